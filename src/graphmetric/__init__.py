@@ -1,0 +1,1 @@
+"""graphmetric: learn and compute distances between graphs."""

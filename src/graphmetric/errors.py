@@ -1,0 +1,71 @@
+"""Everything graphmetric raises on purpose.
+
+::
+
+    GraphMetricError
+    ├── InvalidGraph            (ValueError)         a graph, column or collection that cannot exist
+    ├── InvalidArgument         (ValueError)         a parameter outside what is allowed
+    ├── FileError               (ValueError)         a file that cannot be read or written as asked
+    │   ├── UnknownFormat                            no reader or writer for this name or suffix
+    │   └── LimitExceeded                            larger than the reader's limits allow
+    ├── DatasetNotFound         (FileNotFoundError)  a benchmark whose files are not where we looked
+    ├── MissingExtra            (ImportError)        an optional dependency that is not installed
+    └── WorkBudgetExceeded      (RuntimeError)       a search that was stopped by its own limit
+
+    ConversionWarning           (UserWarning)        something that the target cannot hold was left out
+"""
+
+from __future__ import annotations
+
+
+class GraphMetricError(Exception):
+    """Base of every error that graphmetric raises on purpose."""
+
+
+class InvalidGraph(GraphMetricError, ValueError):
+    """A graph, one of its columns, or a collection that contradicts itself."""
+
+
+class InvalidArgument(GraphMetricError, ValueError):
+    """A parameter outside what is allowed."""
+
+
+class FileError(GraphMetricError, ValueError):
+    """A file that cannot be read or written as asked; names the file and, where known, the line or element."""
+
+    def __init__(self, problem: str, path: object = None, where: str | int | None = None) -> None:
+        self.problem = problem
+        self.path = None if path is None else str(path)
+        self.where = f"line {where}" if isinstance(where, int) else where
+        super().__init__(problem, self.path, self.where)
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (self.path, self.where, self.problem) if part)
+
+
+class UnknownFormat(FileError):
+    """No reader or writer goes by this name or suffix."""
+
+
+class LimitExceeded(FileError):
+    """The input is larger than the reader's limits allow."""
+
+
+class DatasetNotFound(GraphMetricError, FileNotFoundError):
+    """The files of a named data set are not where they were looked for."""
+
+
+class MissingExtra(GraphMetricError, ImportError):
+    """An optional dependency is not installed; the message has the pip command."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'graphmetric[{extra}]'")
+        self.package, self.extra = package, extra
+
+
+class WorkBudgetExceeded(GraphMetricError, RuntimeError):
+    """A search was stopped by its own work limit before it could answer."""
+
+
+class ConversionWarning(UserWarning):
+    """The target of a conversion cannot hold something, so it was left out."""

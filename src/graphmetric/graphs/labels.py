@@ -1,0 +1,138 @@
+"""Tags: the hashable values on nodes and edges, stored as small integers into a shared vocabulary."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.errors import InvalidGraph
+from graphmetric.graphs.arrays import read_only
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelColumn:
+    """A column of tags: ``codes[i]`` is the place of the i-th tag in ``vocabulary``."""
+
+    codes: NDArray[np.int32]
+    """One code per node or edge."""
+    vocabulary: tuple[Hashable, ...]
+    """The distinct tags, in order of first appearance. Shared by all slices of a column."""
+
+    @classmethod
+    def from_values(cls, values: Iterable[Hashable]) -> LabelColumn:
+        """Encode tags, numbering them in order of first appearance."""
+        places: dict[tuple[type, Hashable], int] = {}
+        # The type is part of the key since 1 == 1.0 == True would otherwise share one spelling.
+        codes = [places.setdefault((type(value), value), len(places)) for value in map(_checked_tag, values)]
+        return cls(read_only(np.array(codes, dtype=np.int32)), tuple(value for _, value in places))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        vocabulary = self.vocabulary
+        return (vocabulary[code] for code in self.codes.tolist())
+
+    def values(self) -> tuple[Hashable, ...]:
+        """The tags themselves."""
+        return tuple(self)
+
+    def take(self, rows: slice | NDArray[np.integer]) -> LabelColumn:
+        """The column restricted to ``rows``; slices share memory."""
+        return LabelColumn(self.codes[rows], self.vocabulary)
+
+    @staticmethod
+    def concatenate(columns: list[LabelColumn]) -> LabelColumn:
+        """One column after the other, over the union of their vocabularies."""
+        places: dict[tuple[type, Hashable], int] = {}
+        parts = []
+        for column in columns:
+            renumbering = [places.setdefault((type(value), value), len(places)) for value in column.vocabulary]
+            parts.append(np.array(renumbering, dtype=np.int32)[column.codes] if renumbering else column.codes)
+        codes = np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
+        return LabelColumn(read_only(codes), tuple(value for _, value in places))
+
+
+def _checked_tag(value: object) -> Hashable:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and math.isnan(value):
+        raise InvalidGraph("a label is NaN, which is not equal to itself; use None for a missing label")
+    try:
+        hash(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise InvalidGraph(f"label {value!r} is a {kind}, which is not hashable; use a string, number or tuple") from None
+    return value  # type: ignore[return-value]
+
+
+def label_to_json(value: Hashable) -> object:
+    """A tag as JSON that :func:`label_from_json` turns back into the same value and type."""
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    if isinstance(value, float):
+        return {"float": repr(value)}
+    if isinstance(value, bytes):
+        return {"bytes": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, tuple):
+        return {"tuple": [label_to_json(item) for item in value]}
+    raise InvalidGraph(
+        f"label {value!r} is a {type(value).__name__}, which has no lasting form; "
+        "labels that are saved or certified are strings, numbers, bytes, None or tuples of these"
+    )
+
+
+_DEEPEST_LABEL = 16
+
+
+def label_from_json(data: object, depth: int = 0) -> Hashable:
+    """The tag that :func:`label_to_json` wrote."""
+    if data is None or isinstance(data, bool | int | str):
+        return data
+    if isinstance(data, float):
+        return _checked_tag(data)
+    if isinstance(data, dict) and len(data) == 1 and depth < _DEEPEST_LABEL:
+        kind, content = next(iter(data.items()))
+        if kind == "tuple" and isinstance(content, list):
+            return tuple(label_from_json(item, depth + 1) for item in content)
+        if kind == "bytes" and isinstance(content, str):
+            try:
+                return base64.b64decode(content, validate=True)
+            except (binascii.Error, ValueError):
+                raise InvalidGraph("a label of bytes is not valid base64") from None
+        if kind == "float" and content in ("inf", "-inf"):
+            return float(content)
+    raise InvalidGraph(
+        f"label {_shortened(data)} is not one of: string, number, true, false, null, "
+        '{"tuple": [...]}, {"bytes": "base64"}'
+    )
+
+
+def label_key(value: Hashable) -> bytes:
+    """Bytes that are equal exactly when the tags are, on every machine; the base of certificates."""
+    if isinstance(value, bool | int) or (isinstance(value, float) and value.is_integer()):
+        return b"i%d" % int(value)  # 1 == 1.0 == True in Python, so also here
+    if isinstance(value, float):
+        return b"f" + value.hex().encode("ascii")
+    if isinstance(value, str):
+        return b"s" + value.encode("utf-8", "surrogatepass")
+    if isinstance(value, bytes):
+        return b"b" + value
+    if value is None:
+        return b"n"
+    if isinstance(value, tuple):
+        parts = [label_key(item) for item in value]
+        return b"t" + b"".join(b"%d:" % len(part) + part for part in parts)
+    label_to_json(value)  # raises: what cannot be saved cannot be certified
+    raise AssertionError("unreachable")
+
+
+def _shortened(data: object, limit: int = 60) -> str:
+    text = repr(data)
+    return text if len(text) <= limit else text[: limit - 3] + "..."
