@@ -1,0 +1,46 @@
+# `make demo` and `make test` need Python 3.11+ and make, nothing else: each builds .venv from constraints.txt first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test lint bench docs fuzz clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+
+# The stamp is written last, so an install that was cut off is done again.
+$(READY): pyproject.toml constraints.txt
+	@echo "==> setting up $(VENV) (once; a few minutes)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "graphmetric needs Python 3.11 or newer; try: make PYTHON=python3.11"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "==> installing pinned packages"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	@touch $@
+	@echo "==> ready"
+
+demo: $(READY)  ## the main job on the embedded graphs
+	@$(BIN)/graphmetric demo
+
+test: $(READY) lint  ## every check: style, types, layers, tests
+	@echo "==> tests"
+	@$(BIN)/python -m pytest -n auto
+
+lint: $(READY)  ## style, types and layers
+	@echo "==> ruff, mypy, import-linter"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+
+bench: $(READY)  ## side-by-side measurements (docs/results.md says what they mean)
+	@for script in benchmarks/[a-z]*.py; do echo "==> $$script"; $(BIN)/python $$script || exit 1; done
+
+fuzz: $(READY)  ## 100,000 broken files through every reader
+	@$(BIN)/python tests/fuzz/fuzz_readers.py --inputs 100000 --seed 0
+
+clean:  ## remove what make made
+	rm -rf $(VENV) build dist demo-output

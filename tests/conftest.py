@@ -1,0 +1,35 @@
+"""Fixtures that more than one folder of tests needs."""
+
+from __future__ import annotations
+
+import os
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parents[1]
+
+
+def kernel_digest() -> str:
+    """Changes whenever a compiled function may have: numba's cache looks only at the file of the function called."""
+    sources = sorted((ROOT / "src").rglob("_kernels/*.py"))
+    return blake2b(b"".join(path.read_bytes() for path in sources), digest_size=8).hexdigest()
+
+
+os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache" / kernel_digest()))
+
+# Compiled loops are slow on their first example only; a deadline would blame whichever example came first.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of public benchmark data, which is not part of the project."""
+    folder = Path(os.environ.get("GRAPHMETRIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not (folder / "AIDS700nef.json").exists():
+        pytest.skip(f"no benchmark data in {folder}; set GRAPHMETRIC_DATA")
+    return folder
