@@ -33,7 +33,7 @@ def assemble_columns(
     if len(node_starts) != len(edge_starts):
         raise InvalidGraph(f"node_ptr is for {len(node_starts) - 1} graphs, edge_ptr for {len(edge_starts) - 1}")
     num_nodes, num_edges = int(node_starts[-1]), int(edge_starts[-1])
-    rows = {"edges": (edges, num_edges), "edge_labels": (edge_labels, num_edges)}
+    rows: dict[str, tuple[Any, int]] = {"edges": (edges, num_edges), "edge_labels": (edge_labels, num_edges)}
     rows |= {"edge_weights": (edge_weights, num_edges), "node_labels": (node_labels, num_nodes)}
     rows |= {"node_features": (node_features, num_nodes), "node_texts": (node_texts, num_nodes)}
     for name, (column, expected) in rows.items():

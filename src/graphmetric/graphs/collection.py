@@ -43,7 +43,7 @@ class GraphCollection(Sequence[Graph]):
         iterator = enumerate(graphs)
         parts: list[Columns] = []
         while chunk := [_checked_item(k, graph) for k, graph in islice(iterator, _CHUNK)]:
-            parts.append(pack(chunk))
+            parts.append(pack(chunk, position=_CHUNK * len(parts)))
         self._columns = concatenate(parts) if parts else pack([])
         self._index = range(self._columns.num_graphs)
 

@@ -91,16 +91,16 @@ class Columns:
         changes: dict[str, Any] = {name: _rows(getattr(self, name), node_rows, 1) for name in NODE_COLUMNS}
         changes |= {name: _rows(getattr(self, name), edge_rows, 1) for name in EDGE_COLUMNS}
         changes |= {name: _picked(getattr(self, name), index) for name in ("ids", "metadata")}
-        arrays = {"node_ptr": node_ptr, "edge_ptr": edge_ptr, "flags": self.flags[index], "edges": self.edges[edge_rows]}
-        return replace(self, **arrays, **changes)
+        flags, edges = self.flags[index], self.edges[edge_rows]
+        return replace(self, node_ptr=node_ptr, edge_ptr=edge_ptr, flags=flags, edges=edges, **changes)
 
 
-def pack(graphs: Sequence[Graph]) -> Columns:
-    """Copy graphs into shared columns."""
+def pack(graphs: Sequence[Graph], position: int = 0) -> Columns:
+    """Copy graphs into shared columns; errors count them from ``position``."""
     flags = [_flags(graph) for graph in graphs]
     present = Has(int(np.bitwise_or.reduce(flags))) if flags else Has(0)
-    _check_shapes_agree(graphs, "node_features", "features per node")
-    _check_shapes_agree(graphs, "node_images", "image shape")
+    _check_shapes_agree([g.node_features for g in graphs], "features per node", "graphs", position)
+    _check_shapes_agree([g.node_images for g in graphs], "image shape", "graphs", position)
     sizes = [graph.num_nodes for graph in graphs]
     counts = [graph.num_edges for graph in graphs]
     return Columns(
@@ -123,6 +123,8 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
     """One packed collection after the other."""
     if len(parts) == 1:
         return parts[0]
+    _check_shapes_agree([part.node_features for part in parts], "features per node", "parts")
+    _check_shapes_agree([part.node_images for part in parts], "image shape", "parts")
     node_counts = [len_nodes(part) for part in parts]
     edge_counts = [len(part.edges) for part in parts]
     joined: dict[str, Any] = {}
@@ -218,16 +220,13 @@ def _joined_tuples(values: Sequence[tuple[Any, ...] | None], parts: Sequence[Col
     )
 
 
-def _check_shapes_agree(graphs: Sequence[Graph], column: str, what: str) -> None:
-    first: tuple[int, Any] | None = None
-    for k, graph in enumerate(graphs):
-        array = getattr(graph, column)
-        if array is None:
-            continue
-        if first is None:
-            first = (k, array)
-        elif array.shape[1:] != first[1].shape[1:] or array.dtype != first[1].dtype:
+def _check_shapes_agree(arrays: Sequence[NDArray[Any] | None], what: str, item: str, position: int = 0) -> None:
+    """Raise unless all arrays that are there have rows of one shape and type."""
+    present = [(k, array) for k, array in enumerate(arrays, position) if array is not None]
+    for k, array in present[1:]:
+        first, expected = present[0]
+        if array.shape[1:] != expected.shape[1:] or array.dtype != expected.dtype:
             raise InvalidGraph(
-                f"graphs[{k}]: {what} {array.shape[1:]} ({array.dtype}) differs from graphs[{first[0]}]: "
-                f"{first[1].shape[1:]} ({first[1].dtype}); one collection has one shape per column"
+                f"{item}[{k}]: {what} {array.shape[1:]} ({array.dtype}) differs from {item}[{first}]: "
+                f"{expected.shape[1:]} ({expected.dtype}); one collection has one shape per column"
             )

@@ -245,7 +245,7 @@ class Graph:
             node_texts=self._node_texts and self._node_texts.take(node_order),
             node_images=None if self.node_images is None else self.node_images[node_order],
             id=self.id,
-            metadata=self.metadata,
+            metadata=_with_names_reordered(self.metadata, node_order),
         )
 
     def replace(self, **changes: Any) -> Graph:
@@ -337,6 +337,11 @@ class Graph:
         parts += [kind for kind in ("texts", "images") if getattr(self, f"node_{kind}") is not None]
         return f"Graph({', '.join(parts)})"
 
+    def _repr_svg_(self) -> str:
+        from graphmetric.graphs.drawing import draw_graph
+
+        return draw_graph(self)
+
     def __copy__(self) -> Graph:
         return self
 
@@ -355,6 +360,14 @@ class Graph:
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError("graphs are immutable")
+
+
+def _with_names_reordered(metadata: Mapping[str, Any], node_order: NDArray[np.intp]) -> Mapping[str, Any]:
+    """``node_names``, kept by conversions from libraries whose nodes have names, is the one entry by node."""
+    names = metadata.get("node_names")
+    if not isinstance(names, list | tuple) or len(names) != len(node_order):
+        return metadata
+    return {**metadata, "node_names": type(names)(names[old] for old in node_order.tolist())}
 
 
 def sort_edges(pairs: NDArray[np.int64], directed: bool) -> NDArray[np.intp]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import reprlib
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -59,20 +60,30 @@ class LabelColumn:
         return LabelColumn(read_only(codes), tuple(value for _, value in places))
 
 
+_LONGEST_INTEGER = 10_000
+"""Bits; Python refuses to write much longer integers in decimal."""
+
+
 def _checked_tag(value: object) -> Hashable:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and math.isnan(value):
         raise InvalidGraph("a label is NaN, which is not equal to itself; use None for a missing label")
+    if isinstance(value, int) and value.bit_length() > _LONGEST_INTEGER:
+        raise InvalidGraph(f"a label is an integer of {value.bit_length()} bits; {_LONGEST_INTEGER} are allowed")
     try:
         hash(value)
     except TypeError:
         kind = type(value).__name__
-        raise InvalidGraph(f"label {value!r} is a {kind}, which is not hashable; use a string, number or tuple") from None
+        raise InvalidGraph(f"label {value!r} is a {kind}, not hashable; use a string, number or tuple") from None
     return value  # type: ignore[return-value]
 
 
-def label_to_json(value: Hashable) -> object:
+_DEEPEST_LABEL = 16
+"""Tuples within tuples; what is read from files must not exhaust the stack."""
+
+
+def label_to_json(value: Hashable, depth: int = 0) -> object:
     """A tag as JSON that :func:`label_from_json` turns back into the same value and type."""
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
@@ -80,22 +91,17 @@ def label_to_json(value: Hashable) -> object:
         return {"float": repr(value)}
     if isinstance(value, bytes):
         return {"bytes": base64.b64encode(value).decode("ascii")}
-    if isinstance(value, tuple):
-        return {"tuple": [label_to_json(item) for item in value]}
+    if isinstance(value, tuple) and depth < _DEEPEST_LABEL:
+        return {"tuple": [label_to_json(item, depth + 1) for item in value]}
     raise InvalidGraph(
-        f"label {value!r} is a {type(value).__name__}, which has no lasting form; "
-        "labels that are saved or certified are strings, numbers, bytes, None or tuples of these"
+        f"label {reprlib.repr(value)} is a {type(value).__name__}, which has no lasting form; labels that are saved "
+        f"or certified are strings, numbers, bytes, None or tuples of these, nested up to {_DEEPEST_LABEL} deep"
     )
-
-
-_DEEPEST_LABEL = 16
 
 
 def label_from_json(data: object, depth: int = 0) -> Hashable:
     """The tag that :func:`label_to_json` wrote."""
-    if data is None or isinstance(data, bool | int | str):
-        return data
-    if isinstance(data, float):
+    if data is None or isinstance(data, bool | int | str | float):
         return _checked_tag(data)
     if isinstance(data, dict) and len(data) == 1 and depth < _DEEPEST_LABEL:
         kind, content = next(iter(data.items()))
@@ -109,12 +115,12 @@ def label_from_json(data: object, depth: int = 0) -> Hashable:
         if kind == "float" and content in ("inf", "-inf"):
             return float(content)
     raise InvalidGraph(
-        f"label {_shortened(data)} is not one of: string, number, true, false, null, "
+        f"label {reprlib.repr(data)} is not one of: string, number, true, false, null, "
         '{"tuple": [...]}, {"bytes": "base64"}'
     )
 
 
-def label_key(value: Hashable) -> bytes:
+def label_key(value: Hashable, depth: int = 0) -> bytes:
     """Bytes that are equal exactly when the tags are, on every machine; the base of certificates."""
     if isinstance(value, bool | int) or (isinstance(value, float) and value.is_integer()):
         return b"i%d" % int(value)  # 1 == 1.0 == True in Python, so also here
@@ -126,13 +132,8 @@ def label_key(value: Hashable) -> bytes:
         return b"b" + value
     if value is None:
         return b"n"
-    if isinstance(value, tuple):
-        parts = [label_key(item) for item in value]
+    if isinstance(value, tuple) and depth < _DEEPEST_LABEL:
+        parts = [label_key(item, depth + 1) for item in value]
         return b"t" + b"".join(b"%d:" % len(part) + part for part in parts)
-    label_to_json(value)  # raises: what cannot be saved cannot be certified
+    label_to_json(value, depth)  # raises: what cannot be saved cannot be certified
     raise AssertionError("unreachable")
-
-
-def _shortened(data: object, limit: int = 60) -> str:
-    text = repr(data)
-    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -1,0 +1,1 @@
+"""Compiled loops over bare arrays; nothing here checks its input."""

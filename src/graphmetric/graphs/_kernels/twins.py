@@ -1,0 +1,170 @@
+"""Twins: nodes that can be swapped without changing the graph. One of each class is kept for the search.
+
+Cliques, stars and empty graphs have factorially many symmetries of this kind; without twins they have none.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.graphs._kernels.compiled import inner
+from graphmetric.graphs._kernels.mixing import add_product, scramble
+from graphmetric.graphs._kernels.rows import Rows
+
+
+class Twins(NamedTuple):
+    """Classes of twins; the first node of each class is kept and stands for all."""
+
+    first: NDArray[np.int64]
+    """node -> first node of its class"""
+    joined_by: NDArray[np.int64]
+    """node -> the relation between the members of its class; 0 where they are not adjacent"""
+    copies: NDArray[np.int64]
+    """kept node -> size of its class"""
+    new_number: NDArray[np.int64]
+    """kept node -> its place in ``kept``; -1 for all other nodes"""
+    kept: NDArray[np.int64]
+
+
+@inner
+def find_twins(rows: Rows, colour: NDArray[np.int64], base: int) -> Twins:
+    """Hashes of rows propose twins; every pair is checked entry by entry. ``base`` is the radix of relations."""
+    num_nodes = len(colour)
+    digest = np.zeros(num_nodes, np.int64)
+    first = np.empty(num_nodes, np.int64)
+    joined_by = np.zeros(num_nodes, np.int64)
+    for v in range(num_nodes):
+        first[v] = v
+        for k in range(rows.ptr[v], rows.ptr[v + 1]):
+            digest[v] = add_product(digest[v], scramble(rows.neighbour[k]), rows.weight[k] | 1)
+    _join_separate_twins(rows, colour, digest, first)
+    _join_adjacent_twins(rows, colour, digest, base, first, joined_by)
+    copies, new_number, kept = _count_classes(first)
+    return Twins(first, joined_by, copies, new_number, kept)
+
+
+@inner
+def _count_classes(first: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The last three columns of :class:`Twins`."""
+    new_number = np.empty(len(first), np.int64)
+    kept = np.empty(len(first), np.int64)
+    copies = np.zeros(len(first), np.int64)
+    size = 0
+    for v in range(len(first)):
+        copies[first[v]] += 1
+        new_number[v] = -1
+        if first[v] == v:
+            new_number[v] = size
+            kept[size] = v
+            size += 1
+    return copies, new_number, kept[:size]
+
+
+@inner
+def _join_separate_twins(
+    rows: Rows, colour: NDArray[np.int64], digest: NDArray[np.int64], first: NDArray[np.int64]
+) -> None:
+    """Classes of nodes with equal rows, found through a hash table with open addressing."""
+    num_nodes = len(colour)
+    size = 4
+    while size < 2 * num_nodes:
+        size *= 2
+    table = np.zeros(size, np.int64)  # 1 + node
+    for v in range(num_nodes):
+        slot = (digest[v] >> 32) & (size - 1)
+        while table[slot] > 0:
+            u = table[slot] - 1
+            if digest[u] == digest[v] and colour[u] == colour[v] and _equal_rows(rows, u, v, False):
+                first[v] = u
+                break
+            slot = (slot + 1) & (size - 1)
+        if first[v] == v:
+            table[slot] = v + 1
+
+
+@inner
+def _join_adjacent_twins(
+    rows: Rows,
+    colour: NDArray[np.int64],
+    digest: NDArray[np.int64],
+    base: int,
+    first: NDArray[np.int64],
+    joined_by: NDArray[np.int64],
+) -> None:
+    """Classes of pairwise joined nodes whose rows are equal apart from each other."""
+    for u in range(len(colour)):
+        if first[u] != u:
+            continue
+        for k in range(rows.ptr[u], rows.ptr[u + 1]):
+            v = rows.neighbour[k]
+            if v < u or first[v] != v or colour[u] != colour[v]:
+                continue
+            if rows.relation[k] // base != rows.relation[k] % base:
+                continue
+            weight = rows.weight[k] | 1
+            if add_product(digest[u], scramble(u), weight) != add_product(digest[v], scramble(v), weight):
+                continue
+            if _equal_rows(rows, u, v, True):
+                first[v] = u
+                joined_by[u] = rows.relation[k]
+                joined_by[v] = rows.relation[k]
+
+
+@inner
+def _equal_rows(rows: Rows, u: int, v: int, joined: bool) -> bool:
+    """Whether two rows are the same; where ``joined``, u and v are left out of them."""
+    i, j = rows.ptr[u], rows.ptr[v]
+    end_i, end_j = rows.ptr[u + 1], rows.ptr[v + 1]
+    if end_i - i != end_j - j:
+        return False
+    while True:
+        if joined and i < end_i and rows.neighbour[i] == v:
+            i += 1
+        if joined and j < end_j and rows.neighbour[j] == u:
+            j += 1
+        if i == end_i or j == end_j:
+            return bool(i == end_i and j == end_j)
+        if rows.neighbour[i] != rows.neighbour[j] or rows.relation[i] != rows.relation[j]:
+            return False
+        i += 1
+        j += 1
+
+
+@inner
+def drop_twins(rows: Rows, twins: Twins) -> Rows:
+    """Rows of the graph on the kept nodes, in their new numbers."""
+    if len(twins.kept) == len(twins.first):
+        return rows
+    ptr = np.zeros(len(twins.kept) + 1, np.int64)
+    neighbour = np.empty(len(rows.neighbour), np.int64)
+    relation = np.empty(len(rows.neighbour), np.int64)
+    weight = np.empty(len(rows.neighbour), np.int64)
+    end = 0
+    for i in range(len(twins.kept)):
+        node = twins.kept[i]
+        for k in range(rows.ptr[node], rows.ptr[node + 1]):
+            number = twins.new_number[rows.neighbour[k]]
+            if number >= 0:
+                neighbour[end] = number
+                relation[end] = rows.relation[k]
+                weight[end] = rows.weight[k]
+                end += 1
+        ptr[i + 1] = end
+    return Rows(ptr, neighbour[:end], relation[:end], weight[:end])
+
+
+@inner
+def spread_twins(at: NDArray[np.int64], twins: Twins, order: NDArray[np.int64]) -> None:
+    """Fill in the order of all nodes, each beside its twins, from the order ``at`` of the kept ones."""
+    position = np.empty(len(order), np.int64)
+    begin = 0
+    for i in range(len(twins.kept)):
+        node = twins.kept[at[i]]
+        position[node] = begin
+        begin += twins.copies[node]
+    for v in range(len(order)):
+        order[position[twins.first[v]]] = v
+        position[twins.first[v]] += 1

@@ -1,0 +1,217 @@
+"""Canonical order, certificates and isomorphism.
+
+The canonical order is defined as the greatest leaf of a search tree (see ``_kernels/search.py``), which depends on the
+graph and not on its numbering. Node attributes of all four kinds, edge labels, weights, direction and self-loops count,
+exactly as ``Graph.__eq__`` compares them: a graph without labels differs from one whose labels are all None, and a
+graph without weights from one whose weights are all 1.
+
+Very regular graphs can exceed the work ``budget``. How much work a graph takes does depend on its numbering, so a
+certificate may never depend on whether the budget sufficed, nor on which version of which other program stepped
+in: two isomorphic graphs could get different ones. Hence canonical orders and certificates are ours or there is an
+error, while questions whose answer is a plain fact, :func:`is_isomorphic` and :func:`isomorphism_classes`, go to
+igraph when it is installed.
+
+A certificate is the BLAKE2b hash (16 bytes, ``person=b"graphmetric-cert"``) of the canonical graph, little-endian:
+
+====================  =====================================================================================
+8 x uint64            format version (1), then :func:`~graphmetric.graphs.attribute_keys.shapes`: flags, nodes, ...
+16 bytes per node     BLAKE2b of the node's key, in canonical order
+2 x int32 per edge    end points in canonical numbers, sorted; (small, large) where undirected
+16 bytes per edge     BLAKE2b of the edge's key, in the same order
+====================  =====================================================================================
+
+The key of a node joins what its graph has of label, features, text and image, that of an edge label and weight,
+each as its length (uint64) and its bytes: ``label_key`` of labels and texts, IEEE 754 doubles of features and weights,
+single precision of images. Changing any of this, or the search tree, calls for a new format version.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
+from graphmetric.graphs._kernels.canonicalise import Outcome, PackedGraphs, canonicalise, relabel_edges
+from graphmetric.graphs._kernels.rows import EdgeColours
+from graphmetric.graphs.arrays import read_only
+from graphmetric.graphs.attribute_keys import DIGEST_SIZE, Keys, edge_keys, node_keys, shapes
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.columns import Columns, Has, pack
+from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.hard_isomorphism import igraph_is_installed, is_isomorphic_by_igraph
+
+FORMAT_VERSION = 1
+"""Of certificates; hashed with them."""
+
+DEFAULT_BUDGET = 500_000_000
+"""Steps (array entries read) per graph: some ten seconds. Ordinary graphs take a few times their number of edges."""
+
+_CHUNK = 20_000
+"""Graphs per call of the compiled search, which cannot be interrupted."""
+
+
+class _Solved(NamedTuple):
+    """A packed collection together with what the search found."""
+
+    columns: Columns
+    packed: PackedGraphs
+    nodes: Keys
+    edges: Keys
+    outcome: Outcome
+
+
+def canonical_order(graph: Graph, *, budget: int = DEFAULT_BUDGET) -> NDArray[np.int64]:
+    """The nodes in canonical order: ``g.relabeled(canonical_order(g))`` is equal for all isomorphic graphs.
+
+    Raises :class:`WorkBudgetExceeded` when a very regular graph needs more than ``budget`` steps.
+    """
+    solved = _solve(pack([graph]), budget)
+    if not solved.outcome.solved[0]:
+        raise _budget_error(graph, "the graph", budget)
+    return solved.outcome.order
+
+
+def certificate(graph: Graph, *, budget: int = DEFAULT_BUDGET) -> str:
+    """32 hexadecimal digits that two graphs share exactly when they are isomorphic, the same on every machine.
+
+    Raises :class:`WorkBudgetExceeded` as :func:`canonical_order` does.
+    """
+    text = _hash_forms(_solve(pack([graph]), budget))[0]
+    if text is None:
+        raise _budget_error(graph, "the graph", budget)
+    return text
+
+
+def certificates(graphs: Iterable[Graph], *, budget: int = DEFAULT_BUDGET) -> list[str]:
+    """The :func:`certificate` of each graph; much faster than one by one."""
+    collection = GraphCollection(graphs)
+    found, _ = _certify(collection, budget)
+    texts = [text for text in found if text is not None]
+    if len(texts) < len(found):
+        hard = found.index(None)
+        raise _budget_error(collection[hard], f"graphs[{hard}]", budget)
+    return texts
+
+
+def is_isomorphic(g: Graph, h: Graph, *, budget: int = DEFAULT_BUDGET) -> bool:
+    """Whether some renumbering of the nodes turns one graph into the other, attributes, weights and all.
+
+    Pairs that exceed the budget go to igraph when it is installed; otherwise :class:`WorkBudgetExceeded`.
+    """
+    if _cheap_invariant(g) != _cheap_invariant(h):
+        return False
+    try:
+        return g.relabeled(canonical_order(g, budget=budget)) == h.relabeled(canonical_order(h, budget=budget))
+    except WorkBudgetExceeded:
+        if not igraph_is_installed():
+            raise
+        return is_isomorphic_by_igraph(g, h)
+
+
+def isomorphism_classes(graphs: Iterable[Graph], *, budget: int = DEFAULT_BUDGET) -> NDArray[np.int64]:
+    """For each graph the number of its class; classes are numbered in order of first appearance.
+
+    Graphs that exceed the budget go to igraph when it is installed; otherwise :class:`WorkBudgetExceeded`.
+    """
+    collection = GraphCollection(graphs)
+    found, invariants = _certify(collection, budget)
+    if None in found:
+        found = _name_hard_graphs(collection, found, invariants, budget)
+    numbers: dict[str | None, int] = {}
+    return np.array([numbers.setdefault(text, len(numbers)) for text in found], dtype=np.int64)
+
+
+def _certify(graphs: GraphCollection, budget: int) -> tuple[list[str | None], list[int]]:
+    """Certificates, None where the budget did not suffice, and weaker invariants that exist for all."""
+    texts: list[str | None] = []
+    invariants: list[int] = []
+    for start in range(0, len(graphs), _CHUNK):
+        solved = _solve(graphs[start : start + _CHUNK].columns, budget)
+        texts += _hash_forms(solved)
+        invariants += solved.outcome.invariant.tolist()
+    return texts, invariants
+
+
+def _solve(columns: Columns, budget: int) -> _Solved:
+    if budget < 0:
+        raise InvalidArgument(f"budget must be a number of steps, 0 or more; got {budget}")
+    nodes, edges = node_keys(columns), edge_keys(columns)
+    weights = np.zeros(1 + len(edges.digest), dtype=np.int64)
+    weights[1:] = edges.digest[:, :8].copy().view("<i8")[:, 0]
+    packed = PackedGraphs(
+        _as_kernel_type(columns.node_ptr),
+        _as_kernel_type(columns.edge_ptr),
+        _as_kernel_type(columns.edges),
+        (columns.flags & Has.DIRECTION) != 0,
+        nodes.rank,
+        EdgeColours(edges.rank, weights),
+    )
+    return _Solved(columns, packed, nodes, edges, canonicalise(packed, budget))
+
+
+def _as_kernel_type(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view: writable or not is part of numba's types, and each combination would be compiled anew."""
+    return read_only(np.ascontiguousarray(array).view())
+
+
+def _hash_forms(solved: _Solved) -> list[str | None]:
+    columns, outcome = solved.columns, solved.outcome
+    ends, source = relabel_edges(solved.packed, outcome.order)
+    first_node = np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr))
+    header = memoryview(np.insert(shapes(columns), 0, FORMAT_VERSION, axis=1).tobytes())
+    node_bytes = memoryview(solved.nodes.digest[solved.nodes.rank[first_node + outcome.order]].tobytes())
+    end_bytes = memoryview(ends.astype("<i4").tobytes())
+    edge_bytes = memoryview(solved.edges.digest[solved.edges.rank[source]].tobytes())
+    node_ptr, edge_ptr = columns.node_ptr.tolist(), columns.edge_ptr.tolist()
+    empty = blake2b(digest_size=DIGEST_SIZE, person=b"graphmetric-cert")
+    texts: list[str | None] = []
+    for k, is_solved in enumerate(outcome.solved.tolist()):
+        if not is_solved:
+            texts.append(None)
+            continue
+        state = empty.copy()
+        state.update(header[64 * k : 64 * (k + 1)])
+        state.update(node_bytes[DIGEST_SIZE * node_ptr[k] : DIGEST_SIZE * node_ptr[k + 1]])
+        state.update(end_bytes[8 * edge_ptr[k] : 8 * edge_ptr[k + 1]])
+        state.update(edge_bytes[DIGEST_SIZE * edge_ptr[k] : DIGEST_SIZE * edge_ptr[k + 1]])
+        texts.append(state.hexdigest())
+    return texts
+
+
+def _cheap_invariant(graph: Graph) -> tuple[bytes, bytes]:
+    return shapes(pack([graph])).tobytes(), np.sort(graph.degrees()).tobytes()
+
+
+def _name_hard_graphs(
+    graphs: GraphCollection, found: list[str | None], invariants: list[int], budget: int
+) -> list[str | None]:
+    """Give each graph without a certificate the name of a graph it is isomorphic to, or a new name."""
+    hard = [k for k, text in enumerate(found) if text is None]
+    if not igraph_is_installed():
+        raise _budget_error(graphs[hard[0]], f"graphs[{hard[0]}]", budget)
+    hard_invariants = {invariants[k] for k in hard}
+    known: defaultdict[int, dict[str, int]] = defaultdict(dict)  # invariant -> name -> a graph of that name
+    for k, text in enumerate(found):
+        if text is not None and invariants[k] in hard_invariants:
+            known[invariants[k]].setdefault(text, k)
+    named = list(found)
+    for k in hard:
+        same = known[invariants[k]]
+        found_in = (name for name, other in same.items() if is_isomorphic_by_igraph(graphs[k], graphs[other]))
+        name = next(found_in, f"hard {k}")
+        same.setdefault(name, k)
+        named[k] = name
+    return named
+
+
+def _budget_error(graph: Graph, name: str, budget: int) -> WorkBudgetExceeded:
+    return WorkBudgetExceeded(
+        f"{name} {graph!r}: no canonical order found within budget={budget} steps; the graph is very "
+        "regular. Pass a larger budget, or compare graphs with is_isomorphic or isomorphism_classes, which turn to "
+        "igraph for such graphs: pip install 'graphmetric[igraph]'"
+    )

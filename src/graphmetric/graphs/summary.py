@@ -1,0 +1,131 @@
+"""What is in a collection, at a glance."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from graphmetric.graphs.canonical import isomorphism_classes
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.columns import Columns, Has
+from graphmetric.graphs.labels import LabelColumn
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Smallest, mean and largest of some count."""
+
+    min: int
+    mean: float
+    max: int
+
+    @classmethod
+    def of(cls, values: NDArray[np.int64]) -> Spread:
+        return cls(int(values.min()), float(values.mean()), int(values.max())) if len(values) else cls(0, 0.0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CollectionSummary:
+    """The figures that ``graphmetric info`` prints."""
+
+    graphs: int
+    nodes: Spread
+    edges: Spread
+    size_histogram: dict[int, int]
+    """Number of nodes -> how many graphs have it."""
+    directed: int
+    weighted: int
+    node_labels: dict[Hashable, int]
+    """Label -> on how many nodes; empty when no graph has labels."""
+    edge_labels: dict[Hashable, int]
+    features: int
+    """Length of the feature vectors; 0 without."""
+    isomorphism_classes: int
+    disconnected: int
+    with_self_loops: int
+    memory_bytes: int
+    unusual: tuple[str, ...]
+    """Sentences about what a user should know before computing with these graphs."""
+
+
+def summarize(graphs: GraphCollection) -> CollectionSummary:
+    """Count everything; isomorphism classes are by all attributes the graphs have."""
+    columns = graphs.columns
+    sizes, edge_counts, flags = graphs.sizes, graphs.edge_counts, graphs.flags
+    values, counts = np.unique(sizes, return_counts=True)
+    classes = int(isomorphism_classes(graphs).max(initial=-1)) + 1
+    disconnected = int((component_counts(columns) > 1).sum())
+    node_labels = label_counts(columns.node_labels, np.repeat(flags & Has.NODE_LABELS != 0, sizes))
+    loops = np.repeat(np.arange(len(graphs)), edge_counts)[columns.edges[:, 0] == columns.edges[:, 1]]
+    return CollectionSummary(
+        graphs=len(graphs),
+        nodes=Spread.of(sizes),
+        edges=Spread.of(edge_counts),
+        size_histogram=dict(zip(values.tolist(), counts.tolist(), strict=True)),
+        directed=int((flags & Has.DIRECTION != 0).sum()),
+        weighted=int((flags & Has.EDGE_WEIGHTS != 0).sum()),
+        node_labels=node_labels,
+        edge_labels=label_counts(columns.edge_labels, np.repeat(flags & Has.EDGE_LABELS != 0, edge_counts)),
+        features=0 if columns.node_features is None else columns.node_features.shape[1],
+        isomorphism_classes=classes,
+        disconnected=disconnected,
+        with_self_loops=len(np.unique(loops)),
+        memory_bytes=columns.nbytes(),
+        unusual=tuple(_unusual(graphs, columns, classes, disconnected, node_labels)),
+    )
+
+
+def component_counts(columns: Columns) -> NDArray[np.int64]:
+    """Number of (weakly) connected components of each graph, all graphs at once."""
+    num_nodes = int(columns.node_ptr[-1])
+    edges = columns.edges + np.repeat(columns.node_ptr[:-1], np.diff(columns.edge_ptr))[:, None]
+    ones = np.ones(len(edges), dtype=np.int8)
+    together = coo_array((ones, (edges[:, 0], edges[:, 1])), shape=(num_nodes, num_nodes))
+    count, component = connected_components(together, directed=False)
+    first_node = np.full(count, num_nodes, dtype=np.int64)
+    np.minimum.at(first_node, component, np.arange(num_nodes))
+    owner = np.searchsorted(columns.node_ptr, first_node, side="right") - 1
+    return np.bincount(owner, minlength=columns.num_graphs)
+
+
+def label_counts(column: LabelColumn | None, present: NDArray[np.bool_]) -> dict[Hashable, int]:
+    """How often each tag occurs, most frequent first."""
+    if column is None:
+        return {}
+    counts = np.bincount(column.codes[present], minlength=len(column.vocabulary))
+    order = np.argsort(-counts, kind="stable")
+    return {column.vocabulary[code]: int(counts[code]) for code in order.tolist() if counts[code]}
+
+
+def _unusual(
+    graphs: GraphCollection, columns: Columns, classes: int, disconnected: int, node_labels: dict[Hashable, int]
+) -> list[str]:
+    found = []
+    total = len(graphs)
+    if empty := int((graphs.sizes == 0).sum()):
+        found.append(f"{empty} graphs have no nodes")
+    if total and classes < 0.9 * total:
+        found.append(
+            f"{1 - classes / total:.0%} of the graphs are copies of another one; "
+            "a random split would test on training graphs (see Dataset.leak_free)"
+        )
+    if disconnected:
+        found.append(f"{disconnected} graphs are not connected")
+    if total and graphs.sizes.max() > 10 * max(1, np.median(graphs.sizes)):
+        k = int(graphs.sizes.argmax())
+        found.append(f"graphs[{k}] has {graphs.sizes[k]} nodes, the median is {np.median(graphs.sizes):g}")
+    if rare := [label for label, count in node_labels.items() if count == 1]:
+        found.append(f"{len(rare)} node labels occur only once: {', '.join(map(str, rare[:8]))}")
+    if columns.ids is not None and len(set(columns.ids)) < total:
+        found.append(f"ids are not unique: {len(set(columns.ids))} for {total} graphs")
+    partial = {"node labels": Has.NODE_LABELS, "edge labels": Has.EDGE_LABELS, "direction": Has.DIRECTION}
+    for what, flag in partial.items():
+        having = int((graphs.flags & flag != 0).sum())
+        if 0 < having < total:
+            found.append(f"only {having} of {total} graphs have {what}")
+    return found
