@@ -1,0 +1,230 @@
+"""Bytes from a file or stream: gzip, size limits, text lines, and errors that name the place."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import re
+import warnings
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from graphmetric.errors import ConversionWarning, FileError, InvalidGraph
+from graphmetric.graphs.files.limits import Limits, too_large
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_BUFFER = 1 << 18
+_MOST_NAMES = 12
+_RATIO_FROM = 1 << 24
+_GZIP_MAGIC = b"\x1f\x8b"
+_EMPTY_LINES = (b"\n", b"\r\n", b"")
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class Source:
+    """One file, folder or open stream to read graphs from."""
+
+    def __init__(
+        self, given: Path | BinaryIO, limits: Limits, *, name: str | None = None, noticed: set[str] | None = None
+    ) -> None:
+        self.path = given if isinstance(given, Path) else None
+        self.limits = limits
+        self.name = name or str(given if self.path else getattr(given, "name", "<stream>"))
+        self._stream = None if isinstance(given, Path) else given
+        self._noticed = set() if noticed is None else noticed
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether this is a folder; a name that the system refuses is none."""
+        try:
+            return self.path is not None and self.path.is_dir()
+        except OSError:
+            return False
+
+    def beside(self, name: str) -> Source:
+        """Another file of the same folder, or a file in this one if this is a folder."""
+        assert self.path is not None
+        folder = self.path if self.is_folder else self.path.parent
+        return Source(folder / name, self.limits, noticed=self._noticed)
+
+    @contextmanager
+    def open(self) -> Iterator[io.BufferedReader[Any]]:
+        """The bytes, decompressed if they are gzip; every read is counted against the limits."""
+        with self._opened() as raw:
+            counted = _Counted(raw, self.name, self.limits)
+            stored = io.BufferedReader(counted, _BUFFER)
+            if stored.peek(2)[:2] != _GZIP_MAGIC:
+                yield stored
+                return
+            with gzip.GzipFile(fileobj=stored) as unzipped:
+                yield io.BufferedReader(_Unzipped(unzipped, self.name, self.limits, counted), _BUFFER)
+
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        if self._stream is not None:
+            yield self._stream
+            return
+        assert self.path is not None
+        try:
+            stream = self.path.open("rb")
+        except (OSError, ValueError) as error:
+            raise FileError(f"cannot be opened: {getattr(error, 'strerror', error)}", self.path) from None
+        with stream:
+            yield stream
+
+    def read_bytes(self) -> bytes:
+        """The whole content, for formats that cannot be read piece by piece."""
+        allowed = self.limits.max_document_bytes
+        with self.open() as stream:
+            pieces: list[bytes] = []
+            total = 0
+            while piece := stream.read(1 << 22):
+                total += len(piece)
+                if total > allowed:
+                    with self.located():
+                        raise too_large(f"more than {allowed:,} bytes", "max_document_bytes", f"{allowed:,}")
+                pieces.append(piece)
+        return b"".join(pieces)
+
+    def read_text(self) -> str:
+        """The whole content as text."""
+        return self._decoded(self.read_bytes().removeprefix(codecs.BOM_UTF8), None)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Numbered lines, from 1, with their line ends; empty lines are left out."""
+        allowed = self.limits.max_line_bytes
+        number = 1
+        with self.open() as stream:
+            while line := stream.readline(allowed + 1):
+                if len(line) > allowed:
+                    with self.located(number):
+                        raise too_large(f"more than {allowed:,} bytes in one line", "max_line_bytes", f"{allowed:,}")
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)
+                if line not in _EMPTY_LINES:
+                    yield number, self._decoded(line, number)
+                else:
+                    number += _skip_empty_lines(stream)
+                number += 1
+
+    def _decoded(self, data: bytes, line: int | None) -> str:
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            if line is None:
+                line = data.count(b"\n", 0, error.start) + 1
+            found = f"byte 0x{data[error.start]:02x} is not UTF-8"
+            if data.startswith(_UTF16_MARKS):
+                found = "this looks like UTF-16"
+            raise FileError(f"{found}; save the file as UTF-8", self.name, line) from None
+
+    def located(self, where: str | int | None = None) -> AbstractContextManager[None]:
+        """Turn errors about a graph into errors about this place in this file."""
+        return located(self.name, where)
+
+    def error(self, problem: str, where: str | int | None = None) -> FileError:
+        """An error about this file."""
+        return FileError(problem, self.name, where)
+
+    def notice(self, message: str) -> None:
+        """Warn that something was left out, once per call however many files say the same."""
+        if message not in self._noticed:
+            self._noticed.add(message)
+            warnings.warn(ConversionWarning(f"{self.name}: {message}"), stacklevel=2)
+
+    def notice_left_out(self, what: str, names: Iterable[str], advice: str) -> None:
+        """Warn that attributes of this kind have no place in a graph."""
+        ordered = sorted(set(names), key=natural_key)
+        if ordered:
+            more = f" and {len(ordered) - _MOST_NAMES} more" if len(ordered) > _MOST_NAMES else ""
+            self.notice(f"{what} {', '.join(map(repr, ordered[:_MOST_NAMES]))}{more} left out{advice}")
+
+
+@contextmanager
+def located(path: str | None, where: str | int | None = None) -> Iterator[None]:
+    """Add the file, the place or both to errors that do not name them yet."""
+    try:
+        yield
+    except InvalidGraph as error:
+        raise FileError(str(error), path, where) from error
+    except FileError as error:
+        if error.path is not None or (path is None and error.where is not None):
+            raise
+        raise type(error)(error.problem, path, error.where or where) from None
+
+
+def _skip_empty_lines(stream: io.BufferedReader[Any]) -> int:
+    """Pass over empty lines and count them, at the speed of memory: a gzip file of nothing else is small."""
+    count = 0
+    while ahead := stream.peek():
+        length = len(ahead) - len(ahead.lstrip(b"\n"))
+        count += length
+        stream.read(length)
+        if length < len(ahead):
+            break
+    return count
+
+
+class _Counted(io.RawIOBase):
+    """A stream that refuses to give more than a limit and speaks our errors."""
+
+    _limit = "max_bytes"
+
+    def __init__(self, stream: BinaryIO | gzip.GzipFile, name: str, limits: Limits) -> None:
+        self._stream, self._name, self._limits = stream, name, limits
+        self.total = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer)
+        try:
+            data = self._stream.read(len(view))
+        except EOFError:
+            raise FileError("the gzip data ends too early; the file is truncated", self._name) from None
+        except (zlib.error, gzip.BadGzipFile) as cause:
+            raise FileError(f"damaged gzip data: {cause}", self._name) from None
+        except OSError as cause:
+            raise FileError(f"cannot be read: {cause.strerror or cause}", self._name) from None
+        self.total += len(data)
+        with located(self._name):
+            self._check()
+        view[: len(data)] = data
+        return len(data)
+
+    def _check(self) -> None:
+        allowed = getattr(self._limits, self._limit)
+        if self.total > allowed:
+            raise too_large(f"more than {allowed:,} bytes", self._limit, f"{allowed:,}")
+
+
+class _Unzipped(_Counted):
+    """A decompressed stream that also keeps an eye on how much larger it is than what is stored."""
+
+    _limit = "max_decompressed_bytes"
+
+    def __init__(self, stream: gzip.GzipFile, name: str, limits: Limits, stored: _Counted) -> None:
+        super().__init__(stream, name, limits)
+        self._stored = stored
+
+    def _check(self) -> None:
+        super()._check()
+        ratio = self._limits.max_compression_ratio
+        if self.total > max(_RATIO_FROM, ratio * self._stored.total):
+            found = f"{self._stored.total:,} bytes became more than {self.total:,} when decompressed"
+            raise too_large(found, "max_compression_ratio", f"{ratio} to 1")
+
+
+def natural_key(text: str | os.PathLike[str]) -> list[tuple[int, int, str]]:
+    """A sorting key under which ``g2`` comes before ``g10``."""
+    parts = (part for part in re.split("([0-9]+)", os.fspath(text)) if part)
+    # Numbers compare by length, then digits: no conversion, so a name of ten thousand digits does no harm.
+    return [(0, len(p.lstrip("0")), p.lstrip("0")) if p[0] in "0123456789" else (1, 0, p) for p in parts]
