@@ -1,0 +1,127 @@
+"""What is known of the distances of a data set, kept small until a square matrix is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphmetric.errors import InvalidArgument
+
+
+class KnownPairs(NamedTuple):
+    """Pairs of different graphs, ``i < j``, each once, with their exact or published distance."""
+
+    i: NDArray[np.int64]
+    j: NDArray[np.int64]
+    distance: NDArray[np.float64]
+
+
+class Bounds(NamedTuple):
+    """Square matrices with ``lower <= distance <= upper``; NaN where nothing is known."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceTable:
+    """Bounds for all pairs, as a table that isomorphic graphs may share the rows of."""
+
+    row: NDArray[np.intp]
+    """Which row (and column) of the table each graph has."""
+    lower: NDArray[Any]
+    upper: NDArray[Any]
+    """The same array as ``lower`` where all distances are proven."""
+
+    @classmethod
+    def of(cls, lower: ArrayLike, upper: ArrayLike | None = None, row: ArrayLike | None = None) -> DistanceTable:
+        """A checked table: square, symmetric, 0 on the diagonal, no lower bound above its upper bound."""
+        low = np.asarray(lower)
+        high = low if upper is None else np.asarray(upper)
+        rows = np.arange(len(low)) if row is None else np.asarray(row, dtype=np.intp)
+        for table in (low, high):
+            if table.ndim != 2 or table.shape != (len(low), len(low)):
+                raise InvalidArgument(f"a table of distances must be square; got shape {table.shape}")
+            if np.diagonal(table).any() or not np.array_equal(table, table.T):
+                raise InvalidArgument("a table of distances must be symmetric with zeros on the diagonal")
+        if (low < 0).any() or (low > high).any():
+            raise InvalidArgument("distances must not be negative, and no lower bound above its upper bound")
+        if len(rows) and not 0 <= rows.min() <= rows.max() < len(low):
+            raise InvalidArgument(f"rows must be between 0 and {len(low) - 1}")
+        return cls(rows, low, high)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def bounds(self) -> Bounds:
+        """Expanded to one row per graph."""
+        cells = np.ix_(self.row, self.row)
+        lower = self.lower[cells].astype(np.float64)
+        return Bounds(lower, lower if self.upper is self.lower else self.upper[cells].astype(np.float64))
+
+    def pairs(self) -> KnownPairs:
+        """The proven pairs."""
+        i, j = np.triu_indices(len(self), k=1)
+        cells = self.row[i], self.row[j]
+        proven = self.lower[cells] == self.upper[cells]
+        return KnownPairs(i[proven], j[proven], self.lower[cells][proven].astype(np.float64))
+
+    def take(self, index: NDArray[np.int64]) -> DistanceTable:
+        """Only the chosen graphs, in the order given."""
+        return DistanceTable(self.row[index], self.lower, self.upper)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedDistances:
+    """Distances of some pairs among ``size`` graphs; of none, when the list is empty."""
+
+    size: int
+    listed: KnownPairs
+
+    @classmethod
+    def of(cls, size: int, i: ArrayLike = (), j: ArrayLike = (), distance: ArrayLike = ()) -> ListedDistances:
+        """A checked list: in range, each unordered pair once, pairs of a graph with itself left out."""
+        first, second = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
+        values = np.asarray(distance, dtype=np.float64)
+        if not first.shape == second.shape == values.shape or values.ndim != 1:
+            raise InvalidArgument("i, j and the distances must be three columns of the same length")
+        low, high = np.minimum(first, second), np.maximum(first, second)
+        if len(low) and not 0 <= low.min() <= high.max() < size:
+            raise InvalidArgument(f"a pair names graph {max(high.max(), -low.min())}; there are {size} graphs")
+        if not (values >= 0).all():
+            raise InvalidArgument("distances must not be negative or NaN")
+        different = np.flatnonzero(low != high)
+        _, kept, again = np.unique(low[different] * size + high[different], return_index=True, return_inverse=True)
+        if (values[different] != values[different[kept]][again]).any():
+            raise InvalidArgument("a pair is listed twice with different distances")
+        chosen = different[kept]
+        return cls(size, KnownPairs(low[chosen], high[chosen], values[chosen]))
+
+    def __len__(self) -> int:
+        return self.size
+
+    def bounds(self) -> Bounds:
+        """A matrix that is NaN except for the listed pairs and the diagonal."""
+        matrix = np.full((self.size, self.size), np.nan)
+        np.fill_diagonal(matrix, 0.0)
+        i, j, distance = self.listed
+        matrix[i, j] = matrix[j, i] = distance
+        return Bounds(matrix, matrix)
+
+    def pairs(self) -> KnownPairs:
+        """The listed pairs."""
+        return self.listed
+
+    def take(self, index: NDArray[np.int64]) -> ListedDistances:
+        """Only the pairs among the chosen graphs, renumbered to the order given."""
+        place = np.full(self.size, -1, dtype=np.int64)
+        place[index] = np.arange(len(index))
+        i, j = place[self.listed.i], place[self.listed.j]
+        kept = (i >= 0) & (j >= 0)
+        return ListedDistances.of(len(index), i[kept], j[kept], self.listed.distance[kept])
+
+
+KnownDistances = DistanceTable | ListedDistances

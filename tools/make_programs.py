@@ -1,0 +1,140 @@
+"""Write the embedded data set "programs": control-flow graphs of the functions of Python's standard library.
+
+    python tools/make_programs.py [OUTPUT.gmg]
+
+Sources are compiled, never imported or run. Nodes are the basic blocks of a function's bytecode that can be reached
+from its entry; an edge joins two different blocks when control can pass from one to the other. As in LINUX, the graphs
+are undirected, unlabelled and simple: a block that jumps to itself adds no edge (about one function in a hundred
+has one). Exceptions are not followed, so ``except`` clauses, which only an exception can reach, are not in the graph.
+Kept are functions and methods with 4 to 10 blocks; by construction their graphs are connected.
+
+The bytecode depends on the exact version of Python: the embedded file was written by the version and from the sources
+that ``MADE_WITH`` records.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import inspect
+import platform
+import sys
+import sysconfig
+import warnings
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType
+
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.files import write_graphs
+from graphmetric.graphs.graph import Graph
+
+TARGET = Path(__file__).parents[1] / "src/graphmetric/graphs/datasets/embedded/programs.gmg"
+MADE_WITH = ("CPython 3.11.7", "ac5a2ce98331e2f21f1004178552df4b6b8efb8338afde88b179bf3650d03353")
+"""The Python and the digest of the sources behind the embedded file."""
+
+FEWEST_BLOCKS, MOST_BLOCKS = 4, 10
+LEFT_OUT = {"test", "tests", "idle_test", "site-packages", "dist-packages"}
+"""Folders that hold no part of the library proper."""
+
+JUMPS = {*dis.hasjrel, *dis.hasjabs}
+NEVER_CONTINUE = {
+    dis.opmap[name]
+    for name in ("RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD",
+                 "JUMP_BACKWARD_NO_INTERRUPT")
+    if name in dis.opmap
+}  # fmt: skip
+
+
+def library_sources(root: Path | None = None) -> dict[str, bytes]:
+    """Source text by module name, in the order of the names."""
+    root = root or Path(sysconfig.get_path("stdlib"))
+    paths = {path.relative_to(root): path for path in root.rglob("*.py")}
+    chosen = {name: path for name, path in paths.items() if not LEFT_OUT & {*name.parts}}
+    modules = {module_name(name): path for name, path in chosen.items() if not name.name.startswith("_sysconfigdata")}
+    return {module: modules[module].read_bytes() for module in sorted(modules)}
+
+
+def module_name(path: Path) -> str:
+    """``json/decoder.py`` -> ``json.decoder``; ``json/__init__.py`` -> ``json``."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def digest(sources: dict[str, bytes]) -> str:
+    """A checksum over all module names and texts."""
+    sums = (f"{module} {hashlib.sha256(text).hexdigest()}\n" for module, text in sources.items())
+    return hashlib.sha256("".join(sums).encode()).hexdigest()
+
+
+def program_graphs(sources: dict[str, bytes]) -> Iterator[Graph]:
+    """The graphs of all functions that fit, named ``module:qualified.name``."""
+    for module, text in sources.items():
+        seen: Counter[str] = Counter()
+        for code in functions(compile_quietly(text, module)):
+            seen[code.co_qualname] += 1
+            again = f"#{seen[code.co_qualname]}" if seen[code.co_qualname] > 1 else ""
+            num_blocks, edges = control_flow(code)
+            if FEWEST_BLOCKS <= num_blocks <= MOST_BLOCKS:
+                yield Graph(num_blocks, sorted(edges), id=f"{module}:{code.co_qualname}{again}")
+
+
+def compile_quietly(text: bytes, module: str) -> CodeType:
+    """Bytecode of a module; the library's own syntax warnings are not ours to report."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile(text, module, "exec", dont_inherit=True, optimize=0)
+
+
+def functions(code: CodeType) -> Iterator[CodeType]:
+    """All named functions and methods inside, in source order; no lambdas, comprehensions or class bodies."""
+    for inner in (constant for constant in code.co_consts if isinstance(constant, CodeType)):
+        if inner.co_flags & inspect.CO_OPTIMIZED and not inner.co_name.startswith("<"):
+            yield inner
+        yield from functions(inner)
+
+
+def control_flow(code: CodeType) -> tuple[int, set[tuple[int, int]]]:
+    """Number of reachable basic blocks, numbered in the order of the code, and the undirected edges between them."""
+    successors = block_successors(list(dis.get_instructions(code)))
+    reached, waiting = {0}, [0]
+    while waiting:
+        new = successors[waiting.pop()] - reached
+        reached |= new
+        waiting += new
+    number = {block: k for k, block in enumerate(sorted(reached))}
+    arcs = {(number[a], number[b]) for a in reached for b in successors[a]}
+    return len(number), {(min(arc), max(arc)) for arc in arcs if arc[0] != arc[1]}
+
+
+def block_successors(instructions: list[dis.Instruction]) -> list[set[int]]:
+    """To which blocks each block can pass control."""
+    starts = {0}
+    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
+        if instruction.opcode in JUMPS:
+            starts.add(instruction.argval)
+        if following is not None and (instruction.opcode in JUMPS or instruction.opcode in NEVER_CONTINUE):
+            starts.add(following.offset)
+    first = sorted(starts)
+    successors: list[set[int]] = [set() for _ in first]
+    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
+        block = bisect_right(first, instruction.offset) - 1
+        if instruction.opcode in JUMPS:
+            successors[block].add(bisect_right(first, instruction.argval) - 1)
+        if following is not None and following.offset in starts and instruction.opcode not in NEVER_CONTINUE:
+            successors[block].add(block + 1)
+    return successors
+
+
+def made_with(sources: dict[str, bytes]) -> tuple[str, str]:
+    """What :data:`MADE_WITH` has to be for this Python to reproduce the embedded file."""
+    return f"{platform.python_implementation()} {platform.python_version()}", digest(sources)
+
+
+if __name__ == "__main__":
+    sources = library_sources()
+    graphs = GraphCollection(program_graphs(sources))
+    write_graphs(graphs, sys.argv[1] if len(sys.argv) > 1 else TARGET)
+    print(graphs, "MADE_WITH =", made_with(sources), sep="\n")
