@@ -1,0 +1,1 @@
+"""Compiled loops of the edit-distance engine: arrays in, arrays out; nothing here checks its input."""

@@ -1,0 +1,171 @@
+"""Depth-first branch and bound over node maps.
+
+A tree node maps some query nodes; its bound is the assignment over anchored branch costs (branch_cost.py), solved
+from the duals and matching of its parent (assignment.py). Pruning rests on statements of one kind only: "no
+completion of this partial map costs less than the incumbent". They hold for a pair of nodes whose reduced cost
+lifts the bound to the limit (then the entry is blocked for the whole subtree), for a target that is the twin of one
+tried before, and, once row x has been tried with column y, for the twins of x with the twins of y, because exchanging
+twins changes no cost. Such statements stay true in every subtree, so they may be combined freely.
+"""
+
+from graphmetric.edit_distance._kernels.assignment import solve_assignment
+from graphmetric.edit_distance._kernels.attainable import find_limit, note_residue, round_up
+from graphmetric.edit_distance._kernels.branch_cost import derive_child, fill_root_costs
+from graphmetric.edit_distance._kernels.branching import block_twins, choose_branch
+from graphmetric.edit_distance._kernels.compiling import fragment, part
+from graphmetric.edit_distance._kernels.local_search import evaluate_map, improve_by_swaps
+from graphmetric.edit_distance._kernels.workspace import (
+    BEST,
+    BLOCKED,
+    BOUND,
+    BRANCH_ROW,
+    COLUMN,
+    DEPTH,
+    EXCESS,
+    EXPANDED,
+    HAS_TWINS,
+    INSERTION,
+    MATCH,
+    MODULUS,
+    N_CHILDREN,
+    N_QUERY,
+    N_TARGET,
+    NEXT_CHILD,
+    NODE,
+    REFINED,
+    RESIDUE,
+    ROOT,
+    STOP_AT_LIMIT,
+    TRIAL,
+    UPPER,
+    UPPER_LIMIT,
+    Levels,
+    Pair,
+    Progress,
+    Workspace,
+)
+
+REFINE_EVERY = 64  # expansions between two local searches; a new incumbent is always followed by one
+
+
+@fragment
+def start_search(work: Workspace, upper_limit: int, stop_at_limit: int) -> None:
+    """Solve the root of the loaded pair: first lower bound, first map, first branching."""
+    pair, levels, progress = work.pair, work.levels, work.progress
+    n_query, n_target = pair.sizes[N_QUERY], pair.sizes[N_TARGET]
+    status = progress.status
+    status[DEPTH] = -1
+    status[EXPANDED] = 1
+    status[UPPER_LIMIT] = upper_limit
+    status[STOP_AT_LIMIT] = stop_at_limit
+    fill_root_costs(pair, levels)
+    for u in range(n_query):
+        work.scratch.free_rows[u] = u + 1
+    levels.state[0, BOUND] = 0
+    solve_assignment(levels, work.scratch, ROOT, n_query, n_target, n_query, BLOCKED)
+    complete_map(pair, levels, progress, ROOT)
+    cost = evaluate_map(pair, progress.maps)
+    note_residue(pair, levels, ROOT, cost)
+    status[UPPER] = cost + 1
+    refine_map(work, ROOT, cost)
+    if choose_branch(pair, levels, ROOT, find_limit(levels, progress, ROOT)):
+        status[DEPTH] = 0
+
+
+@fragment
+def advance_search(work: Workspace, max_expanded: int) -> None:
+    """Go on until the tree is done (DEPTH is -1), the question is decided or ``max_expanded`` is reached in total."""
+    pair, levels, progress = work.pair, work.levels, work.progress
+    status = progress.status
+    depth = status[DEPTH]
+    while depth >= 0 and status[EXPANDED] < max_expanded and not is_decided(progress):
+        limit = find_limit(levels, progress, depth)
+        nth = levels.state[depth, NEXT_CHILD]
+        if (
+            nth >= levels.state[depth, N_CHILDREN]
+            or levels.state[depth, BOUND] + levels.children[depth, EXCESS, nth] >= limit
+        ):
+            depth -= 1
+            continue
+        if nth > 0 and pair.sizes[HAS_TWINS] == 1:
+            block_twins(pair, levels, depth, levels.children[depth, COLUMN, nth - 1])
+        levels.state[depth, NEXT_CHILD] = nth + 1
+        status[EXPANDED] += 1
+        if visit_child(work, depth, levels.children[depth, COLUMN, nth], limit):
+            depth += 1
+    status[DEPTH] = depth
+
+
+@fragment
+def visit_child(work: Workspace, depth: int, column: int, limit: int) -> bool:
+    """Derive, bound, evaluate and branch a child; False when it is done with."""
+    pair, levels, progress = work.pair, work.levels, work.progress
+    row = levels.state[depth, BRANCH_ROW]
+    n_free = derive_child(pair, levels, work.scratch, depth, row, column)
+    progress.maps[TRIAL, levels.rows[depth, NODE, row]] = levels.columns[depth, NODE, column]
+    child = depth + 1
+    n_rows, n_columns = pair.sizes[N_QUERY] - child, pair.sizes[N_TARGET] - child
+    if not solve_assignment(levels, work.scratch, child, n_rows, n_columns, n_free, limit):
+        return False
+    complete_map(pair, levels, progress, child)
+    cost = evaluate_map(pair, progress.maps)
+    if cost < progress.status[UPPER] or progress.status[EXPANDED] % REFINE_EVERY == 0:
+        refine_map(work, child, cost)
+    note_residue(pair, levels, child, cost)
+    limit = find_limit(levels, progress, child)
+    if n_rows == 0 or levels.state[child, BOUND] >= limit:
+        return False
+    return choose_branch(pair, levels, child, limit)
+
+
+@fragment
+def complete_map(pair: Pair, levels: Levels, progress: Progress, depth: int) -> None:
+    """Extend the partial map by the assignment of the level."""
+    for i in range(1, pair.sizes[N_QUERY] - depth + 1):
+        progress.maps[TRIAL, levels.rows[depth, NODE, i]] = levels.columns[depth, NODE, levels.rows[depth, MATCH, i]]
+
+
+@part
+def refine_map(work: Workspace, depth: int, cost: int) -> None:
+    """Improve a copy of the trial map by swaps; the better of the incumbent and the result is the incumbent."""
+    pair, levels, maps, status = work.pair, work.levels, work.progress.maps, work.progress.status
+    n_query, n_target = pair.sizes[N_QUERY], pair.sizes[N_TARGET]
+    for u in range(n_query):
+        maps[REFINED, u] = maps[TRIAL, u]
+    position = n_query
+    for j in range(n_target - depth):
+        if levels.columns[depth, MATCH, j] == INSERTION:
+            maps[REFINED, position] = levels.columns[depth, NODE, j]
+            position += 1
+    enough = round_up(levels.state[0, BOUND], levels.state[0, RESIDUE], levels.state[0, MODULUS])
+    cost = improve_by_swaps(pair, maps, work.scratch.agreement, cost, enough)
+    if cost < status[UPPER]:
+        status[UPPER] = cost
+        for u in range(n_query):
+            maps[BEST, u] = maps[REFINED, u]
+
+
+@fragment
+def is_decided(progress: Progress) -> bool:
+    """Whether a map within the upper limit was found and that is all the caller wants to know."""
+    return progress.status[STOP_AT_LIMIT] == 1 and progress.status[UPPER] <= progress.status[UPPER_LIMIT]
+
+
+@fragment
+def find_lower_bound(work: Workspace) -> int:
+    """A valid lower bound of the distance at any moment between two expansions.
+
+    Whatever was pruned cannot beat the incumbent or lies above the upper limit; what is open is at least the bound of
+    its level plus the excess of the next child.
+    """
+    levels, status = work.levels, work.progress.status
+    lower = status[UPPER]
+    step, residue = levels.state[0, MODULUS], levels.state[0, RESIDUE]
+    if lower > status[UPPER_LIMIT]:
+        lower = round_up(2 * status[UPPER_LIMIT] + 1, residue, step)
+    for depth in range(status[DEPTH] + 1):
+        nth = levels.state[depth, NEXT_CHILD]
+        if nth < levels.state[depth, N_CHILDREN]:
+            bound = levels.state[depth, BOUND] + levels.children[depth, EXCESS, nth]
+            lower = min(lower, round_up(bound, residue, step))
+    return max(lower, round_up(levels.state[0, BOUND], residue, step))

@@ -1,0 +1,199 @@
+"""Beam search as Neuhaus, Riesen and Bunke (2006) describe it and as the public distances were computed.
+
+Partial edit paths of all depths stand in one list, ordered by the cost incurred so far, earlier ones first among
+equals. The first is taken out and extended by the next node of the first graph (each unused node of the second in
+turn, then deletion), and only the best ``width`` stay. The first complete path taken out is the answer: an **upper
+bound**. Nodes are mapped in the order in which the graph lists them, so the value depends on that order, and on which
+graph comes first. All beam distances of AIDS700nef are reproduced to the last entry; beam.py finds far better ones.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from graphmetric.edit_distance._kernels.compiling import entry, fragment, part
+from graphmetric.edit_distance._kernels.map_cost import MapResults
+from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs, fill_adjacency
+
+# Fields of OpenList.paths, followed by the image of each node of the first graph (-1: deleted)
+COST, N_HANDLED, N_USED, IS_COMPLETE, IMAGES = range(5)
+FIRST, SECOND = np.int64(0), np.int64(1)
+
+
+class OpenList(NamedTuple):
+    """The open paths; ``order`` lists their slots from the most to the least costly, so that the best is last."""
+
+    paths: Integers  # (slot, field); the slot after the last is the path being extended
+    order: Integers
+    used: Integers  # by node of the second graph, for the path being extended
+    adjacency: Integers  # (first or second graph, node, node)
+
+
+def allocate_open_list(width: int, largest_first: int, largest_second: int) -> OpenList:
+    """Room for ``width`` open paths."""
+    largest = max(largest_first, largest_second) + 1
+    return OpenList(
+        np.zeros((width + 2, IMAGES + largest_first), dtype=np.int64),
+        np.zeros(width + 1, dtype=np.int64),
+        np.zeros(largest, dtype=np.int64),
+        np.zeros((2, largest, largest), dtype=np.int64),
+    )
+
+
+@entry
+def search_published_beam(
+    first: PackedGraphs,
+    second: PackedGraphs,
+    costs: EditCostTables,
+    pairs: Integers,
+    width: int,
+    opened: OpenList,
+    results: MapResults,
+) -> None:
+    """Upper bounds and node maps (-1: deleted) for rows (i, j) of ``pairs``."""
+    upper, node_map = results.upper, results.node_map
+    for p in range(len(pairs)):
+        i, j = pairs[p, 0], pairs[p, 1]
+        fill_adjacency(first, i, costs.edge_reverse, opened.adjacency, FIRST)
+        fill_adjacency(second, j, costs.edge_reverse, opened.adjacency, SECOND)
+        path = find_complete_path(first, second, costs, i, j, width, opened)
+        upper[p] = opened.paths[path, COST]
+        for u in range(node_map.shape[1]):
+            node_map[p, u] = -1
+        for u in range(first.node_start[i + 1] - first.node_start[i]):
+            node_map[p, u] = opened.paths[path, IMAGES + u]
+
+
+@part
+def find_complete_path(
+    first: PackedGraphs, second: PackedGraphs, costs: EditCostTables, i: int, j: int, width: int, opened: OpenList
+) -> int:
+    """Extend the best open path until it is complete; returns its slot."""
+    paths, order = opened.paths, opened.order
+    n_first, n_second = first.node_start[i + 1] - first.node_start[i], second.node_start[j + 1] - second.node_start[j]
+    current, trial = width, width + 1
+    for slot in range(width):
+        order[slot] = slot
+    for field in range(IMAGES):
+        paths[0, field] = 0
+    order[0] = 0
+    n_open = 1
+    while True:
+        n_open -= 1
+        best = order[n_open]
+        for field in range(IMAGES + n_first):
+            paths[current, field] = paths[best, field]
+        n_handled, n_used = paths[current, N_HANDLED], paths[current, N_USED]
+        if paths[current, IS_COMPLETE] == 1 or (n_handled == n_first and n_used == n_second):
+            return current
+        mark_used(opened, current, n_second)
+        if n_handled == n_first or n_used == n_second:
+            complete_path(first, second, costs, i, j, opened, current, trial)
+            n_open = insert_path(opened, trial, n_open, width, n_first)
+            continue
+        for v in range(n_second):
+            if opened.used[v] == 0:
+                extend_path(first, second, costs, i, j, opened, current, v)
+                n_open = insert_path(opened, trial, n_open, width, n_first)
+        extend_path(first, second, costs, i, j, opened, current, -1)
+        n_open = insert_path(opened, trial, n_open, width, n_first)
+
+
+@fragment
+def mark_used(opened: OpenList, current: int, n_second: int) -> None:
+    """List which nodes of the second graph the current path has used."""
+    for v in range(n_second):
+        opened.used[v] = 0
+    for u in range(opened.paths[current, N_HANDLED]):
+        if opened.paths[current, IMAGES + u] >= 0:
+            opened.used[opened.paths[current, IMAGES + u]] = 1
+
+
+@part
+def extend_path(
+    first: PackedGraphs,
+    second: PackedGraphs,
+    costs: EditCostTables,
+    i: int,
+    j: int,
+    opened: OpenList,
+    current: int,
+    v: int,
+) -> None:
+    """The trial path: the current one plus the next node of the first graph mapped to v, or deleted if v is -1."""
+    paths, adjacency = opened.paths, opened.adjacency
+    trial, u = current + 1, paths[current, N_HANDLED]
+    code = first.node_code[first.node_start[i] + u]
+    cost = costs.node_delete[code]
+    if v >= 0:
+        cost = costs.node_substitute[code, second.node_code[second.node_start[j] + v]]
+    for t in range(u):
+        image = paths[current, IMAGES + t]
+        image_code = adjacency[SECOND, v, image] if v >= 0 and image >= 0 else 0
+        cost += costs.edge_cost[0, adjacency[FIRST, u, t], image_code]
+        paths[trial, IMAGES + t] = image
+    paths[trial, IMAGES + u] = v
+    paths[trial, COST] = paths[current, COST] + cost
+    paths[trial, N_HANDLED] = u + 1
+    paths[trial, N_USED] = paths[current, N_USED] + (1 if v >= 0 else 0)
+    paths[trial, IS_COMPLETE] = 0
+
+
+@part
+def complete_path(
+    first: PackedGraphs,
+    second: PackedGraphs,
+    costs: EditCostTables,
+    i: int,
+    j: int,
+    opened: OpenList,
+    current: int,
+    trial: int,
+) -> None:
+    """The trial path: one graph is used up, what is left of the other is deleted or inserted."""
+    paths, adjacency, used = opened.paths, opened.adjacency, opened.used
+    n_first, n_second = first.node_start[i + 1] - first.node_start[i], second.node_start[j + 1] - second.node_start[j]
+    cost = paths[current, COST]
+    for u in range(n_first):
+        paths[trial, IMAGES + u] = paths[current, IMAGES + u]
+    for u in range(paths[current, N_HANDLED], n_first):
+        paths[trial, IMAGES + u] = -1
+        cost += costs.node_delete[first.node_code[first.node_start[i] + u]]
+        for t in range(u):
+            cost += costs.edge_cost[0, adjacency[FIRST, u, t], 0]
+    for v in range(n_second):
+        if used[v] == 0:
+            cost += costs.node_insert[second.node_code[second.node_start[j] + v]]
+        for w in range(v):
+            if used[v] == 0 or used[w] == 0:
+                cost += costs.edge_cost[0, 0, adjacency[SECOND, v, w]]
+    paths[trial, COST] = cost
+    paths[trial, N_HANDLED] = n_first
+    paths[trial, N_USED] = n_second
+    paths[trial, IS_COMPLETE] = 1
+
+
+@part
+def insert_path(opened: OpenList, trial: int, n_open: int, width: int, n_first: int) -> int:
+    """Insert the trial path behind those that cost no more; the worst falls out of a full list. Returns the length."""
+    paths, order = opened.paths, opened.order
+    cost = paths[trial, COST]
+    if n_open == width:
+        if paths[order[0], COST] <= cost:
+            return n_open
+        slot = order[0]
+        place = 0
+        while place + 1 < n_open and paths[order[place + 1], COST] > cost:
+            order[place] = order[place + 1]
+            place += 1
+    else:
+        slot = order[n_open]
+        place = n_open
+        n_open += 1
+        while place > 0 and paths[order[place - 1], COST] <= cost:
+            order[place] = order[place - 1]
+            place -= 1
+    order[place] = slot
+    for field in range(IMAGES + n_first):
+        paths[slot, field] = paths[trial, field]
+    return n_open

@@ -1,0 +1,130 @@
+"""Arrays that one search owns and uses again for every pair: nothing is allocated between pairs.
+
+Few arrays with named fields, all int64: every array in a signature costs compile time and counts references on each
+call. All costs inside a search are doubled, because an edge between two unmapped nodes is shared by its two ends.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from graphmetric.edit_distance._kernels.packing import Integers
+
+# numpy scalars, not Python ones, where a value is an argument: numba would compile a kernel anew for each literal
+BLOCKED = np.int64(1 << 45)  # cost of a pair that cannot be part of a better map; far above twice any total
+INSERTION = np.int64(0)  # the row that inserts target nodes; it may take several columns
+FREE = np.int64(-1)
+ROOT = np.int64(0)  # the first depth
+ONE = np.int64(1)
+
+# Fields of Pair.sizes
+N_QUERY, N_TARGET, N_EDGES, SWAPPED, N_NULL, N_EDGE_CODES, HAS_TWINS, BASE_COST, STEP, UNIFORM_EDGE = range(10)
+CHEAPEST_DELETE, CHEAPEST_INSERT, CHEAPEST_SUBSTITUTE = range(10, 13)
+N_SIZES = 13
+# First index of Pair.adjacency, Pair.twin
+QUERY, TARGET = np.int64(0), np.int64(1)
+# Fields of Levels.state
+BOUND, N_CHILDREN, NEXT_CHILD, BRANCH_ROW, MODULUS, RESIDUE, COST_START = range(7)
+# Fields of Levels.rows and Levels.columns; DEGREE counts edges to unmapped nodes, DEGREE + c those of code c
+NODE, DUAL, MATCH, DEGREE = range(4)
+# Fields of Levels.children
+COLUMN, EXCESS = range(2)
+# Fields of Scratch.columns
+DISTANCE, REACHED_FROM, SCANNED, CODE, NEIGHBOUR = range(5)
+# Fields of Progress.status
+DEPTH, UPPER, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT = range(5)
+# First index of Progress.maps
+BEST, TRIAL, REFINED = range(3)
+
+
+class Pair(NamedTuple):
+    """Two graphs ready for the search: the query has at most as many nodes as the target.
+
+    If substituting a node may cost more than deleting and inserting it, the target is padded with null nodes (no
+    edges, free to leave unmapped): mapping a node to a null node deletes it. They are twins of each other.
+    """
+
+    sizes: Integers
+    adjacency: Integers  # (query or target, node, node): edge codes
+    twin: Integers  # (query or target, node): smallest twin
+    node_cost: Integers  # (query node, target node); the row after the last query node is insertion
+    edges: Integers  # (edges of the query, 3): tail, head, code
+    edge_cost: Integers  # (code, code) from query to target
+
+
+class Levels(NamedTuple):
+    """One assignment problem per depth of the tree; ``rows`` and ``columns`` are (depth, field, position).
+
+    Position is not node number: at depth d the n - d unmapped target nodes stand at columns 0, 1, ..., the unmapped
+    query nodes at rows 1, 2, ..., and row 0 is `INSERTION`.
+    """
+
+    cost: Integers  # the matrices of all depths end to end
+    rows: Integers
+    columns: Integers
+    children: Integers  # (depth, field, nth): EXCESS is how much the child's bound exceeds the parent's at least
+    state: Integers  # (depth, field)
+
+
+class Scratch(NamedTuple):
+    """Working memory of one step."""
+
+    columns: Integers  # (field, position)
+    free_rows: Integers
+    agreement: Integers  # (target node, target node)
+
+
+class Progress(NamedTuple):
+    """What a search knows so far; with `Levels` enough to stop at any expansion and go on later."""
+
+    status: Integers
+    maps: Integers  # (best, trial or refined; query node): target node; refined lists the inserted nodes behind
+
+
+class Workspace(NamedTuple):
+    """Everything a search writes to."""
+
+    pair: Pair
+    levels: Levels
+    scratch: Scratch
+    progress: Progress
+
+
+class WorkspaceSize(NamedTuple):
+    """Upper limits of the pairs a workspace can take."""
+
+    smaller: int  # nodes of the smaller graph of a pair
+    larger: int
+    edges: int
+    edge_codes: int
+    null_nodes: bool  # whether some node substitution costs more than deletion and insertion
+
+
+def allocate_workspace(size: WorkspaceSize) -> Workspace:
+    """Make room. The matrices of all depths take about 8/3 n**3 bytes for two graphs of n nodes: 2 MB for n = 89."""
+    n_rows, n_columns = size.smaller + 1, size.larger + (size.smaller if size.null_nodes else 0)
+    depths = np.arange(n_rows)
+    matrix_entries = int(((n_rows - depths) * (n_columns - depths)).sum())
+    fields = DEGREE + 1 + size.edge_codes
+    widest = max(n_rows, n_columns)
+
+    def integers(*shape: int) -> Integers:
+        return np.zeros(shape, dtype=np.int64)
+
+    pair = Pair(
+        integers(N_SIZES),
+        integers(2, widest, widest),
+        integers(2, widest),
+        integers(n_rows, n_columns),
+        integers(size.edges, 3),
+        integers(size.edge_codes + 1, size.edge_codes + 1),
+    )
+    levels = Levels(
+        integers(matrix_entries + 1),
+        integers(n_rows + 1, fields, n_rows),
+        integers(n_rows + 1, fields, n_columns + 1),
+        integers(n_rows + 1, 2, n_columns),
+        integers(n_rows + 1, 7),
+    )
+    scratch = Scratch(integers(5, n_columns), integers(n_rows), integers(widest, widest))
+    return Workspace(pair, levels, scratch, Progress(integers(5), integers(3, widest)))

@@ -1,0 +1,168 @@
+"""What each edit costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.errors import InvalidArgument
+
+PairCost = float | Mapping[tuple[Hashable, Hashable], float]
+"""One cost for any two unequal labels, or a table of costs by (from, to); (to, from) is looked up as well."""
+LabelCost = float | Mapping[Hashable, float]
+"""One cost for all, or a table of costs by label."""
+Ignorable = Literal["node_labels", "node_features", "node_texts", "node_images", "edge_labels", "edge_weights"]
+
+_DISTANCES = ("euclidean", "manhattan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditCosts:
+    """The price list of an edit distance. The default, one for every edit, makes it a metric.
+
+    Every attribute a graph has counts. Two nodes whose tags, features, texts or images differ are unequal, and so are
+    two edges whose tags or weights differ, unless a distance for the numbers is given or the attribute is ignored
+    by name.
+
+    Example:
+        >>> EditCosts().is_unit
+        True
+        >>> EditCosts(node_substitute={("C", "N"): 0.5, ("C", "O"): 0.7, ("N", "O"): 0.4}, edge_substitute=2)
+        EditCosts(node_substitute={('C', 'N'): 0.5, ('C', 'O'): 0.7, ('N', 'O'): 0.4}, edge_substitute=2)
+    """
+
+    node_substitute: PairCost = 1.0
+    """Turning a node into one with another label."""
+    node_delete: LabelCost = 1.0
+    """Deleting a node; its edges are deleted, and paid for, as well."""
+    node_insert: LabelCost = 1.0
+    """Inserting a node."""
+    edge_substitute: PairCost = 1.0
+    """Turning an edge into one with another label."""
+    edge_delete: LabelCost = 1.0
+    """Deleting an edge."""
+    edge_insert: LabelCost = 1.0
+    """Inserting an edge."""
+    feature_distance: Literal["euclidean", "manhattan"] | None = None
+    """Adds this distance between the feature vectors to a substitution, instead of making nodes unequal."""
+    feature_scale: float = 1.0
+    """What a feature distance of one costs."""
+    weight_scale: float | None = None
+    """Adds this times the difference of weights to an edge substitution, instead of making edges unequal."""
+    ignore: frozenset[Ignorable] = field(default_factory=frozenset)
+    """Attributes that do not count, such as ``{"edge_labels"}``."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ignore", frozenset(self.ignore))
+        allowed = set(Ignorable.__args__)  # type: ignore[attr-defined]
+        if unknown := self.ignore - allowed:
+            raise InvalidArgument(f"ignore names {sorted(unknown)}; it takes any of {sorted(allowed)}")
+        if self.feature_distance not in (None, *_DISTANCES):
+            raise InvalidArgument(
+                f"feature_distance is {self.feature_distance!r}; it takes one of {_DISTANCES} or None"
+            )
+        for name in ("node_substitute", "node_delete", "node_insert", "edge_substitute", "edge_delete", "edge_insert"):
+            _check_prices(name, getattr(self, name))
+        _check_prices("feature_scale", self.feature_scale)
+        _check_prices("weight_scale", 0.0 if self.weight_scale is None else self.weight_scale)
+
+    def __repr__(self) -> str:
+        changed = (
+            f for f in fields(self) if getattr(self, f.name) != f.default and getattr(self, f.name) != frozenset()
+        )
+        return f"EditCosts({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in changed)})"
+
+    @property
+    def is_unit(self) -> bool:
+        """Whether every edit costs one; ignoring attributes is allowed."""
+        return self == EditCosts(ignore=self.ignore)
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the distance is the same in both directions."""
+        return self.node_delete == self.node_insert and self.edge_delete == self.edge_insert
+
+    def node_substitution(self, labels: list[Hashable], others: list[Hashable]) -> NDArray[np.float64]:
+        """Costs of turning each label into each other label."""
+        return _substitution_table("node_substitute", self.node_substitute, labels, others)
+
+    def edge_substitution(self, labels: list[Hashable], others: list[Hashable]) -> NDArray[np.float64]:
+        """Costs of turning each edge label into each other edge label."""
+        return _substitution_table("edge_substitute", self.edge_substitute, labels, others)
+
+    def priced(self, name: str, labels: list[Hashable]) -> NDArray[np.float64]:
+        """Costs of ``node_delete``, ``node_insert``, ``edge_delete`` or ``edge_insert`` by label."""
+        table = getattr(self, name)
+        if not isinstance(table, Mapping):
+            return np.full(len(labels), float(table))
+        if missing := [label for label in labels if label not in table]:
+            raise InvalidArgument(f"{name} has no cost for label {missing[0]!r}; it has {_some(table)}")
+        return np.array([table[label] for label in labels], dtype=np.float64)
+
+    def node_metric_problem(self, labels: list[Hashable]) -> str | None:
+        """Why these costs give no metric over nodes of these labels, or None when they do."""
+        substitute = self.node_substitution(labels, labels)
+        return _metric_problem(
+            "node", substitute, self.priced("node_delete", labels), self.priced("node_insert", labels)
+        )
+
+    def edge_metric_problem(self, labels: list[Hashable]) -> str | None:
+        """Why these costs give no metric over edges of these labels, or None when they do."""
+        substitute = self.edge_substitution(labels, labels)
+        return _metric_problem(
+            "edge", substitute, self.priced("edge_delete", labels), self.priced("edge_insert", labels)
+        )
+
+
+def _check_prices(name: str, prices: Any) -> None:
+    entries = prices.items() if isinstance(prices, Mapping) else [(None, prices)]
+    for label, price in entries:
+        number = isinstance(price, int | float | np.integer | np.floating) and not isinstance(price, bool)
+        if not number or not math.isfinite(price) or price < 0:
+            where = name if label is None else f"{name}[{label!r}]"
+            raise InvalidArgument(f"{where} is {price!r}; a cost is a finite number that is not negative")
+
+
+def _substitution_table(
+    name: str, prices: PairCost, labels: list[Hashable], others: list[Hashable]
+) -> NDArray[np.float64]:
+    table = np.empty((len(labels), len(others)))
+    for i, a in enumerate(labels):
+        for j, b in enumerate(others):
+            table[i, j] = 0.0 if a == b else _pair_price(name, prices, a, b)
+    return table
+
+
+def _pair_price(name: str, prices: PairCost, a: Hashable, b: Hashable) -> float:
+    if not isinstance(prices, Mapping):
+        return float(prices)
+    price = prices.get((a, b), prices.get((b, a)))
+    if price is None:
+        raise InvalidArgument(f"{name} has no cost for {a!r} to {b!r}; it has {_some(prices)}")
+    return float(price)
+
+
+def _metric_problem(
+    what: str, substitute: NDArray[np.float64], delete: NDArray[np.float64], insert: NDArray[np.float64]
+) -> str | None:
+    """Check the four axioms over the labels and the empty label, which deletion and insertion lead to and from."""
+    full = np.block([[substitute, delete[:, None]], [insert[None, :], np.zeros((1, 1))]])
+    if not np.array_equal(full, full.T):
+        return f"{what} costs are not symmetric"
+    off_diagonal = full[~np.eye(len(full), dtype=bool)]
+    if (off_diagonal <= 0).any():
+        return f"some {what} edits cost nothing"
+    through = (full[:, :, None] + full[None, :, :]).min(axis=1)
+    if (full > through * (1 + 1e-12)).any():
+        return f"a {what} edit costs more than two edits that do the same"
+    return None
+
+
+def _some(table: Mapping[Any, float], most: int = 5) -> str:
+    keys = ", ".join(repr(key) for key in list(table)[:most])
+    return keys + (", ..." if len(table) > most else "")

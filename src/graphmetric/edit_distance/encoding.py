@@ -1,0 +1,267 @@
+"""Graphs and costs as the integer codes and tables that the compiled searches read.
+
+A *kind* is everything about a node or an edge that its costs depend on. Nodes of one kind share a code, so that a
+collection of molecules needs a table as small as its alphabet. A self-loop belongs to the kind of its node. In directed
+graphs an edge code stands for what lies between two nodes in both directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from graphmetric.edit_distance._kernels.packing import EditCostTables, PackedGraphs, pack_graphs, tabulate_costs
+from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.columns import Columns, Has
+from graphmetric.graphs.labels import LabelColumn
+
+MAX_KINDS = 5_000
+"""The tables are square in the number of kinds: 5,000 kinds take 200 MB."""
+_LARGEST_SCALE = 1_000_000
+_ROUNDING_BITS = 22
+_NO_LABEL = None
+"""Nodes of graphs without labels count as having this label."""
+
+Kinds = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedProblem:
+    """Two collections, coded against common cost tables."""
+
+    first: PackedGraphs
+    second: PackedGraphs
+    tables: EditCostTables
+    scale: float
+    """Integer cost = scale * cost."""
+    rounded: bool
+    """Whether some cost is not a multiple of 1 / scale, so that totals are off by up to half a unit per edit."""
+
+
+def encode(first: GraphCollection, second: GraphCollection, costs: EditCosts) -> EncodedProblem:
+    """Code two collections; pass the same object twice for the pairs within one collection."""
+    collections = [first] if first is second else [first, second]
+    _check_direction(collections)
+    parts = [collection.columns for collection in collections]
+    edge_kinds, loop_kinds, edge_table = _edge_kinds(parts, costs)
+    node_kinds, substitute, delete, insert = _node_kinds(parts, loop_kinds, edge_table, costs)
+    codes, reverse, edge_costs = _pair_codes(parts, edge_kinds, edge_table)
+    scale, rounded = common_scale(np.concatenate([substitute.ravel(), delete, insert, edge_costs.ravel()]))
+
+    def scaled(table: NDArray[np.float64]) -> NDArray[np.int64]:
+        return np.rint(table * scale).astype(np.int64)
+
+    tables = tabulate_costs(scaled(substitute), scaled(delete), scaled(insert), scaled(edge_costs), reverse)
+    packed = [
+        pack_graphs(part.node_ptr, kinds, starts, pairs, code, tables.edge_reverse)
+        for part, kinds, (starts, pairs, code) in zip(parts, node_kinds, codes, strict=True)
+    ]
+    return EncodedProblem(packed[0], packed[-1], tables, scale, rounded)
+
+
+def common_scale(costs: NDArray[np.float64]) -> tuple[float, bool]:
+    """The smallest factor that makes all costs whole numbers; where none is small, a power of two, and rounding."""
+    distinct = np.unique(costs)
+    if len(distinct) <= 1_000:
+        fractions = [Fraction(float(cost)).limit_denominator(10_000) for cost in distinct]
+        scale = lcm(*(fraction.denominator for fraction in fractions)) if fractions else 1
+        near = all(abs(float(f) - c) <= 1e-12 * max(1.0, c) for f, c in zip(fractions, distinct, strict=True))
+        if near and scale <= _LARGEST_SCALE and distinct.max(initial=0) * scale < 2**30:
+            return float(scale), False
+    largest = float(distinct.max(initial=0)) or 1.0
+    return 2.0 ** (_ROUNDING_BITS - np.ceil(np.log2(largest))), True
+
+
+def _check_direction(collections: list[GraphCollection]) -> None:
+    directed = np.concatenate([c.flags & Has.DIRECTION != 0 for c in collections])
+    if directed.any() and not directed.all():
+        k, other = int(np.argmax(directed)), int(np.argmin(directed))
+        raise InvalidArgument(
+            f"graph {k} is directed and graph {other} is not; the edit distance needs both of one sort: "
+            "convert one with graph.replace(directed=...)"
+        )
+
+
+def _node_kinds(
+    parts: list[Columns], loops: list[Kinds], edge_table: NDArray[np.float64], costs: EditCosts
+) -> tuple[list[Kinds], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The kind of every node, and costs by kind: substitution, deletion, insertion."""
+    labels, vocabulary = _label_codes(parts, "node_labels", Has.NODE_LABELS, costs)
+    texts, _ = _label_codes(parts, "node_texts", Has.NODE_TEXTS, costs)
+    features, vectors = _row_codes(parts, "node_features", Has.NODE_FEATURES, costs)
+    images, _ = _row_codes(parts, "node_images", Has.NODE_IMAGES, costs)
+    kinds, table = _joint_kinds([labels, texts, features, images, loops], "node")
+    label, text, vector, image, loop = table.T
+    by_distance = costs.feature_distance is not None and vectors is not None
+    others = [text, image] if by_distance else [text, image, vector]
+    used, place = _used_labels(vocabulary, label)
+    price = costs.node_substitution(used, used)[np.ix_(place, place)]
+    substitute = _unequal_price(price, label, others, costs.node_substitute, "node_substitute")
+    if by_distance:
+        if (vector < 0).any():
+            raise InvalidArgument("feature_distance compares features, but some graphs have none")
+        norm = 1 if costs.feature_distance == "manhattan" else 2
+        substitute = substitute + costs.feature_scale * cdist(vectors[vector], vectors[vector], "minkowski", p=norm)
+    delete = costs.priced("node_delete", used)[place] + edge_table[loop, 0]
+    insert = costs.priced("node_insert", used)[place] + edge_table[0, loop]
+    return kinds, substitute + edge_table[np.ix_(loop, loop)], delete, insert
+
+
+def _edge_kinds(parts: list[Columns], costs: EditCosts) -> tuple[list[Kinds], list[Kinds], NDArray[np.float64]]:
+    """The kind of every edge (1, 2, ...; 0 is no edge), of every node's self-loop, and the costs between kinds."""
+    labels, vocabulary = _label_codes(parts, "edge_labels", Has.EDGE_LABELS, costs)
+    weights, values = _row_codes(parts, "edge_weights", Has.EDGE_WEIGHTS, costs)
+    kinds, table = _joint_kinds([labels, weights], "edge")
+    label, weight = table.T
+    used, place = _used_labels(vocabulary, label)
+    price = costs.edge_substitution(used, used)[np.ix_(place, place)]
+    scale = None if values is None else costs.weight_scale
+    others = [weight] if scale is None else []
+    substitute = _unequal_price(price, label, others, costs.edge_substitute, "edge_substitute")
+    if scale is not None:
+        number = np.where(weight < 0, 1.0, values[weight])  # a graph without weights has w = 1 everywhere
+        substitute = substitute + scale * np.abs(number[:, None] - number[None, :])
+    full = np.zeros((len(table) + 1, len(table) + 1))
+    full[1:, 0] = costs.priced("edge_delete", used)[place]
+    full[0, 1:] = costs.priced("edge_insert", used)[place]
+    full[1:, 1:] = np.minimum(substitute, full[1:, :1] + full[:1, 1:])  # a dear edge is deleted and inserted
+    edge_kinds = [kind + 1 for kind in kinds]
+    return edge_kinds, [_loops(part, kind) for part, kind in zip(parts, edge_kinds, strict=True)], full
+
+
+def _loops(columns: Columns, edge_kinds: Kinds) -> Kinds:
+    loop = np.zeros(int(columns.node_ptr[-1]), dtype=np.int64)
+    is_loop = columns.edges[:, 0] == columns.edges[:, 1]
+    first_node = np.repeat(columns.node_ptr[:-1], np.diff(columns.edge_ptr))
+    loop[(first_node + columns.edges[:, 0])[is_loop]] = edge_kinds[is_loop]
+    return loop
+
+
+def _pair_codes(
+    parts: list[Columns], edge_kinds: list[Kinds], edge_table: NDArray[np.float64]
+) -> tuple[list[tuple[Kinds, Kinds, Kinds]], Kinds, NDArray[np.float64]]:
+    """For each unordered pair of adjacent nodes the code of what lies between them; costs and reverses by code."""
+    between = [_between(part, kinds) for part, kinds in zip(parts, edge_kinds, strict=True)]
+    if not any((part.flags & Has.DIRECTION).any() for part in parts):
+        coded = [(starts, pairs, kinds[:, 0]) for starts, pairs, kinds in between]
+        return coded, np.arange(len(edge_table)), edge_table
+    both = np.concatenate([kinds for _, _, kinds in between])
+    known = np.unique(np.concatenate([np.zeros((1, 2), dtype=np.int64), both, both[:, ::-1]]), axis=0)
+    _check_kinds(len(known), "edge")
+    place = {tuple(row): code for code, row in enumerate(known.tolist())}
+    reverse = np.array([place[b, a] for a, b in known.tolist()], dtype=np.int64)
+    forward, backward = known.T
+    costs = edge_table[np.ix_(forward, forward)] + edge_table[np.ix_(backward, backward)]
+    coded = []
+    for starts, pairs, kinds in between:
+        code = np.array([place[row] for row in map(tuple, kinds.tolist())], dtype=np.int64)
+        coded.append((starts, pairs, code))
+    return coded, reverse, costs
+
+
+def _between(columns: Columns, kinds: Kinds) -> tuple[Kinds, Kinds, Kinds]:
+    """Unordered adjacent pairs (small, large) without self-loops, and their kinds (forward, backward).
+
+    An undirected edge is stored as (small, large), so its kind is the forward one.
+    """
+    graph = np.repeat(np.arange(columns.num_graphs), np.diff(columns.edge_ptr))
+    proper = columns.edges[:, 0] != columns.edges[:, 1]
+    graph, edges, kinds = graph[proper], columns.edges[proper], kinds[proper]
+    flipped = edges[:, 0] > edges[:, 1]
+    keys = np.column_stack([graph, np.sort(edges, axis=1)])
+    pairs, position = np.unique(keys, axis=0, return_inverse=True)
+    both = np.zeros((len(pairs), 2), dtype=np.int64)
+    both[position, flipped.astype(np.int64)] = kinds
+    starts = np.searchsorted(pairs[:, 0], np.arange(columns.num_graphs + 1))
+    return starts.astype(np.int64), pairs[:, 1:], both
+
+
+def _label_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -> tuple[list[Kinds], list[Hashable]]:
+    """Codes over one vocabulary in which equal labels (1 and 1.0, say) are one; no label counts as None."""
+    places: dict[Hashable, int] = {_NO_LABEL: 0}
+    codes = []
+    for part in parts:
+        length = int(part.edge_ptr[-1] if name.startswith("edge") else part.node_ptr[-1])
+        column: LabelColumn | None = getattr(part, name)
+        if column is None or name in costs.ignore:
+            codes.append(np.zeros(length, dtype=np.int64))
+            continue
+        renumbering = np.array([places.setdefault(value, len(places)) for value in column.vocabulary], dtype=np.int64)
+        codes.append(np.where(_present(part, flag, name), renumbering[column.codes], 0))
+    return codes, list(places)
+
+
+def _used_labels(vocabulary: list[Hashable], label: Kinds) -> tuple[list[Hashable], Kinds]:
+    """The labels that occur, so that a table of costs need not price others; and where each kind's label stands."""
+    codes, place = np.unique(label, return_inverse=True)
+    return [vocabulary[code] for code in codes.tolist()], place
+
+
+def _row_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -> tuple[list[Kinds], Any]:
+    """A code for each distinct row of numbers, -1 for none; and the rows by code."""
+    lengths = [int(part.edge_ptr[-1] if name.startswith("edge") else part.node_ptr[-1]) for part in parts]
+    columns = [getattr(part, name) for part in parts]
+    if name in costs.ignore or all(column is None for column in columns):
+        return [np.full(length, -1, dtype=np.int64) for length in lengths], None
+    shape = next(column.shape[1:] for column in columns if column is not None)
+    if any(column is not None and column.shape[1:] != shape for column in columns):
+        raise InvalidArgument(f"{name} have different shapes in the two collections")
+    rows = np.concatenate([column for column in columns if column is not None]) + 0.0  # -0.0 becomes 0.0
+    values, inverse = np.unique(rows, axis=0, return_inverse=True)
+    codes, at = [], 0
+    for part, column, length in zip(parts, columns, lengths, strict=True):
+        if column is None:
+            codes.append(np.full(length, -1, dtype=np.int64))
+            continue
+        codes.append(np.where(_present(part, flag, name), inverse.ravel()[at : at + length], -1))
+        at += length
+    return codes, values
+
+
+def _present(part: Columns, flag: Has, name: str) -> NDArray[np.bool_]:
+    ptr = part.edge_ptr if name.startswith("edge") else part.node_ptr
+    return np.repeat(part.flags & flag != 0, np.diff(ptr))
+
+
+def _joint_kinds(columns: list[list[Kinds]], what: str) -> tuple[list[Kinds], Kinds]:
+    """Number the distinct combinations of codes over all collections; the combinations by number."""
+    stacked = np.column_stack([np.concatenate(parts) for parts in columns])
+    table, kinds = np.unique(stacked, axis=0, return_inverse=True)
+    _check_kinds(len(table), what)
+    ends = np.cumsum([len(part) for part in columns[0]])[:-1]
+    return np.split(kinds.ravel(), ends), table
+
+
+def _check_kinds(count: int, what: str) -> None:
+    if count > MAX_KINDS:
+        raise InvalidArgument(
+            f"{count} different kinds of {what}s are more than one table holds ({MAX_KINDS}); "
+            "compute fewer graphs at a time, or round or ignore what makes them different"
+        )
+
+
+def _unequal_price(
+    price: NDArray[np.float64], label: Kinds, others: list[Kinds], given: Any, name: str
+) -> NDArray[np.float64]:
+    """Where labels agree but another attribute differs, charge what unequal labels cost."""
+    differs = np.zeros(price.shape, dtype=bool)
+    for other in others:
+        differs |= other[:, None] != other[None, :]
+    differs &= label[:, None] == label[None, :]
+    if not differs.any():
+        return price
+    if not isinstance(given, int | float):
+        raise InvalidArgument(
+            f"{name} is a table by label, but some items differ in other attributes only; "
+            "ignore those attributes, give a distance for them, or use one cost"
+        )
+    return np.where(differs, float(given), price)

@@ -1,0 +1,128 @@
+"""Labels for training: chosen pairs of a collection and what is known of their distances, in a folder.
+
+::
+
+    pairs.npy       (n, 2) positions in the collection, i < j
+    labels.npz      lower and upper of each pair; written when all are computed
+    labels.json     graphs (count and fingerprint), choice of pairs, method, costs
+    work/           chunks of an unfinished job; see store.py
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.atomic import atomic_write
+from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.method import EditDistanceMethod
+from graphmetric.edit_distance.pair_choice import choose_pairs
+from graphmetric.edit_distance.pairwise import pairwise_edit_distances
+from graphmetric.edit_distance.registry import as_method
+from graphmetric.edit_distance.store import fingerprint
+from graphmetric.errors import FileError, InvalidArgument
+from graphmetric.graphs.collection import GraphCollection
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Pairs of a collection and bounds of their distances; equal bounds are exact distances."""
+
+    pairs: NDArray[np.int64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+    @property
+    def exact(self) -> NDArray[np.bool_]:
+        """Where the distance is proven."""
+        return np.asarray(self.lower == self.upper)
+
+
+def label_graphs(
+    graphs: GraphCollection,
+    folder: str | Path,
+    *,
+    pairs: str = "all",
+    method: str | EditDistanceMethod = "exact",
+    costs: EditCosts | None = None,
+    n_jobs: int | None = -1,
+    time_limit_per_pair: float | None = None,
+    random_state: int = 0,
+) -> Labels:
+    """Compute the distances of chosen pairs into a folder; called again after a stop, it goes on where it was."""
+    solver, costs = as_method(method, time_limit=time_limit_per_pair), costs or EditCosts()
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    description = {
+        "graphs": len(graphs),
+        "fingerprint": fingerprint(graphs),
+        "pairs": pairs,
+        "random_state": random_state,
+        "method": repr(solver),
+        "costs": repr(costs),
+    }
+    _claim(target, description)
+    if (target / "labels.npz").exists():
+        return read_labels(target, graphs)
+    chosen = choose_pairs(graphs, pairs, costs=costs, random_state=random_state)
+    with atomic_write(target / "pairs.npy") as file:
+        np.save(file, chosen)
+    found = pairwise_edit_distances(
+        graphs, pairs=chosen, method=solver, costs=costs, n_jobs=n_jobs, store=target / "work"
+    )
+    with atomic_write(target / "labels.npz") as file:
+        np.savez(file, lower=found.lower, upper=found.upper)
+    shutil.rmtree(target / "work")
+    return Labels(chosen, found.lower, found.upper)
+
+
+def read_labels(folder: str | Path, graphs: GraphCollection | None = None) -> Labels:
+    """What :func:`label_graphs` wrote; with ``graphs``, checks that the labels are theirs."""
+    target = Path(folder)
+    description = _read_description(target)
+    if graphs is not None and description.get("fingerprint") != fingerprint(graphs):
+        raise InvalidArgument(f"{target} holds labels of {description.get('graphs')} other graphs, not of these")
+    try:
+        pairs = np.load(target / "pairs.npy", allow_pickle=False)
+        with open(target / "labels.npz", "rb") as file, np.load(file, allow_pickle=False) as data:
+            labels = Labels(pairs, data["lower"], data["upper"])
+    except FileNotFoundError as error:
+        raise FileError("is missing: the labelling has not finished; run it again", error.filename) from None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise FileError(f"cannot be read as labels: {error}", target) from None
+    if pairs.ndim != 2 or pairs.shape[1:] != (2,) or not len(pairs) == len(labels.lower) == len(labels.upper):
+        raise FileError("pairs.npy and labels.npz do not belong together", target)
+    return labels
+
+
+def _claim(target: Path, description: dict[str, object]) -> None:
+    """Write what the folder is for, or check that it is for the same."""
+    path = target / "labels.json"
+    if not path.exists():
+        with atomic_write(path) as file:
+            file.write(json.dumps(description, indent=2).encode())
+        return
+    found = _read_description(target)
+    if different := [key for key in description if found.get(key) != description[key]]:
+        raise InvalidArgument(
+            f"{target} holds labels of another job: its {', '.join(different)} differ; choose another folder"
+        )
+
+
+def _read_description(target: Path) -> dict[str, object]:
+    path = target / "labels.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError("is not a folder of labels: it has no labels.json", target) from None
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot be read: {error}", path) from None
+    if not isinstance(data, dict):
+        raise FileError("is not a description of labels", path)
+    return data

@@ -1,0 +1,80 @@
+"""The scales of [0, 1]."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphmetric import Graph, GraphCollection, normalized_distance, raw_distance, steinhaus_distance
+from graphmetric.errors import InvalidArgument
+
+sizes = st.integers(1, 50)
+distances = st.floats(0, 100)
+
+
+@given(distances, sizes, sizes)
+def test_is_the_formula_of_the_paper(distance: float, n1: int, n2: int) -> None:
+    assert normalized_distance(distance, n1, n2) == pytest.approx(1 - math.exp(-distance / ((n1 + n2) / 2)))
+
+
+@given(st.floats(0, 60), sizes, sizes)
+def test_raw_distance_is_the_inverse(distance: float, n1: int, n2: int) -> None:
+    scaled = normalized_distance(distance, n1, n2)
+    if scaled < 1 - 1e-9:  # beyond, a float no longer tells large distances apart
+        assert raw_distance(scaled, n1, n2) == pytest.approx(distance, rel=1e-5, abs=1e-9)
+
+
+@given(st.lists(st.tuples(distances, sizes, sizes), min_size=1, max_size=5))
+def test_matrices_are_their_entries(rows: list) -> None:
+    values, left, right = (np.array(column) for column in zip(*rows, strict=True))
+    matrix = np.outer(values, np.ones(len(right)))
+    together = normalized_distance(matrix, left, right)
+    steinhaus = steinhaus_distance(matrix, left, right)
+    for i in range(len(left)):
+        for j in range(len(right)):
+            assert together[i, j] == normalized_distance(matrix[i, j], left[i], right[j])
+            assert steinhaus[i, j] == steinhaus_distance(matrix[i, j], left[i], right[j])
+
+
+@given(st.lists(st.lists(st.floats(-5, 5), min_size=2, max_size=2), min_size=3, max_size=6))
+def test_the_steinhaus_form_of_a_metric_is_a_metric(points: list) -> None:
+    places = np.array([[0.0, 0.0], *points])  # the first stands for the empty graph
+    metric = np.abs(places[:, None] - places[None, :]).sum(axis=-1)
+    scaled = steinhaus_distance(metric[1:, 1:], metric[0, 1:])
+    assert (scaled >= 0).all()
+    assert (scaled <= 1 + 1e-12).all()
+    assert (scaled[:, :, None] <= scaled[:, None, :] + scaled.T[None, :, :] + 1e-9).all()
+
+
+def test_graphs_know_their_sizes() -> None:
+    g, h = Graph(3, [(0, 1)]), Graph(5)
+    both = GraphCollection([g, h])
+    assert normalized_distance(2, g, h) == normalized_distance(2, 3, 5)
+    assert steinhaus_distance(2, g, h) == steinhaus_distance(2, 4, 5)
+    matrix = np.array([[0.0, 2.0], [2.0, 0.0]])
+    assert normalized_distance(matrix, both)[0, 1] == normalized_distance(2, g, h)
+    assert steinhaus_distance(matrix, both)[0, 1] == steinhaus_distance(2, g, h)
+
+
+def test_the_empty_graph_is_at_distance_zero_from_itself() -> None:
+    assert normalized_distance(0, 0, 0) == 0
+    assert steinhaus_distance(0, Graph(0), Graph(0)) == 0
+    assert steinhaus_distance(4, Graph(0), Graph(3, [(0, 1)])) == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: normalized_distance(-1, 2, 3), "not negative"),
+        (lambda: normalized_distance(1, 2), "sizes of both"),
+        (lambda: normalized_distance([[0.0, 1.0]], [1], [1]), "as many sizes"),
+        (lambda: raw_distance(1.0, 2, 3), r"lie in \[0, 1\)"),
+    ],
+)
+def test_wrong_use_is_explained(call, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        call()
