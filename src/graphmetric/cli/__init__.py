@@ -1,0 +1,75 @@
+"""The ``graphmetric`` command. Each subcommand is a module here, imported only when it is called."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from graphmetric import __version__
+from graphmetric.errors import GraphMetricError
+
+COMMANDS = {
+    "demo": "A tour on the embedded graphs.",
+    "info": "What is in a file, folder or data set of graphs.",
+    "convert": "Turn graphs from one file format into another.",
+    "ged": "Edit distance of two graphs, and the edits.",
+    "label": "Edit distances of many pairs, resumable, into a folder.",
+    "doctor": "Versions, threads and extras of this installation.",
+}
+
+EPILOG = """\b
+Examples:
+  graphmetric demo
+  graphmetric info my-graphs/ --json
+  graphmetric convert molecules.smi molecules.gmg
+  graphmetric ged molecules:3 molecules:8 --plot edits.svg
+  graphmetric label my-graphs/ --pairs random:10000 --out labels/
+"""
+
+
+class _LazyGroup(click.Group):
+    """Knows its commands by name, so that ``--help`` imports none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=_LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="graphmetric")
+@click.option("-v", "--verbose", is_flag=True, help="Log what is being done to standard error.")
+def cli(verbose: bool) -> None:
+    """Learn and compute distances between graphs."""
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format="%(message)s", stream=sys.stderr)
+    logging.getLogger("numba").setLevel(logging.WARNING)
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Entry point: our own errors become one line, not a traceback."""
+    try:
+        return cli.main(args=arguments, prog_name="graphmetric", standalone_mode=False)
+    except click.exceptions.Abort:
+        click.echo("stopped", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except GraphMetricError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has left
+        sys.stderr.close()
+        sys.exit(0)

@@ -1,0 +1,5 @@
+"""``python -m graphmetric.cli``."""
+
+from graphmetric.cli import main
+
+main()

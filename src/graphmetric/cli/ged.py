@@ -1,0 +1,100 @@
+"""``graphmetric ged``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from graphmetric.atomic import atomic_write
+from graphmetric.cli.sources import open_graph
+from graphmetric.edit_distance import EditCosts, EditDistance, graph_edit_distance
+from graphmetric.edit_distance.drawing import draw_alignment
+from graphmetric.edit_distance.registry import METHODS
+
+EPILOG = """\b
+Examples:
+  graphmetric ged first.json second.json
+  graphmetric ged molecules:3 molecules:8 --plot edits.svg
+  graphmetric ged CCO CCN --smiles
+  graphmetric ged set.gmg:0 set.gmg:1 --method beam:10
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Edit distance of two graphs, and the edits.")
+@click.argument("first")
+@click.argument("second")
+@click.option(
+    "--method", default="exact", show_default=True, help=f"One of {', '.join(METHODS)}; beam:10 sets a width."
+)
+@click.option("--time-limit", type=float, help="Seconds after which the exact search gives bounds.")
+@click.option("--ignore", multiple=True, help="An attribute that does not count, such as edge_labels. Repeatable.")
+@click.option("--smiles", is_flag=True, help="FIRST and SECOND are SMILES.")
+@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@click.option(
+    "--plot", type=click.Path(dir_okay=False), help="Draw both graphs, matched and marked, into this SVG file."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    first: str,
+    second: str,
+    method: str,
+    time_limit: float | None,
+    ignore: tuple[str, ...],
+    smiles: bool,
+    root: str | None,
+    plot: str | None,
+    as_json: bool,
+) -> None:
+    """The least number of edits that turn FIRST into SECOND, how nodes correspond, and the edits.
+
+    A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many.
+    """
+    graphs = [open_graph(text, root=root, smiles=smiles) for text in (first, second)]
+    costs = EditCosts(ignore=frozenset(ignore))  # type: ignore[arg-type]
+    result = graph_edit_distance(*graphs, method=method, costs=costs, time_limit=time_limit)
+    click.echo(json.dumps(_jsonable(result), indent=2) if as_json else _in_words(result))
+    if plot is not None:
+        with atomic_write(Path(plot)) as file:
+            file.write(draw_alignment(result).encode())
+        click.echo(f"drawn into {plot}", err=True)
+
+
+def _in_words(result: EditDistance) -> str:
+    if result.exact:
+        lines = [f"distance  {result.upper:g} (exact)"]
+    else:
+        lines = [f"distance  between {result.lower:g} and {result.upper:g}", f"answer    {result.value:g}"]
+    lines.append(f"method    {result.method}, {1000 * result.seconds:.1f} ms, {result.nodes_expanded} nodes expanded")
+    if result.node_map is not None:
+        lines += ["", "node map  first -> second"]
+        labels, new_labels = result.first.node_labels, result.second.node_labels
+        for u, v in enumerate(result.node_map):
+            target = "deleted" if v is None else f"{v}{_label(new_labels, v)}"
+            lines.append(f"  {u}{_label(labels, u)} -> {target}")
+        lines += ["", "edits"]
+        lines += [f"  {k}. {edit}" for k, edit in enumerate(result.edit_path or (), 1)] or [
+            "  none: the graphs are the same"
+        ]
+    return "\n".join(lines)
+
+
+def _label(labels: tuple[Any, ...] | None, node: int) -> str:
+    return "" if labels is None else f" {labels[node]}"
+
+
+def _jsonable(result: EditDistance) -> dict[str, Any]:
+    numbers = {name: getattr(result, name) for name in ("lower", "upper", "value", "exact", "method", "nodes_expanded")}
+    if result.upper == float("inf"):
+        numbers["upper"] = None  # JSON has no infinity
+    edits = [
+        {"edit": str(edit), "kind": type(edit).__name__, **_plain(asdict(edit))} for edit in result.edit_path or ()
+    ]
+    return {**numbers, "seconds": result.seconds, "node_map": result.node_map, "edits": edits}
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    return {key: value if isinstance(value, int | float | str | None) else str(value) for key, value in fields.items()}

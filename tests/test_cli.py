@@ -1,0 +1,122 @@
+"""The command as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from graphmetric import Graph, __version__, read_graphs, write_graphs
+from graphmetric.cli import COMMANDS, main
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of one call."""
+    try:
+        main(list(arguments))
+        code = 0
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def two_graphs(tmp_path: Path) -> Path:
+    path = tmp_path / "two.jsonl"
+    write_graphs([Graph(3, [(0, 1)], node_labels="CCO"), Graph(3, [(2, 1)], node_labels="OCC")], path)
+    return path
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version")[1].strip().endswith(__version__)
+    code, text, _ = run(capsys, "--help")
+    assert code == 0
+    assert "Examples:" in text
+    for name in COMMANDS:
+        assert name in text
+        assert run(capsys, name, "--help")[0] == 0
+
+
+def test_info_counts_classes(capsys: pytest.CaptureFixture[str], two_graphs: Path) -> None:
+    code, text, _ = run(capsys, "info", str(two_graphs), "--json")
+    report = json.loads(text)
+    assert code == 0
+    assert (report["graphs"], report["isomorphism_classes"]) == (2, 1)
+    assert report["node_labels"] == {"C": 4, "O": 2}
+    assert report["size_histogram"] == {"3": 2}
+    assert any("copies of another" in sentence for sentence in report["unusual"])
+    assert any("not connected" in sentence for sentence in report["unusual"])
+    code, text, _ = run(capsys, "info", str(two_graphs))
+    assert code == 0
+    assert "isomorphism classes" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "graphs", "classes"), [("AIDS700nef", 700, 667), ("LINUX", 1000, 89), ("IMDBMulti", 1500, 387)]
+)
+def test_info_on_benchmarks(
+    capsys: pytest.CaptureFixture[str], shared_data: Path, name: str, graphs: int, classes: int
+) -> None:
+    for arguments in ([name, "--root", str(shared_data)], [str(shared_data / f"{name}.json")]):
+        report = json.loads(run(capsys, "info", *arguments, "--json")[1])
+        assert (report["graphs"], report["isomorphism_classes"]) == (graphs, classes)
+
+
+def test_convert_keeps_graphs_and_says_what_is_lost(
+    capsys: pytest.CaptureFixture[str], two_graphs: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "two.gmg"
+    code, text, _ = run(capsys, "convert", str(two_graphs), str(target))
+    assert code == 0
+    assert "2 graphs written" in text
+    assert list(read_graphs(target)) == list(read_graphs(two_graphs))
+    write_graphs([Graph(1, node_texts=["words"])], tmp_path / "text.gmg")
+    code, _, errors = run(capsys, "convert", str(tmp_path / "text.gmg"), str(tmp_path / "text.tve"))
+    assert code == 0
+    assert "note:" in errors
+    assert "texts" in errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["info", "no-such-file.json"], "no-such-file.json"),
+        (["info", "AIDS700nef", "--root", "."], "AIDS700nef"),
+        (["convert", "molecules", "out.nonsense"], "nonsense"),
+        (["nonsense"], "nonsense"),
+        (["info"], "SOURCE"),
+    ],
+)
+def test_wrong_use_is_one_clear_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = run(capsys, *arguments)
+    assert code != 0
+    assert said in errors
+    assert "Traceback" not in errors
+
+
+def test_doctor_finds_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    report = json.loads(run(capsys, "doctor", "--json")[1])
+    assert report["packages"]["numpy"]
+    assert report["compiled loops"] == "work"
+    assert "numba" in run(capsys, "doctor")[1]
+
+
+def test_demo_shows_every_embedded_set(capsys: pytest.CaptureFixture[str]) -> None:
+    code, text, _ = run(capsys, "demo")
+    assert code == 0
+    for name in ("molecules", "programs", "atlas"):
+        assert name in text
+
+
+def test_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "graphmetric.cli", "--version"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip().endswith(__version__), done.stderr
