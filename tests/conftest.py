@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 import os
-from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-ROOT = Path(__file__).parents[1]
-
-
-def kernel_digest() -> str:
-    """Changes whenever a compiled function may have: numba's cache looks only at the file of the function called."""
-    sources = sorted((ROOT / "src").rglob("_kernels/*.py"))
-    return blake2b(b"".join(path.read_bytes() for path in sources), digest_size=8).hexdigest()
-
-
-os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache" / kernel_digest()))
 
 # Compiled loops are slow on their first example only; a deadline would blame whichever example came first.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])

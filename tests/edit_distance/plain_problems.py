@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
-from graphmetric.edit_distance._kernels.directions import merge_directions, price_both_directions
 from graphmetric.edit_distance._kernels.packing import (
     EditCostTables,
     Integers,
@@ -15,6 +14,7 @@ from graphmetric.edit_distance._kernels.packing import (
 )
 from graphmetric.edit_distance._kernels.root_map import BoundResults
 from graphmetric.edit_distance._kernels.workspace import Workspace, WorkspaceSize, allocate_workspace
+from tests.edit_distance.directions import merge_directions, price_both_directions
 from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph
 
 N_NODE_LABELS, N_EDGE_LABELS, LARGEST = 3, 2, 4

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults, search_pairs
-from graphmetric.edit_distance._kernels.directions import merge_directions, price_both_directions
 from graphmetric.edit_distance._kernels.packing import EditCostTables, PackedGraphs, pack_graphs, tabulate_costs
 from graphmetric.edit_distance._kernels.workspace import Workspace, WorkspaceSize, allocate_workspace
+from tests.edit_distance.directions import merge_directions, price_both_directions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "naive"))
 from edit_distance_by_enumeration import PlainCosts, PlainGraph, cost_of_map, edit_distance

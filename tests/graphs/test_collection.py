@@ -68,7 +68,7 @@ def test_refuses_what_cannot_be_packed() -> None:
     with pytest.raises(InvalidGraph, match=r"graphs\[2\]: features per node \(2,\)"):
         GraphCollection([Graph(1, node_features=[1]), Graph(1), Graph(1, node_features=[[1, 2]])])
     with pytest.raises(InvalidGraph, match=r"features per node \(2,\)"):
-        GraphCollection([Graph(1, node_features=[1])]) + [Graph(1, node_features=[[1, 2]])]
+        GraphCollection([Graph(1, node_features=[1])]) + GraphCollection([Graph(1, node_features=[[1, 2]])])
     with pytest.raises(IndexError, match="has 1 graphs"):
         GraphCollection([Graph(1)])[1]
 

@@ -105,7 +105,7 @@ def pairwise_edit_distances(
     if pairs is None:
         asked = _all_pairs(first, second, symmetric)
     else:
-        first, second, asked = _only_used(first, second, _checked_pairs(pairs, *shape))
+        first, second, asked = _only_used(first, second, checked_pairs(pairs, *shape))
     questions, place = _distinct_questions(first, second, asked, solver, costs)
     results = _solve(first, second, questions, solver, costs, n_jobs, store)
     columns = [column[place] for column in (results.lower, results.upper, results.value)]
@@ -115,7 +115,8 @@ def pairwise_edit_distances(
     return PairwiseDistances(lower, upper, value, int(results.expanded.sum()), len(questions))
 
 
-def _checked_pairs(pairs: ArrayLike, rows: int, columns: int) -> Pairs:
+def checked_pairs(pairs: ArrayLike, rows: int, columns: int) -> Pairs:
+    """Pairs of positions as an (n, 2) array; raises when one is outside."""
     array = np.asarray(pairs)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)

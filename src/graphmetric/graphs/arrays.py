@@ -55,10 +55,7 @@ def _is_integer(value: object) -> bool:
 
 def weight_array(weights: ArrayLike, edges: NDArray[Any]) -> NDArray[np.float64]:
     """One finite, non-zero weight per edge."""
-    try:
-        array = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidGraph("edge_weights must be numbers") from None
+    array = _number_array("edge_weights", weights)
     check_length("edge_weights", array, len(edges), "edges")
     if array.ndim != 1:
         raise InvalidGraph(f"edge_weights must be one number per edge; got shape {array.shape}")
@@ -72,12 +69,21 @@ def weight_array(weights: ArrayLike, edges: NDArray[Any]) -> NDArray[np.float64]
     return array
 
 
+def _number_array(column: str, values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iufb" and array.size:
+            array = np.asarray(values, dtype=object)  # text is refused, though numpy would parse it
+            if any(isinstance(value, str | bytes) for value in array.ravel()):
+                raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidGraph(f"{column} must be numbers, rows of equal length") from None
+
+
 def feature_array(features: ArrayLike, num_nodes: int) -> NDArray[np.float64]:
     """One vector of finite numbers per node."""
-    try:
-        array = np.array(features, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InvalidGraph("node_features must be numbers, one row of equal length per node") from None
+    array = _number_array("node_features", features)
     if array.size == 0 and array.ndim < 2:
         array = array.reshape(0, 0)
     if array.ndim == 1:

@@ -82,6 +82,11 @@ class Graph:
     """A name of the user's choice; None when there is none."""
     metadata: Mapping[str, Any]
     """Facts about the whole graph, such as its class. Read-only."""
+    _node_labels: LabelColumn | None
+    _edge_labels: LabelColumn | None
+    _node_texts: LabelColumn | None
+    _adjacency: Adjacency | None
+    _in_adjacency: Adjacency | None
 
     def __init__(
         self,
@@ -194,7 +199,8 @@ class Graph:
     @property
     def adjacency(self) -> Adjacency:
         """Neighbours in compressed rows: successors where directed, both ends of each edge otherwise."""
-        if self._adjacency is None:
+        known = self._adjacency
+        if known is None:
             sources, targets = self.edges[:, 0], self.edges[:, 1]
             edge = np.arange(len(self.edges))
             if not self.directed:
@@ -204,18 +210,20 @@ class Graph:
                     np.concatenate([targets, sources[other]]),
                     np.concatenate([edge, other]),
                 )
-            object.__setattr__(self, "_adjacency", compressed_rows(self.num_nodes, sources, targets, edge))
-        return self._adjacency
+            known = compressed_rows(self.num_nodes, sources, targets, edge)
+            object.__setattr__(self, "_adjacency", known)
+        return known
 
     @property
     def in_adjacency(self) -> Adjacency:
         """Predecessors in compressed rows; the same as :attr:`adjacency` where undirected."""
         if not self.directed:
             return self.adjacency
-        if self._in_adjacency is None:
-            rows = compressed_rows(self.num_nodes, self.edges[:, 1], self.edges[:, 0], np.arange(len(self.edges)))
-            object.__setattr__(self, "_in_adjacency", rows)
-        return self._in_adjacency
+        known = self._in_adjacency
+        if known is None:
+            known = compressed_rows(self.num_nodes, self.edges[:, 1], self.edges[:, 0], np.arange(len(self.edges)))
+            object.__setattr__(self, "_in_adjacency", known)
+        return known
 
     def degrees(self) -> NDArray[np.int64]:
         """How many edge ends meet at each node: a self-loop counts twice, arcs count in both directions."""
@@ -408,6 +416,8 @@ def _label_column(
 ) -> LabelColumn | None:
     if values is None:
         return None
+    if not isinstance(values, Iterable):
+        raise InvalidGraph(f"{name} must be a sequence, one entry for each of the {what}; got {values!r}")
     column = LabelColumn.from_values(values)
     check_length(name, column.codes, length, what)
     return column if order is None else column.take(order)

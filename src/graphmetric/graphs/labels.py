@@ -28,10 +28,10 @@ class LabelColumn:
     @classmethod
     def from_values(cls, values: Iterable[Hashable]) -> LabelColumn:
         """Encode tags, numbering them in order of first appearance."""
-        places: dict[tuple[type, Hashable], int] = {}
-        # The type is part of the key since 1 == 1.0 == True would otherwise share one spelling.
-        codes = [places.setdefault((type(value), value), len(places)) for value in map(_checked_tag, values)]
-        return cls(read_only(np.array(codes, dtype=np.int32)), tuple(value for _, value in places))
+        places: dict[Hashable, int] = {}
+        vocabulary: list[Hashable] = []
+        codes = [_place(value, places, vocabulary) for value in map(_checked_tag, values)]
+        return cls(read_only(np.array(codes, dtype=np.int32)), tuple(vocabulary))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -51,13 +51,29 @@ class LabelColumn:
     @staticmethod
     def concatenate(columns: list[LabelColumn]) -> LabelColumn:
         """One column after the other, over the union of their vocabularies."""
-        places: dict[tuple[type, Hashable], int] = {}
+        places: dict[Hashable, int] = {}
+        vocabulary: list[Hashable] = []
         parts = []
         for column in columns:
-            renumbering = [places.setdefault((type(value), value), len(places)) for value in column.vocabulary]
+            renumbering = [_place(value, places, vocabulary) for value in column.vocabulary]
             parts.append(np.array(renumbering, dtype=np.int32)[column.codes] if renumbering else column.codes)
         codes = np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
-        return LabelColumn(read_only(codes), tuple(value for _, value in places))
+        return LabelColumn(read_only(codes), tuple(vocabulary))
+
+
+def _place(value: Hashable, places: dict[Hashable, int], vocabulary: list[Hashable]) -> int:
+    """Where a tag stands in the vocabulary, at the end if it is new."""
+    place = places.setdefault(spelling(value), len(vocabulary))
+    if place == len(vocabulary):
+        vocabulary.append(value)
+    return place
+
+
+def spelling(value: Hashable) -> Hashable:
+    """Equal only for tags that are also written alike, unlike 1, 1.0 and True, or 0.0 and -0.0."""
+    if isinstance(value, tuple):
+        return tuple, tuple(spelling(item) for item in value)
+    return type(value), value.hex() if isinstance(value, float) else value
 
 
 _LONGEST_INTEGER = 10_000
@@ -76,7 +92,7 @@ def _checked_tag(value: object) -> Hashable:
     except TypeError:
         kind = type(value).__name__
         raise InvalidGraph(f"label {value!r} is a {kind}, not hashable; use a string, number or tuple") from None
-    return value  # type: ignore[return-value]
+    return value
 
 
 _DEEPEST_LABEL = 16

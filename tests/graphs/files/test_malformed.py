@@ -308,9 +308,9 @@ def test_announced_counts_are_refused_at_once(
 SMALL = [
     ("a.jsonl", b'{"num_nodes": 1}\n' * 9, Limits(max_graphs=8), "max_graphs"),
     ("a.jsonl", b'{"num_nodes": 1}\n' * 9, Limits(max_bytes=100), "max_bytes"),
-    ("a.jsonl", gzip.compress(b"\n" * 1000), Limits(max_decompressed_bytes=999), "max_decompressed_bytes"),
+    ("a.jsonl", gzip.compress(b"\n" * 1000, mtime=0), Limits(max_decompressed_bytes=999), "max_decompressed_bytes"),
     ("a.jsonl", b" " * 200, Limits(max_line_bytes=100), "max_line_bytes"),
-    ("a.jsonl", gzip.compress(b" \n" * (1 << 23) + b" "), Limits(), "max_compression_ratio"),
+    ("a.jsonl", gzip.compress(b" \n" * (1 << 23) + b" ", mtime=0), Limits(), "max_compression_ratio"),
     ("a.json", b" " * 200, Limits(max_document_bytes=100), "max_document_bytes"),
     ("a.json", b'{"nodes": [1, 2, 3], "edges": []}', Limits(max_nodes=2), "max_nodes"),
     ("a.json", b'{"nodes": [1, 2, 3], "edges": [[0, 1], [0, 2]]}', Limits(max_edges=1), "max_edges"),
@@ -370,7 +370,7 @@ def test_lines_keep_their_numbers_over_empty_ones(tmp_path: Path) -> None:
 
 
 def test_a_gzip_bomb_meets_the_default_limits(tmp_path: Path) -> None:
-    bomb = gzip.compress(b"\0" * (1 << 20)) * 300
+    bomb = gzip.compress(b"\0" * (1 << 20), mtime=0) * 300
     for name in ("a.jsonl", "a.json", "a.gexf", "a.tve"):
         (tmp_path / name).write_bytes(bomb)
         with pytest.raises(LimitExceeded):

@@ -7,7 +7,7 @@ solve may stop as soon as the bound reaches ``limit``.
 
 import numpy as np
 
-from graphmetric.edit_distance._kernels.compiling import fragment, part
+from graphmetric.compiling import fragment, part
 from graphmetric.edit_distance._kernels.workspace import (
     BLOCKED,
     BOUND,

@@ -1,6 +1,6 @@
 """Which totals a subtree can attain at all: integer costs, and parity, let bounds be rounded up."""
 
-from graphmetric.edit_distance._kernels.compiling import fragment, hot_part
+from graphmetric.compiling import fragment, hot_part
 from graphmetric.edit_distance._kernels.workspace import (
     INSERTION,
     MODULUS,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.edit_distance._kernels.compiling import entry, part
+from graphmetric.compiling import entry, part
 from graphmetric.edit_distance._kernels.lsap import ROW_MATCH, AssignmentWork, Floats, allocate_assignment, solve_square
 from graphmetric.edit_distance._kernels.map_cost import MapResults, price_map
 from graphmetric.edit_distance._kernels.munkres import ROW_STAR, MunkresWork, allocate_munkres, solve_by_stars

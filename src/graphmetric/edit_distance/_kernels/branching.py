@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from graphmetric.edit_distance._kernels.compiling import fragment, hot_part
+from graphmetric.compiling import fragment, hot_part
 from graphmetric.edit_distance._kernels.workspace import (
     BLOCKED,
     BOUND,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.edit_distance._kernels.compiling import entry, fragment, part
+from graphmetric.compiling import entry, fragment, part
 from graphmetric.edit_distance._kernels.packing import Integers, PackedGraphs, fill_adjacency
 
 # First index of CommonWork.nodes, .adjacency

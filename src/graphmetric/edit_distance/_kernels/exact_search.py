@@ -8,11 +8,11 @@ tried before, and, once row x has been tried with column y, for the twins of x w
 twins changes no cost. Such statements stay true in every subtree, so they may be combined freely.
 """
 
+from graphmetric.compiling import fragment, part
 from graphmetric.edit_distance._kernels.assignment import solve_assignment
 from graphmetric.edit_distance._kernels.attainable import find_limit, note_residue, round_up
 from graphmetric.edit_distance._kernels.branch_cost import derive_child, fill_root_costs
 from graphmetric.edit_distance._kernels.branching import block_twins, choose_branch
-from graphmetric.edit_distance._kernels.compiling import fragment, part
 from graphmetric.edit_distance._kernels.local_search import evaluate_map, improve_by_swaps
 from graphmetric.edit_distance._kernels.workspace import (
     BEST,

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.edit_distance._kernels.compiling import entry, part
+from graphmetric.compiling import entry, part
 from graphmetric.edit_distance._kernels.node_profile import NodeProfiles, compare_incident_edges
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
 

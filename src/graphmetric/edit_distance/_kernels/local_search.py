@@ -1,6 +1,6 @@
 """The cost of a complete node map, and its improvement by exchanging two images."""
 
-from graphmetric.edit_distance._kernels.compiling import fragment, hot_part, part
+from graphmetric.compiling import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.packing import Integers
 from graphmetric.edit_distance._kernels.workspace import (
     BASE_COST,

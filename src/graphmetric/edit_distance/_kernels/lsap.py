@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.compiling import part
+from graphmetric.compiling import part
 from graphmetric.edit_distance._kernels.packing import Integers
 
 Floats = NDArray[np.float64]

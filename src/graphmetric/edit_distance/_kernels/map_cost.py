@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from graphmetric.edit_distance._kernels.compiling import part
+from graphmetric.compiling import part
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
 
 

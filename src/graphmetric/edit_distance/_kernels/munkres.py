@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric.compiling import part
 from graphmetric.edit_distance._kernels.bits import highest_bit, lowest_bit
-from graphmetric.edit_distance._kernels.compiling import part
 from graphmetric.edit_distance._kernels.lsap import Floats
 from graphmetric.edit_distance._kernels.packing import Integers
 

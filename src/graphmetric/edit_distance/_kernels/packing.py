@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.compiling import entry, fragment, part
+from graphmetric.compiling import entry, fragment, part
 
 Integers = NDArray[np.int64]
 

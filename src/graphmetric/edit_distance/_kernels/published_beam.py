@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.edit_distance._kernels.compiling import entry, fragment, part
+from graphmetric.compiling import entry, fragment, part
 from graphmetric.edit_distance._kernels.map_cost import MapResults
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs, fill_adjacency
 

@@ -9,7 +9,7 @@ lower bound comes with it, and where the two meet the search stops: the value is
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.compiling import entry, fragment
+from graphmetric.compiling import entry, fragment
 from graphmetric.edit_distance._kernels.load_pair import load_pair
 from graphmetric.edit_distance._kernels.local_search import evaluate_map
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs

@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
+from graphmetric.compiling import entry, fragment, part
 from graphmetric.edit_distance._kernels.assignment import solve_assignment
 from graphmetric.edit_distance._kernels.attainable import note_residue, round_up
 from graphmetric.edit_distance._kernels.branch_cost import fill_root_costs
-from graphmetric.edit_distance._kernels.compiling import entry, fragment, part
 from graphmetric.edit_distance._kernels.exact_search import complete_map
 from graphmetric.edit_distance._kernels.load_pair import load_pair
 from graphmetric.edit_distance._kernels.local_search import evaluate_map, improve_by_swaps

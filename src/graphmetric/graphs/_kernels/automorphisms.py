@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.graphs._kernels.compiled import inner
+from graphmetric.compiling import counted_part
 
 ORBIT = 0
 """orbits under everything found; the last column counts what was found"""
@@ -21,7 +21,7 @@ _KEPT = 64
 """Automorphisms remembered for pruning away from the first path; older ones are overwritten."""
 
 
-@inner
+@counted_part
 def new_group(num_nodes: int) -> NDArray[np.int64]:
     group = np.empty((_IMAGE + _KEPT, num_nodes + 1), np.int64)
     for v in range(num_nodes):
@@ -31,7 +31,7 @@ def new_group(num_nodes: int) -> NDArray[np.int64]:
     return group
 
 
-@inner
+@counted_part
 def add_automorphism(group: NDArray[np.int64], source: NDArray[np.int64], target: NDArray[np.int64]) -> None:
     """Record the map source[p] -> target[p]."""
     n = group.shape[1] - 1
@@ -42,7 +42,7 @@ def add_automorphism(group: NDArray[np.int64], source: NDArray[np.int64], target
     group[ORBIT, n] += 1
 
 
-@inner
+@counted_part
 def join_local_orbits(group: NDArray[np.int64], chosen: NDArray[np.int64], level: int) -> int:
     """Set LOCAL to the orbits of the remembered automorphisms that fix the first ``level`` chosen nodes.
 
@@ -64,7 +64,7 @@ def join_local_orbits(group: NDArray[np.int64], chosen: NDArray[np.int64], level
     return work
 
 
-@inner
+@counted_part
 def orbit_of(orbit: NDArray[np.int64], node: int) -> int:
     """The smallest node of an orbit."""
     while orbit[node] != node:
@@ -73,7 +73,7 @@ def orbit_of(orbit: NDArray[np.int64], node: int) -> int:
     return node
 
 
-@inner
+@counted_part
 def _join(orbit: NDArray[np.int64], u: int, v: int) -> None:
     u, v = orbit_of(orbit, u), orbit_of(orbit, v)
     orbit[max(u, v)] = min(u, v)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.graphs._kernels.compiled import entry, inner
+from graphmetric.compiling import counted_entry, counted_part
 from graphmetric.graphs._kernels.mixing import mix, sort_by_key
 from graphmetric.graphs._kernels.refinement import AT, COUNT, WORK, new_partition, refine
 from graphmetric.graphs._kernels.rows import EdgeColours, Rows, build_rows
@@ -39,7 +39,7 @@ class Outcome(NamedTuple):
     """per graph: equal for isomorphic graphs, also where the budget did not suffice"""
 
 
-@entry
+@counted_entry
 def canonicalise(graphs: PackedGraphs, budget: int) -> Outcome:
     num_graphs = len(graphs.directed)
     outcome = Outcome(
@@ -62,7 +62,7 @@ def canonicalise(graphs: PackedGraphs, budget: int) -> Outcome:
     return outcome
 
 
-@inner
+@counted_part
 def _read_graph(graphs: PackedGraphs, g: int) -> tuple[Rows, NDArray[np.int64]]:
     """Rows of one graph, and node colours that include self-loops."""
     begin, end = graphs.edge_ptr[g], graphs.edge_ptr[g + 1]
@@ -74,7 +74,7 @@ def _read_graph(graphs: PackedGraphs, g: int) -> tuple[Rows, NDArray[np.int64]]:
     return rows, colour
 
 
-@inner
+@counted_part
 def _sort_by_colour(twins: Twins, colour: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """The kept nodes by new number, sorted by colour and kind of twins, and where runs of equal ones start."""
     order = twins.kept.copy()
@@ -86,7 +86,7 @@ def _sort_by_colour(twins: Twins, colour: NDArray[np.int64]) -> tuple[NDArray[np
     return order, starts
 
 
-@inner
+@counted_part
 def _sort_runs(order: NDArray[np.int64], starts: NDArray[np.bool_], key: NDArray[np.int64]) -> None:
     begin = 0
     for end in range(1, len(order) + 1):
@@ -98,7 +98,7 @@ def _sort_runs(order: NDArray[np.int64], starts: NDArray[np.bool_], key: NDArray
         begin = end
 
 
-@entry
+@counted_entry
 def relabel_edges(graphs: PackedGraphs, order: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """The edges in canonical numbers, sorted within each graph, and the edge row each comes from."""
     edges = np.empty_like(graphs.edges)
@@ -124,7 +124,7 @@ def relabel_edges(graphs: PackedGraphs, order: NDArray[np.int64]) -> tuple[NDArr
     return edges, source
 
 
-@inner
+@counted_part
 def _counting_sort(items: NDArray[np.int64], key: NDArray[np.int64], num_keys: int) -> NDArray[np.int64]:
     """Items by ascending key, equal keys in the given order."""
     begin = np.zeros(num_keys + 1, np.int64)

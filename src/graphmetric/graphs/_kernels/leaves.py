@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.graphs._kernels.compiled import inner
+from graphmetric.compiling import counted_part
 from graphmetric.graphs._kernels.refinement import AT, PLACE
 from graphmetric.graphs._kernels.rows import Rows
 
 
-@inner
+@counted_part
 def leaf_size(rows: Rows) -> int:
     return 2 * (len(rows.ptr) - 1) + 2 * len(rows.neighbour)
 
 
-@inner
+@counted_part
 def write_leaf(leaf: NDArray[np.int64], rows: Rows, part: NDArray[np.int64]) -> None:
     """Fill in order and rows; visiting nodes in their new order leaves each row sorted."""
     n, entries = len(rows.ptr) - 1, len(rows.neighbour)
@@ -39,7 +39,7 @@ def write_leaf(leaf: NDArray[np.int64], rows: Rows, part: NDArray[np.int64]) -> 
             end[q] += 1
 
 
-@inner
+@counted_part
 def compare_leaves(a: NDArray[np.int64], b: NDArray[np.int64], num_nodes: int) -> int:
     """-1, 0 or 1; 0 means that the two orders give the very same graph: an automorphism."""
     for i in range(num_nodes, len(a)):
@@ -48,13 +48,13 @@ def compare_leaves(a: NDArray[np.int64], b: NDArray[np.int64], num_nodes: int) -
     return 0
 
 
-@inner
+@counted_part
 def copy_values(target: NDArray[np.int64], source: NDArray[np.int64]) -> None:
     for i in range(len(source)):
         target[i] = source[i]
 
 
-@inner
+@counted_part
 def fill_values(target: NDArray[np.int64], size: int, value: int) -> None:
     for i in range(size):
         target[i] = value

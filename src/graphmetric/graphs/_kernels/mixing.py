@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.graphs._kernels.compiled import inner
+from graphmetric.compiling import counted_part
 
 _ODD_A = np.uint64(0x9E3779B97F4A7C15)
 _ODD_B = np.uint64(0xBF58476D1CE4E5B9)
@@ -16,7 +16,7 @@ _ODD_C = np.uint64(0x94D049BB133111EB)
 _HALF = np.uint64(32)
 
 
-@inner
+@counted_part
 def scramble(value: int) -> np.int64:
     """Spread an integer over 64 bits."""
     x = (np.uint64(value) + _ODD_A) * _ODD_B
@@ -24,20 +24,20 @@ def scramble(value: int) -> np.int64:
     return np.int64(x ^ (x >> _HALF))
 
 
-@inner
+@counted_part
 def mix(state: int, value: int) -> np.int64:
     """Absorb a value into a running hash; the order of values counts."""
     x = (np.uint64(state) ^ np.uint64(value)) * _ODD_B
     return np.int64((x ^ (x >> _HALF)) * _ODD_A + _ODD_C)
 
 
-@inner
+@counted_part
 def add_product(total: int, a: int, b: int) -> np.int64:
     """total + a * b modulo 2**64; sums of such do not depend on their order."""
     return np.int64(np.uint64(total) + np.uint64(a) * np.uint64(b))
 
 
-@inner
+@counted_part
 def sort_by_key(items: NDArray[np.int64], keys: NDArray[np.int64], begin: int, end: int) -> None:
     """Sort ``items[begin:end]`` by ``keys[item]`` in place (shell sort: most runs here are short or sorted)."""
     gap = 1

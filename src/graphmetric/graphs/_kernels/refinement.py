@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.graphs._kernels.compiled import inner
+from graphmetric.compiling import counted_part
 from graphmetric.graphs._kernels.mixing import add_product, mix, scramble, sort_by_key
 from graphmetric.graphs._kernels.rows import Rows
 
@@ -47,7 +47,7 @@ CELLS, CUTS, HEAD, TAIL, WORK = 0, 1, 2, 3, 4
 _NUM_COUNTERS = 5
 
 
-@inner
+@counted_part
 def new_partition(order: NDArray[np.int64], starts: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Cells are runs of ``order``; ``starts[p]`` says that one begins at position p. All are queued."""
     n = len(order)
@@ -66,7 +66,7 @@ def new_partition(order: NDArray[np.int64], starts: NDArray[np.bool_]) -> NDArra
     return part
 
 
-@inner
+@counted_part
 def refine(rows: Rows, part: NDArray[np.int64]) -> np.int64:
     """Split cells until nodes of a cell agree on their neighbours in every cell; returns the trace."""
     trace = np.int64(0)
@@ -76,13 +76,13 @@ def refine(rows: Rows, part: NDArray[np.int64]) -> np.int64:
     return trace
 
 
-@inner
+@counted_part
 def can_refine(part: NDArray[np.int64], num_nodes: int) -> bool:
     """Whether some cell is queued and some cell can be split."""
     return part[COUNT, HEAD] != part[COUNT, TAIL] and part[COUNT, CELLS] < num_nodes
 
 
-@inner
+@counted_part
 def refine_step(rows: Rows, part: NDArray[np.int64]) -> np.int64:
     """Split all cells by what their nodes see of the first cell in the queue; returns the trace of this step."""
     start = _dequeue(part)
@@ -94,13 +94,13 @@ def refine_step(rows: Rows, part: NDArray[np.int64]) -> np.int64:
     return trace
 
 
-@inner
+@counted_part
 def clear_queue(part: NDArray[np.int64]) -> None:
     while part[COUNT, HEAD] != part[COUNT, TAIL]:
         _dequeue(part)
 
 
-@inner
+@counted_part
 def individualise(part: NDArray[np.int64], node: int) -> None:
     """Cut one node off its cell, to the right, and queue it."""
     start = part[CELL, node]
@@ -111,7 +111,7 @@ def individualise(part: NDArray[np.int64], node: int) -> None:
     _enqueue(part, last)
 
 
-@inner
+@counted_part
 def undo_cuts(part: NDArray[np.int64], height: int) -> None:
     """Join cells again until the undo stack is as high as it was."""
     while part[COUNT, CUTS] > height:
@@ -123,7 +123,7 @@ def undo_cuts(part: NDArray[np.int64], height: int) -> None:
         part[LENGTH, parent] += part[LENGTH, start]
 
 
-@inner
+@counted_part
 def _scan(rows: Rows, part: NDArray[np.int64], start: int) -> tuple[int, np.int64]:
     """Sum up what each node sees of the cell ``start``; move such nodes to the right end of their cells.
 
@@ -153,7 +153,7 @@ def _scan(rows: Rows, part: NDArray[np.int64], start: int) -> tuple[int, np.int6
     return touched, arcs
 
 
-@inner
+@counted_part
 def _split(part: NDArray[np.int64], cell: int) -> np.int64:
     """Cut a touched cell into runs of equal SEEN, untouched nodes first, and queue the new cells; returns a trace."""
     end = cell + part[LENGTH, cell]
@@ -181,7 +181,7 @@ def _split(part: NDArray[np.int64], cell: int) -> np.int64:
     return trace
 
 
-@inner
+@counted_part
 def _enqueue_fragments(part: NDArray[np.int64], cell: int, end: int) -> None:
     """Queue all fragments of a cell but the largest; its effect follows from theirs and from that of the whole."""
     spared = cell
@@ -198,7 +198,7 @@ def _enqueue_fragments(part: NDArray[np.int64], cell: int, end: int) -> None:
         p += part[LENGTH, p]
 
 
-@inner
+@counted_part
 def _enqueue(part: NDArray[np.int64], start: int) -> None:
     tail = part[COUNT, TAIL]
     part[QUEUE, tail] = start
@@ -206,7 +206,7 @@ def _enqueue(part: NDArray[np.int64], start: int) -> None:
     part[QUEUED, start] = 1
 
 
-@inner
+@counted_part
 def _dequeue(part: NDArray[np.int64]) -> int:
     head = part[COUNT, HEAD]
     part[COUNT, HEAD] = head + 1 if head + 1 < part.shape[1] else 0
@@ -215,7 +215,7 @@ def _dequeue(part: NDArray[np.int64]) -> int:
     return start
 
 
-@inner
+@counted_part
 def _open_cell(part: NDArray[np.int64], start: int, length: int, parent: int) -> None:
     part[LENGTH, start] = length
     for p in range(start, start + length):
@@ -226,7 +226,7 @@ def _open_cell(part: NDArray[np.int64], start: int, length: int, parent: int) ->
     part[COUNT, CELLS] += 1
 
 
-@inner
+@counted_part
 def _swap(part: NDArray[np.int64], node: int, position: int) -> None:
     other, here = part[AT, position], part[PLACE, node]
     part[AT, here] = other

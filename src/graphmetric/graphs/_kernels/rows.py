@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.graphs._kernels.compiled import inner
+from graphmetric.compiling import counted_part
 from graphmetric.graphs._kernels.mixing import add_product
 
 _FORWARD, _BACKWARD = 0x56E8FEB86659FD93, 0x20761D6478BD642F
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
     weight: NDArray[np.int64]
 
 
-@inner
+@counted_part
 def build_rows(
     num_nodes: int, edges: NDArray[np.int32], colours: EdgeColours, directed: bool
 ) -> tuple[Rows, NDArray[np.int64]]:
@@ -77,7 +77,7 @@ def build_rows(
     return Rows(ptr, neighbour[:end], relation[:end], weight[:end]), loop
 
 
-@inner
+@counted_part
 def _index_ends(
     num_nodes: int, edges: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric.compiling import counted_part
 from graphmetric.graphs._kernels.automorphisms import (
     LOCAL,
     ORBIT,
@@ -18,7 +19,6 @@ from graphmetric.graphs._kernels.automorphisms import (
     new_group,
     orbit_of,
 )
-from graphmetric.graphs._kernels.compiled import inner
 from graphmetric.graphs._kernels.leaves import compare_leaves, copy_values, fill_values, leaf_size, write_leaf
 from graphmetric.graphs._kernels.refinement import (
     AT,
@@ -56,7 +56,7 @@ _HERE, _FIRST, _BEST = 0, 1, 2
 _CELL_BITS = 40
 
 
-@inner
+@counted_part
 def find_greatest_leaf(rows: Rows, part: NDArray[np.int64], budget: int) -> bool:
     """Leave the canonical leaf's order in row AT of a refined partition; False when the budget ran out first.
 
@@ -96,14 +96,14 @@ def find_greatest_leaf(rows: Rows, part: NDArray[np.int64], budget: int) -> bool
     return True
 
 
-@inner
+@counted_part
 def _enter(part: NDArray[np.int64], path: NDArray[np.int64], level: int) -> None:
     path[_CHOSEN, level] = -1
     path[_HEIGHT, level] = part[COUNT, CUTS]
     path[_TARGET, level] = _target_cell(part)
 
 
-@inner
+@counted_part
 def _refine_child(
     rows: Rows, part: NDArray[np.int64], path: NDArray[np.int64], traces: NDArray[np.int64], level: int, known: bool
 ) -> bool:
@@ -131,13 +131,13 @@ def _refine_child(
     return like_first or sign >= 0 or not known
 
 
-@inner
+@counted_part
 def _seal(trace: int, cells: int) -> np.int64:
     """A trace that is greater for more cells, since such paths are shorter."""
     return np.int64((cells << _CELL_BITS) | (trace & ((1 << _CELL_BITS) - 1)))
 
 
-@inner
+@counted_part
 def _visit_leaf(
     rows: Rows,
     part: NDArray[np.int64],
@@ -176,7 +176,7 @@ def _visit_leaf(
     return level - 1
 
 
-@inner
+@counted_part
 def _keep(
     traces: NDArray[np.int64], leaves: NDArray[np.int64], shared: NDArray[np.int64], kind: int, level: int
 ) -> None:
@@ -185,7 +185,7 @@ def _keep(
     shared[kind] = level
 
 
-@inner
+@counted_part
 def _next_choice(
     part: NDArray[np.int64], group: NDArray[np.int64], path: NDArray[np.int64], level: int, on_first_path: bool
 ) -> int:
@@ -207,7 +207,7 @@ def _next_choice(
     return best
 
 
-@inner
+@counted_part
 def _target_cell(part: NDArray[np.int64]) -> int:
     """The first of the largest cells."""
     best, p = 0, 0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.graphs._kernels.compiled import inner
+from graphmetric.compiling import counted_part
 from graphmetric.graphs._kernels.mixing import add_product, scramble
 from graphmetric.graphs._kernels.rows import Rows
 
@@ -29,7 +29,7 @@ class Twins(NamedTuple):
     kept: NDArray[np.int64]
 
 
-@inner
+@counted_part
 def find_twins(rows: Rows, colour: NDArray[np.int64], base: int) -> Twins:
     """Hashes of rows propose twins; every pair is checked entry by entry. ``base`` is the radix of relations."""
     num_nodes = len(colour)
@@ -46,7 +46,7 @@ def find_twins(rows: Rows, colour: NDArray[np.int64], base: int) -> Twins:
     return Twins(first, joined_by, copies, new_number, kept)
 
 
-@inner
+@counted_part
 def _count_classes(first: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The last three columns of :class:`Twins`."""
     new_number = np.empty(len(first), np.int64)
@@ -63,7 +63,7 @@ def _count_classes(first: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray
     return copies, new_number, kept[:size]
 
 
-@inner
+@counted_part
 def _join_separate_twins(
     rows: Rows, colour: NDArray[np.int64], digest: NDArray[np.int64], first: NDArray[np.int64]
 ) -> None:
@@ -85,7 +85,7 @@ def _join_separate_twins(
             table[slot] = v + 1
 
 
-@inner
+@counted_part
 def _join_adjacent_twins(
     rows: Rows,
     colour: NDArray[np.int64],
@@ -113,7 +113,7 @@ def _join_adjacent_twins(
                 joined_by[v] = rows.relation[k]
 
 
-@inner
+@counted_part
 def _equal_rows(rows: Rows, u: int, v: int, joined: bool) -> bool:
     """Whether two rows are the same; where ``joined``, u and v are left out of them."""
     i, j = rows.ptr[u], rows.ptr[v]
@@ -133,7 +133,7 @@ def _equal_rows(rows: Rows, u: int, v: int, joined: bool) -> bool:
         j += 1
 
 
-@inner
+@counted_part
 def drop_twins(rows: Rows, twins: Twins) -> Rows:
     """Rows of the graph on the kept nodes, in their new numbers."""
     if len(twins.kept) == len(twins.first):
@@ -156,7 +156,7 @@ def drop_twins(rows: Rows, twins: Twins) -> Rows:
     return Rows(ptr, neighbour[:end], relation[:end], weight[:end])
 
 
-@inner
+@counted_part
 def spread_twins(at: NDArray[np.int64], twins: Twins, order: NDArray[np.int64]) -> None:
     """Fill in the order of all nodes, each beside its twins, from the order ``at`` of the kept ones."""
     position = np.empty(len(order), np.int64)

@@ -140,7 +140,7 @@ def draw_graph(graph: Graph) -> str:
 
 def place(positions: Positions, left: float = 0.0, top: float = 0.0) -> Positions:
     """Layout units as pixels."""
-    return positions * UNIT + np.array([left + MARGIN, top + MARGIN + 4])
+    return np.asarray(positions * UNIT + np.array([left + MARGIN, top + MARGIN + 4]))
 
 
 def add_graph(

@@ -32,7 +32,7 @@ from graphmetric.graphs.files.graph_dict import is_integer, read_labels
 from graphmetric.graphs.files.json_values import parse_json, shortened
 from graphmetric.graphs.files.limits import Limits, too_large
 from graphmetric.graphs.files.source import Source
-from graphmetric.graphs.labels import LabelColumn, label_from_json
+from graphmetric.graphs.labels import LabelColumn, label_from_json, spelling
 
 _PIECE = 1 << 24
 _PLAIN_IDS = {int, str, type(None)}
@@ -181,7 +181,7 @@ def _vocabulary(header: dict[str, Any], name: str) -> tuple[Hashable, ...]:
     if not isinstance(listed, list):
         raise InvalidGraph(f"the header must list the {name}; found {shortened(listed)}")
     vocabulary = tuple(read_labels(listed))
-    if len({(type(label), label) for label in vocabulary}) != len(vocabulary):
+    if len({spelling(label) for label in vocabulary}) != len(vocabulary):
         raise InvalidGraph(f"the header lists one of the {name} twice")
     return vocabulary
 
