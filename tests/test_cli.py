@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,44 @@ def test_convert_keeps_graphs_and_says_what_is_lost(
     assert "texts" in errors
 
 
+def test_ged_tells_and_draws(capsys: pytest.CaptureFixture[str], two_graphs: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "edits.svg"
+    code, text, _ = run(capsys, "ged", f"{two_graphs}:0", "molecules:3", "--plot", str(picture))
+    assert code == 0
+    assert "(exact)" in text
+    assert "delete edge" in text or "insert edge" in text
+    assert picture.read_text().startswith("<svg")
+    report = json.loads(run(capsys, "ged", f"{two_graphs}:0", f"{two_graphs}:1", "--json")[1])
+    assert (report["upper"], report["exact"], report["edits"]) == (0, True, [])
+    report = json.loads(run(capsys, "ged", "CCO", "CCN", "--smiles", "--method", "hed", "--json")[1])
+    assert (report["upper"], report["node_map"]) == (None, None)
+
+
+def test_label_fills_a_folder_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arguments = ["label", "molecules", "--pairs", "random:50", "--out", str(tmp_path / "labels"), "--json"]
+    first, second = (json.loads(run(capsys, *arguments)[1]) for _ in range(2))
+    assert (first["pairs"], first["exact"]) == (second["pairs"], second["exact"]) == (50, 1.0)
+
+
+def test_interrupted_labelling_goes_on(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "graphmetric.cli", "label", "programs", "--pairs", "random:400000", "--jobs", "1"]
+    job = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True)
+    while len(list(tmp_path.glob("work/chunk-*"))) < 2 and job.poll() is None:
+        time.sleep(0.01)
+    job.send_signal(signal.SIGINT)
+    _, errors = job.communicate()
+    assert job.returncode == 130
+    assert "Traceback" not in errors
+    kept = {path.name: path.read_bytes() for path in tmp_path.glob("work/chunk-*")}
+    assert len(kept) >= 2
+    job = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.DEVNULL)
+    while len(list(tmp_path.glob("work/chunk-*"))) <= len(kept) and job.poll() is None:
+        time.sleep(0.01)
+    job.kill()
+    job.wait()
+    assert all((tmp_path / "work" / name).read_bytes() == data for name, data in kept.items())
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -88,6 +128,11 @@ def test_convert_keeps_graphs_and_says_what_is_lost(
         (["info", "AIDS700nef", "--root", "."], "AIDS700nef"),
         (["convert", "molecules", "out.nonsense"], "nonsense"),
         (["nonsense"], "nonsense"),
+        (["ged", "molecules", "molecules:0"], "holds 973 graphs; choose one as molecules:0"),
+        (["ged", "molecules:973", "molecules:0"], "molecules:973 does not exist"),
+        (["ged", "C1", "C", "--smiles"], "C1"),
+        (["ged", "molecules:0", "molecules:1", "--method", "magic"], "magic"),
+        (["label", "molecules", "--pairs", "some", "--out", "labels"], "some"),
         (["info"], "SOURCE"),
     ],
 )

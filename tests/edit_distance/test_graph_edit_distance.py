@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import graphmetric as gm
 from graphmetric import Graph, graph_edit_distance
 from graphmetric.edit_distance import EditCosts, ExactSearch
 from graphmetric.errors import InvalidArgument
@@ -162,6 +163,18 @@ def test_a_time_limit_is_kept_with_valid_bounds() -> None:
     assert result.lower <= result.upper
     assert not result.exact
     assert result.edit_path.apply(first).is_isomorphic(second)
+
+
+def test_graphs_too_large_to_search_get_bounds() -> None:
+    ring = Graph(1200, [(i, (i + 1) % 1200) for i in range(1200)])
+    chain = Graph(1000, [(i, i + 1) for i in range(999)])
+    small = Graph(2, [(0, 1)])
+    result = gm.pairwise_edit_distances([ring, chain, small], pairs=[[0, 1], [2, 1], [2, 2], [1, 0]])
+    assert (result.lower <= [401, 1996, 0, 401]).all()  # 200 nodes and their edges, one more edge
+    assert (result.upper >= [401, 1996, 0, 401]).all()
+    assert result.exact[1:3].all()
+    single = graph_edit_distance(ring, chain)
+    assert single.edit_path.apply(ring).is_isomorphic(chain)
 
 
 def test_agrees_with_networkx() -> None:

@@ -42,7 +42,7 @@ class BeamSearch(EditDistanceMethod):
         _check_width(self.width)
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
-        size = workspace_size(problem, pairs)
+        size = workspace_size(problem, pairs, root_only=True)
         larger = size.larger + (size.smaller if size.null_nodes else 0)
         width = np.int64(min(self.width, max(1, 2_000_000 // (larger + 1))))  # the kernel numbers candidates in 21 bits
         lower, upper = np.zeros((2, len(pairs)), dtype=np.int64)

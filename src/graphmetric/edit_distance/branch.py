@@ -26,7 +26,7 @@ class BranchBound(EditDistanceMethod):
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         results = _room_for(problem, pairs)
-        work = allocate_workspace(workspace_size(problem, pairs))
+        work = allocate_workspace(workspace_size(problem, pairs, root_only=True))
         bound_branches(problem.first, problem.second, problem.tables, pairs, work, results)
         return _solutions(results, results.lower)
 
@@ -53,7 +53,7 @@ class LocalSearch(EditDistanceMethod):
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         results = _room_for(problem, pairs)
-        work = allocate_workspace(workspace_size(problem, pairs))
+        work = allocate_workspace(workspace_size(problem, pairs, root_only=True))
         random, effort = allocate_random(self.random_state), np.int64(self.effort)
         refine_maps(problem.first, problem.second, problem.tables, pairs, effort, random, work, results)
         return _solutions(results, results.upper)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,13 +48,35 @@ def largest_sizes(problem: EncodedProblem, pairs: NDArray[np.int64]) -> tuple[in
     return int(first.max(initial=0)), int(second.max(initial=0))
 
 
+def smaller_sizes(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Nodes of the smaller graph of each pair."""
+    first = np.diff(problem.first.node_start)[pairs[:, 0]]
+    second = np.diff(problem.second.node_start)[pairs[:, 1]]
+    return np.minimum(first, second)
+
+
+def merged(pairs: NDArray[np.int64], chosen: NDArray[np.bool_], inside: Solutions, outside: Solutions) -> Solutions:
+    """Solutions of the chosen pairs and of the others, put back in the order of the pairs."""
+
+    def mix(a: NDArray[Any] | None, b: NDArray[Any] | None) -> Any:
+        assert a is not None
+        assert b is not None
+        width = [max(a.shape[1], b.shape[1])] if a.ndim == 2 else []
+        whole = np.full([len(pairs), *width], -1, dtype=a.dtype)
+        for part, rows in ((a, chosen), (b, ~chosen)):
+            whole[(rows, slice(part.shape[1])) if part.ndim == 2 else rows] = part
+        return whole
+
+    return Solutions(*(mix(a, b) for a, b in zip(inside, outside, strict=True)))
+
+
 def empty_maps(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Room for a node map per pair."""
     return np.full((len(pairs), largest_sizes(problem, pairs)[0]), -1, dtype=np.int64)
 
 
-def workspace_size(problem: EncodedProblem, pairs: NDArray[np.int64]) -> WorkspaceSize:
-    """Room for the largest of the pairs."""
+def workspace_size(problem: EncodedProblem, pairs: NDArray[np.int64], root_only: bool = False) -> WorkspaceSize:
+    """Room for the largest of the pairs; ``root_only`` for kernels that do not search."""
     first = np.diff(problem.first.node_start)[pairs[:, 0]]
     second = np.diff(problem.second.node_start)[pairs[:, 1]]
     first_edges = np.diff(problem.first.edge_start)[pairs[:, 0]]
@@ -67,4 +89,5 @@ def workspace_size(problem: EncodedProblem, pairs: NDArray[np.int64]) -> Workspa
         edges=int(np.maximum(first_edges, second_edges).max(initial=0)),
         edge_codes=tables.edge_cost.shape[1] - 1,
         null_nodes=bool((tables.node_substitute > indirect).any()),
+        root_only=root_only,
     )

@@ -98,12 +98,14 @@ class WorkspaceSize(NamedTuple):
     edges: int
     edge_codes: int
     null_nodes: bool  # whether some node substitution costs more than deletion and insertion
+    root_only: bool = False  # for kernels that do not search: room for one level, which grows with n**2 only
 
 
 def allocate_workspace(size: WorkspaceSize) -> Workspace:
     """Make room. The matrices of all depths take about 8/3 n**3 bytes for two graphs of n nodes: 2 MB for n = 89."""
     n_rows, n_columns = size.smaller + 1, size.larger + (size.smaller if size.null_nodes else 0)
-    depths = np.arange(n_rows)
+    depths = np.arange(1 if size.root_only else n_rows)
+    n_levels = len(depths) + 1
     matrix_entries = int(((n_rows - depths) * (n_columns - depths)).sum())
     fields = DEGREE + 1 + size.edge_codes
     widest = max(n_rows, n_columns)
@@ -121,10 +123,10 @@ def allocate_workspace(size: WorkspaceSize) -> Workspace:
     )
     levels = Levels(
         integers(matrix_entries + 1),
-        integers(n_rows + 1, fields, n_rows),
-        integers(n_rows + 1, fields, n_columns + 1),
-        integers(n_rows + 1, 2, n_columns),
-        integers(n_rows + 1, 7),
+        integers(n_levels, fields, n_rows),
+        integers(n_levels, fields, n_columns + 1),
+        integers(n_levels, 2, n_columns),
+        integers(n_rows + 1, 7),  # where the matrices of all levels start is noted at the root
     )
     scratch = Scratch(integers(5, n_columns), integers(n_rows), integers(widest, widest))
     return Workspace(pair, levels, scratch, Progress(integers(5), integers(3, widest)))
