@@ -63,7 +63,8 @@ class LabelColumn:
 
 def _place(value: Hashable, places: dict[Hashable, int], vocabulary: list[Hashable]) -> int:
     """Where a tag stands in the vocabulary, at the end if it is new."""
-    place = places.setdefault(spelling(value), len(vocabulary))
+    key = (type(value), value) if _is_plain(value) else spelling(value)
+    place = places.setdefault(key, len(vocabulary))
     if place == len(vocabulary):
         vocabulary.append(value)
     return place
@@ -76,11 +77,20 @@ def spelling(value: Hashable) -> Hashable:
     return type(value), value.hex() if isinstance(value, float) else value
 
 
+_SMALL = 1 << 63
 _LONGEST_INTEGER = 10_000
 """Bits; Python refuses to write much longer integers in decimal."""
 
 
+def _is_plain(value: object) -> bool:
+    """Strings and small integers, nearly all tags there are, need no further look."""
+    kind = type(value)
+    return kind is str or (kind is int and -_SMALL < value < _SMALL)  # type: ignore[operator]
+
+
 def _checked_tag(value: object) -> Hashable:
+    if _is_plain(value):
+        return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and math.isnan(value):
@@ -117,6 +127,8 @@ def label_to_json(value: Hashable, depth: int = 0) -> object:
 
 def label_from_json(data: object, depth: int = 0) -> Hashable:
     """The tag that :func:`label_to_json` wrote."""
+    if _is_plain(data):
+        return data
     if data is None or isinstance(data, bool | int | str | float):
         return _checked_tag(data)
     if isinstance(data, dict) and len(data) == 1 and depth < _DEEPEST_LABEL:

@@ -1,0 +1,156 @@
+"""The matching distance of many pairs of graphs: costs, assignment, sum.
+
+A pair is always solved in the same orientation, whichever graph was named first: the one with fewer nodes gives the
+rows, and between equals the one whose states come first in lexicographic order. The distance is thus symmetric to the
+last bit. Graphs with identical states are at distance exactly 0.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.compiling import entry, part
+from graphmetric.distance._kernels.assignment import (
+    COLUMN_MATCH,
+    FREE,
+    PRICE,
+    ROW_MATCH,
+    AssignmentWork,
+    Floats,
+    Integers,
+    match_in_order,
+    solve_rectangular,
+)
+
+NOBODY = -1
+"""In place of a row: the zero vector that pads the smaller graph."""
+
+
+class NodeStates(NamedTuple):
+    """Graph g has the rows start[g] .. start[g] + size[g] - 1, of which the columns first .. last - 1 matter."""
+
+    rows: NDArray[Any]
+    start: Integers
+    size: Integers
+    first: int
+    last: int
+
+
+@entry
+def measure_pairs(left: NodeStates, right: NodeStates, pairs: Integers, work: AssignmentWork, out: Floats) -> None:
+    """Add the distance of each pair of graphs (left, right) to ``out``."""
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        order = compare_graphs(left, a, right, b)
+        if order < 0:
+            out[p] += solve_pair(left, a, right, b, work)
+        elif order > 0:
+            out[p] += solve_pair(right, b, left, a, work)
+
+
+@entry
+def match_pairs(
+    left: NodeStates, right: NodeStates, pairs: Integers, slot_start: Integers, work: AssignmentWork, slots: Integers
+) -> None:
+    """Which rows each pair matches: (left row, right row) from ``slots[slot_start[p]]`` on, NOBODY for padding.
+
+    A pair fills as many slots as its larger graph has nodes, in the order of the orientation it was solved in.
+    """
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        order = compare_graphs(left, a, right, b)
+        if order == 0:
+            for k in range(left.size[a]):
+                slots[slot_start[p] + k, 0] = left.start[a] + k
+                slots[slot_start[p] + k, 1] = right.start[b] + k
+        elif order < 0:
+            solve_pair(left, a, right, b, work)
+            list_matches(left, a, right, b, work, slots[slot_start[p] :])
+        else:
+            solve_pair(right, b, left, a, work)
+            list_matches(right, b, left, a, work, slots[slot_start[p] :, ::-1])
+
+
+@part
+def compare_graphs(left: NodeStates, a: int, right: NodeStates, b: int) -> int:
+    """Negative if graph a comes before graph b, positive if after, 0 if their states are identical."""
+    if left.size[a] != right.size[b]:
+        return -1 if left.size[a] < right.size[b] else 1
+    for k in range(left.size[a]):
+        i, j = left.start[a] + k, right.start[b] + k
+        for c in range(left.first, left.last):
+            if left.rows[i, c] != right.rows[j, c]:
+                return -1 if left.rows[i, c] < right.rows[j, c] else 1
+    return 0
+
+
+@part
+def solve_pair(few: NodeStates, a: int, many: NodeStates, b: int, work: AssignmentWork) -> float:
+    """The distance; ``work`` holds the matching afterwards. States that are not finite give NaN and any matching."""
+    n, m = few.size[a], many.size[b]
+    if np.isfinite(fill_costs(few, a, many, b, work)):
+        solve_rectangular(n, m, work)
+    else:
+        match_in_order(n, m, work)  # shortest paths would never end
+    total = 0.0
+    for i in range(n):
+        total += work.cost[i, work.places[ROW_MATCH, i]]
+    if n < m:
+        for j in range(m):
+            if work.places[COLUMN_MATCH, j] == FREE:
+                total += work.values[PRICE, j]
+    return total if np.isfinite(total) else np.nan
+
+
+@part
+def fill_costs(few: NodeStates, a: int, many: NodeStates, b: int, work: AssignmentWork) -> float:
+    """Distances of all rows and, where nodes stay alone, their norms; returns the sum, finite if all are."""
+    n, m = few.size[a], many.size[b]
+    total = 0.0
+    for i in range(n):
+        for j in range(m):
+            work.cost[i, j] = row_distance(few, few.start[a] + i, many, many.start[b] + j)
+            total += work.cost[i, j]
+    for j in range(m):
+        work.values[PRICE, j] = row_norm(many, many.start[b] + j) if n < m else 0.0
+        total += work.values[PRICE, j]
+    return total
+
+
+@part
+def list_matches(few: NodeStates, a: int, many: NodeStates, b: int, work: AssignmentWork, slots: Integers) -> None:
+    """Rows of ``few`` with their partners, then the rows that stay alone."""
+    n = few.size[a]
+    for i in range(n):
+        slots[i, 0] = few.start[a] + i
+        slots[i, 1] = many.start[b] + work.places[ROW_MATCH, i]
+    for j in range(many.size[b]):
+        if work.places[COLUMN_MATCH, j] == FREE:
+            slots[n, 0] = NOBODY
+            slots[n, 1] = many.start[b] + j
+            n += 1
+
+
+@part
+def row_distance(left: NodeStates, i: int, right: NodeStates, j: int) -> float:
+    """Euclidean. Four running sums, which do not wait for each other, make it twice as fast as one."""
+    a, b = left.rows[i, left.first : left.last], right.rows[j, right.first : right.last]
+    s0 = s1 = s2 = s3 = a.dtype.type(0)
+    fours = len(a) // 4
+    for k in range(fours):
+        c = 4 * k
+        d0, d1, d2, d3 = a[c] - b[c], a[c + 1] - b[c + 1], a[c + 2] - b[c + 2], a[c + 3] - b[c + 3]
+        s0, s1, s2, s3 = s0 + d0 * d0, s1 + d1 * d1, s2 + d2 * d2, s3 + d3 * d3
+    for c in range(4 * fours, len(a)):
+        s0 += (a[c] - b[c]) * (a[c] - b[c])
+    return np.sqrt(np.float64((s0 + s1) + (s2 + s3)))
+
+
+@part
+def row_norm(states: NodeStates, i: int) -> float:
+    """Euclidean."""
+    total = 0.0
+    for c in range(states.first, states.last):
+        total += np.float64(states.rows[i, c]) ** 2
+    return np.sqrt(total)

@@ -1,0 +1,138 @@
+"""A head, a view and two collections, with all that concerns one graph alone already done."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
+
+from graphmetric.distance.pair_distance import PairDistance
+from graphmetric.distance.representation import Representation
+from graphmetric.distance.strict import EPSILON, add_discrete_metric, number_certificates
+from graphmetric.distance.views import Extent, View, view_distances
+from graphmetric.errors import InvalidArgument
+
+
+class Side(NamedTuple):
+    """One collection, as rows or as columns."""
+
+    graphs: Representation
+    """Projected."""
+    extent: Extent
+    certificate: Tensor | None
+    """Numbered; None if the distance is not strict."""
+
+    def take(self, graphs: Tensor | slice) -> Side:
+        extent = Extent(*(part[graphs] for part in self.extent))
+        certificate = None if self.certificate is None else self.certificate[graphs]
+        return Side(self.graphs.take(graphs), extent, certificate)
+
+    def unsqueeze(self, axis: int) -> Side:
+        certificate = None if self.certificate is None else self.certificate.unsqueeze(axis)
+        return Side(self.graphs.unsqueeze(axis), self.extent.unsqueeze(axis), certificate)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Distances on demand, between any of the left graphs and any of the right ones."""
+
+    head: PairDistance
+    view: View
+    left: Side
+    right: Side
+    epsilon: float
+
+    @classmethod
+    @torch.no_grad()
+    def prepare(
+        cls,
+        head: PairDistance,
+        left: Representation,
+        right: Representation | None = None,
+        *,
+        view: View = "raw",
+        certificates: ArrayLike | None = None,
+        other_certificates: ArrayLike | None = None,
+        epsilon: float = EPSILON,
+    ) -> Comparison:
+        """Distances within ``left``, or between it and ``right``.
+
+        Args:
+            head: The distance; it stays on its device, and so must the graphs.
+            left: The graphs of the rows.
+            right: The graphs of the columns; the same ones by default.
+            view: The scale of the answers.
+            certificates: Of the left graphs; with them the distance is strict, 0 only for isomorphic graphs.
+            other_certificates: Of the right graphs.
+            epsilon: What a strict distance adds between graphs that differ, on the scale of the head.
+        """
+        numbers = _numbered(left, right, certificates, other_certificates)
+        rows = _prepare_side(head, left, numbers[0], epsilon)
+        columns = rows if right is None else _prepare_side(head, right, numbers[-1], epsilon)
+        return cls(head, view, rows, columns, epsilon)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether rows and columns are the same graphs."""
+        return self.left is self.right
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.left.graphs.num_graphs, self.right.graphs.num_graphs
+
+    def table(self, rows: slice, columns: slice) -> Tensor:
+        """Distances of all these rows to all these columns."""
+        return self._measure(self.left.take(rows).unsqueeze(1), self.right.take(columns).unsqueeze(0))
+
+    def of_pairs(self, pairs: Tensor) -> Tensor:
+        """Distances of (n, 2) chosen pairs."""
+        return self._measure(self.left.take(pairs[:, 0]), self.right.take(pairs[:, 1]))
+
+    @torch.no_grad()
+    def _measure(self, left: Side, right: Side) -> Tensor:
+        distances = self.head.compare(left.graphs, right.graphs)
+        if left.certificate is not None and right.certificate is not None:
+            distances = add_discrete_metric(distances, left.certificate != right.certificate, self.epsilon)
+        return view_distances(distances, self.head.scale, self.view, left.extent, right.extent)
+
+    def digest(self) -> str:
+        """Of everything the distances depend on."""
+        digest = blake2b(f"{self.head!r} {self.view} {self.epsilon} {self.symmetric}".encode(), digest_size=16)
+        for tensor in self._tensors():
+            array = tensor.detach().cpu().contiguous().numpy()
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(array.tobytes())
+        return digest.hexdigest()
+
+    def _tensors(self) -> Iterator[Tensor]:
+        yield from self.head.state_dict().values()
+        for side in (self.left, self.right):
+            yield from side.graphs
+            if side.certificate is not None:
+                yield side.certificate
+
+
+def _prepare_side(head: PairDistance, graphs: Representation, certificate: Tensor | None, epsilon: float) -> Side:
+    to_empty = head.distance_to_empty(graphs)
+    if certificate is not None:
+        to_empty = add_discrete_metric(to_empty, graphs.size > 0, epsilon)
+    return Side(head.prepare(graphs), Extent(graphs.size.to(to_empty), to_empty), certificate)
+
+
+def _numbered(
+    left: Representation, right: Representation | None, first: ArrayLike | None, second: ArrayLike | None
+) -> list[Tensor | None]:
+    if first is None and second is None:
+        return [None]
+    if first is None or (second is None) != (right is None):
+        raise InvalidArgument("a strict distance needs the certificates of all graphs: give those of both collections")
+    numbers = number_certificates(first) if second is None else number_certificates(first, second)
+    for side, found in zip((left, right), numbers, strict=False):
+        if side is not None and len(found) != side.num_graphs:
+            raise InvalidArgument(f"{len(found)} certificates for {side.num_graphs} graphs; each graph has one")
+    return [number.to(left.start.device) for number in numbers]

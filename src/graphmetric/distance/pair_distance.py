@@ -1,0 +1,108 @@
+"""The family of learned distances, and the paper's own member of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from graphmetric.distance.non_negative import non_negative_layers
+from graphmetric.distance.representation import Representation
+from graphmetric.errors import InvalidArgument
+
+Scale = Literal["raw", "paper"]
+
+
+class Axiom(StrEnum):
+    """What a distance can promise for all graphs and all weights. None promises that only equal graphs are at 0."""
+
+    SYMMETRIC = "symmetric"
+    NON_NEGATIVE = "non-negative"
+    ZERO_ON_EQUAL = "zero on equal"
+    TRIANGLE_INEQUALITY = "triangle inequality"
+
+
+METRIC = frozenset(Axiom)
+"""All of them: a pseudo-metric, and with :mod:`graphmetric.distance.strict` a metric."""
+
+
+class PairDistance(nn.Module, ABC):
+    """A distance between two graphs that an encoder has represented.
+
+    A subclass writes :meth:`compare`, and :meth:`project` if part of its formula concerns one graph alone.
+    """
+
+    axioms: frozenset[Axiom] = METRIC
+    """What holds by construction, up to rounding."""
+    scale: Scale = "raw"
+    """The units of the values: of an edit distance, or the paper's [0, 1)."""
+    width: int
+    """Of the projected vector."""
+
+    def project(self, z: Tensor) -> Tensor:
+        """What the formula makes of the pooled vector (..., d) of a single graph, done once per graph."""
+        return z
+
+    @abstractmethod
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        """Distances of projected graphs; batch axes broadcast, so (n, 1) against (1, m) is a whole matrix."""
+
+    def prepare(self, graphs: Representation) -> Representation:
+        """The same graphs with projected vectors: what :meth:`compare` takes."""
+        return graphs._replace(z=self.project(graphs.z))
+
+    def forward(self, left: Representation, right: Representation) -> Tensor:
+        """Distances of left[0] to right[0], left[1] to right[1] and so on."""
+        if left.start.shape != right.start.shape:
+            raise InvalidArgument(
+                f"both sides must have as many graphs; got {left.num_graphs} and {right.num_graphs}. "
+                "For all pairs of two collections use distance_matrix"
+            )
+        return self.compare(self.prepare(left), self.prepare(right))
+
+    def among(self, graphs: Representation, pairs: Tensor) -> Tensor:
+        """Distances of pairs (n, 2) of positions in one batch, each graph projected once."""
+        prepared = self.prepare(graphs)
+        return self.compare(prepared.take(pairs[:, 0]), prepared.take(pairs[:, 1]))
+
+    def distance_to_empty(self, graphs: Representation) -> Tensor:
+        """Distances to the graph without nodes."""
+        return self.compare(self.prepare(graphs), self.prepare(graphs.empty_graph()))
+
+    @property
+    def is_metric(self) -> bool:
+        """Whether every axiom holds by construction."""
+        return self.axioms == METRIC
+
+
+class SquaredFC(PairDistance):
+    r"""The paper's distance of the pooled vectors.
+
+    .. math:: d(G^{(i)}, G^{(j)}) = 1 - \exp\left(-\mathrm{FC}\left((z^{(i)} - z^{(j)})^{2}\right)\right) \qquad (9)
+
+    Differs from the paper: its layers may have biases and weights of any sign, and then neither is :math:`d(G, G)` zero
+    nor :math:`d` non-negative. Here FC has no bias and weights softplus(V) > 0, so both hold by construction. Between
+    layers the paper names no activation; we take log(1 + x), which keeps zero at zero and does not saturate.
+
+    The triangle inequality does not hold, whatever the weights: FC of squares grows like a square, and
+    three points on a line at 0, t, 2t violate it for small t.
+    """
+
+    axioms = METRIC - {Axiom.TRIANGLE_INEQUALITY}
+    scale = "paper"
+
+    def __init__(self, dim: int, hidden: Sequence[int] = ()) -> None:
+        super().__init__()
+        self.width = dim
+        self.layers = non_negative_layers([dim, *hidden, 1])
+
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        values = (left.z - right.z).square()
+        for layer in self.layers[:-1]:
+            values = torch.log1p(layer(values))
+        gap = self.layers[-1](values).squeeze(-1)
+        return -torch.expm1(-gap)  # 1 - exp(-gap) without cancellation

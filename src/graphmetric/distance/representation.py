@@ -1,0 +1,105 @@
+"""What a distance may look at: one vector per graph, and the states of its nodes.
+
+States are kept in one table without padding, so that choosing, repeating or broadcasting graphs moves a few integers
+and never the states: a batch of graphs of very different sizes does not pay for the largest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from graphmetric.errors import InvalidArgument
+
+
+class Encoded(Protocol):
+    """A padded batch, as an encoder makes it."""
+
+    @property
+    def z(self) -> Tensor:
+        """(graphs, d): the pooled vector of each graph."""
+
+    @property
+    def states(self) -> Tensor:
+        """(graphs, k, d): the state of each node."""
+
+    @property
+    def mask(self) -> Tensor:
+        """(graphs, k), boolean: which rows are nodes; they come before the padding."""
+
+
+class Representation(NamedTuple):
+    """Graphs as a distance sees them. The shape of ``start`` is that of the batch: one axis, or more to broadcast."""
+
+    z: Tensor
+    """(..., d): one vector per graph."""
+    rows: Tensor
+    """(rows, d): node states of all graphs; may hold more rows than are used."""
+    start: Tensor
+    """(...): the first row of each graph."""
+    size: Tensor
+    """(...): how many rows, that is nodes, each graph has."""
+
+    @classmethod
+    def from_padded(cls, encoded: Encoded) -> Representation:
+        """The states of a padded batch where they lie; gradients flow through."""
+        states, mask = encoded.states, encoded.mask
+        if states.ndim != 3 or mask.shape != states.shape[:2] or len(encoded.z) != len(states):
+            raise InvalidArgument(
+                "an encoded batch has z (graphs, d), states (graphs, k, d) and mask (graphs, k); got shapes "
+                f"{tuple(encoded.z.shape)}, {tuple(states.shape)} and {tuple(mask.shape)}"
+            )
+        if bool((mask[:, 1:] & ~mask[:, :-1]).any()):
+            raise InvalidArgument("the padding of an encoded batch must come after its nodes; a mask has gaps")
+        start = torch.arange(len(states), device=states.device) * states.shape[1]
+        return cls(encoded.z, states.flatten(0, 1), start, mask.sum(dim=1))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Representation]) -> Representation:
+        """Graphs of all parts one after another, with the rows that are in use."""
+        if not parts:
+            raise InvalidArgument("cannot concatenate nothing: the width of the vectors would be unknown")
+        parts = [part.compacted() for part in parts]
+        before = [0]
+        for part in parts[:-1]:
+            before.append(before[-1] + len(part.rows))
+        return cls(
+            torch.cat([part.z for part in parts]),
+            torch.cat([part.rows for part in parts]),
+            torch.cat([part.start + offset for part, offset in zip(parts, before, strict=True)]),
+            torch.cat([part.size for part in parts]),
+        )
+
+    @property
+    def num_graphs(self) -> int:
+        return self.start.numel()
+
+    def take(self, graphs: Tensor | slice) -> Representation:
+        """Some of the graphs, by position; the table of states is shared."""
+        return Representation(self.z[graphs], self.rows, self.start[graphs], self.size[graphs])
+
+    def unsqueeze(self, axis: int) -> Representation:
+        """A batch axis of length one, to broadcast against others; 0 or 1."""
+        return Representation(self.z.unsqueeze(axis), self.rows, self.start.unsqueeze(axis), self.size.unsqueeze(axis))
+
+    def compacted(self) -> Representation:
+        """The same graphs (one axis) with a table that holds their rows and no others, in order."""
+        end = self.size.cumsum(0)
+        start = end - self.size
+        if len(self.rows) == int(self.size.sum()) and torch.equal(start, self.start):
+            return self
+        shift = torch.repeat_interleave(self.start - start, self.size)
+        used = shift + torch.arange(len(shift), device=shift.device)
+        return Representation(self.z, self.rows[used], start, self.size)
+
+    def detached(self) -> Representation:
+        """Without gradients, on the CPU."""
+        return Representation(*(part.detach().cpu() for part in self))
+
+    def empty_graph(self) -> Representation:
+        """One graph without nodes, in the width and type of these: zero vector, no states."""
+        zero = self.start.new_zeros(1)
+        return Representation(self.z.new_zeros(1, self.z.shape[-1]), self.rows, zero, zero)

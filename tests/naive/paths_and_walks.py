@@ -1,0 +1,34 @@
+"""Hop distances by repeated squaring of sets, return probabilities by powers of a matrix of plain lists."""
+
+from __future__ import annotations
+
+import math
+
+Matrix = list[list[float]]
+
+
+def hop_distances(num_nodes: int, edges: list[tuple[int, int]]) -> Matrix:
+    """Floyd and Warshall, directions ignored; infinite without a path."""
+    hops = [[0.0 if i == j else math.inf for j in range(num_nodes)] for i in range(num_nodes)]
+    for u, v in edges:
+        if u != v:
+            hops[u][v] = hops[v][u] = 1.0
+    for m in range(num_nodes):
+        for i in range(num_nodes):
+            for j in range(num_nodes):
+                hops[i][j] = min(hops[i][j], hops[i][m] + hops[m][j])
+    return hops
+
+
+def return_chances(weights: Matrix, steps: int) -> Matrix:
+    """Diagonals of the first powers of the row-normalised matrix of absolute weights; one row per node."""
+    n = len(weights)
+    total = [sum(abs(w) for w in row) for row in weights]
+    step = [[abs(weights[i][j]) / total[i] if total[i] else 0.0 for j in range(n)] for i in range(n)]
+    power = [[float(i == j) for j in range(n)] for i in range(n)]
+    chances: Matrix = [[] for _ in range(n)]
+    for _ in range(steps):
+        power = [[sum(power[i][m] * step[m][j] for m in range(n)) for j in range(n)] for i in range(n)]
+        for i in range(n):
+            chances[i].append(power[i][i])
+    return chances
