@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint bench docs fuzz clean
+.PHONY: help demo test lint bench fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## this list

@@ -10,8 +10,10 @@ from pathlib import Path
 from types import ModuleType
 
 import networkx as nx
+import numpy as np
 import pytest
 
+from graphmetric.edit_distance import pairwise_edit_distances
 from graphmetric.errors import FileError
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.datasets import bundled, load_dataset
@@ -48,7 +50,6 @@ def test_embedded_sets_are_what_they_were(
     assert len({graph.id for graph in data.graphs}) == graphs
     assert not any(graph.directed or (graph.edges[:, 0] == graph.edges[:, 1]).any() for graph in data.graphs)
     assert f"{graphs:,}" in data.description
-    assert len(data.known_pairs.i) == 0
     assert data.distance_kind.startswith("none")
 
 
@@ -133,3 +134,21 @@ def test_basic_blocks(source: str, blocks: int, edges: set[tuple[int, int]]) -> 
     tool = load_tool("make_programs")
     (code,) = tool.functions(tool.compile_quietly(source.encode(), "example"))
     assert tool.control_flow(code) == (blocks, edges)
+
+
+@pytest.mark.parametrize("name", ["molecules", "programs", "atlas"])
+def test_embedded_distances_are_exact(name: str) -> None:
+    data = load_dataset(name)
+    i, j, distance = data.known_pairs
+    assert len(i) == 10_000
+    assert "exact" in data.distance_kind
+    chosen = np.arange(0, len(i), 25)
+    computed = pairwise_edit_distances(data.graphs, pairs=np.column_stack([i, j])[chosen])
+    assert np.array_equal(computed.distances, distance[chosen])
+    assert np.isnan(load_dataset(name).distances).any()
+
+
+def test_embedded_distances_do_not_fit_bond_types() -> None:
+    labelled = load_dataset("molecules", edge_labels=True)
+    assert len(labelled.known_pairs.i) == 0
+    assert "ignore edge labels" in labelled.distance_kind

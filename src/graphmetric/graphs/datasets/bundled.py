@@ -9,6 +9,8 @@ from importlib.resources import as_file, files
 
 from graphmetric.errors import FileError
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.datasets.compact_layout import read_distances
+from graphmetric.graphs.datasets.stored_set import StoredSet
 from graphmetric.graphs.files import read_graphs
 from graphmetric.graphs.graph import Graph
 
@@ -20,7 +22,14 @@ class EmbeddedSet:
     name: str
     description: str
     licence: str
-    read: Callable[[], GraphCollection]
+    read_graphs: Callable[[], GraphCollection]
+
+    def read(self) -> StoredSet:
+        """The graphs, and exact distances of a fixed sample of their pairs."""
+        graphs = self.read_graphs()
+        with as_file(files(__package__) / "embedded" / f"{self.name}.ged.npz") as path:
+            known, kind = read_distances(path, graphs)
+        return StoredSet(graphs, known, kind)
 
 
 def _read_frozen(name: str, sha256: str) -> GraphCollection:

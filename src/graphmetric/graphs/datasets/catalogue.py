@@ -50,8 +50,7 @@ def load_dataset(
     """
     chosen = _find(name)
     if isinstance(chosen, EmbeddedSet):
-        stored = StoredSet(chosen.read(), None, "none: no distances are embedded")
-        counted = False
+        stored, counted = chosen.read(), False
     else:
         stored = chosen.read(_data_folder(root))
         counted = chosen.edge_labels_count
