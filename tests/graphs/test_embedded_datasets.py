@@ -50,7 +50,6 @@ def test_embedded_sets_are_what_they_were(
     assert len({graph.id for graph in data.graphs}) == graphs
     assert not any(graph.directed or (graph.edges[:, 0] == graph.edges[:, 1]).any() for graph in data.graphs)
     assert f"{graphs:,}" in data.description
-    assert data.distance_kind.startswith("none")
 
 
 @pytest.mark.parametrize("name", ["molecules", "programs"])
