@@ -1,0 +1,173 @@
+r"""Eq. 1-4: the four embeddings of a node, and their sum."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from graphmetric.encoder.attribute_networks import ImageNetwork, TextNetwork, VectorNetwork
+from graphmetric.encoder.options import EncoderOptions, Positions
+from graphmetric.encoder.tensors import BatchTensors
+from graphmetric.errors import InvalidArgument
+from graphmetric.features import FeatureSchema
+
+_LARGEST_TABLE = 1 << 16
+"""Codes whose sines are kept; those of larger codes are computed when met."""
+
+
+class Embed(nn.Module):
+    r"""Node attributes, by kind: a table (or positions) for tags, MLP for vectors, LSTM for texts, CNN for images.
+
+    .. math:: e_i^x = \text{Embed}(x_i) \qquad (1)
+
+    Differs from the paper: a node may have attributes of several kinds at once, whose embeddings are added; a graph
+    that lacks a kind adds nothing for it.
+    """
+
+    def __init__(self, schema: FeatureSchema, options: EncoderOptions) -> None:
+        super().__init__()
+        size = options.hidden_size
+        by: Positions = "sinusoidal" if options.tags == "positional" else "learned"
+        self.tags = PositionEmbed(schema.num_tags, size, by) if schema.num_tags else None
+        self.vectors = VectorNetwork(schema.vector_width, size) if schema.vector_width else None
+        self.texts = TextNetwork(schema.num_words, size) if schema.num_words else None
+        self.images = ImageNetwork(schema.image_shape[0], size) if schema.image_shape else None
+
+    def forward(self, batch: BatchTensors) -> Float[Tensor, "graphs k d_h"] | None:
+        """The sum over the kinds in use; None without any."""
+        parts: list[Tensor | None] = [None] * 4
+        if self.tags is not None and batch.tag is not None:
+            parts[0] = self.tags(batch.tag)
+        if self.vectors is not None and batch.vector is not None:
+            parts[1] = self.vectors(batch.vector)
+        if self.texts is not None and batch.text is not None and batch.tokens is not None:
+            parts[2] = F.embedding(batch.text, self.texts(batch.tokens))
+        if self.images is not None and batch.image is not None and batch.pixels is not None:
+            parts[3] = F.embedding(batch.image, self.images(batch.pixels))
+        total: Tensor | None = None
+        for kind, part in enumerate(parts):
+            if part is not None:
+                known = part * batch.has_attributes[:, kind, None, None]
+                total = known if total is None else total + known
+        return total
+
+
+class PositionEmbed(nn.Module):
+    r"""A code as sines and cosines of falling frequency, :math:`l = 0, \dots, d_h/2 - 1`.
+
+    .. math::
+        e_i^r = \text{Position-Embed}(\text{WL}(v_i)) = \left[
+        \sin\frac{\text{WL}(v_i)}{10000^{2l/d_h}},
+        \cos\frac{\text{WL}(v_i)}{10000^{(2l+1)/d_h}} \right]_{l=0}^{d_h/2-1} \qquad (2)
+
+    Differs from the paper: as printed l runs up to :math:`\lfloor d_h/2 \rfloor`, one too far, which makes d_h + 2
+    entries. The exponents are the printed ones (the usual form has :math:`2l/d_h` in both). Neighbouring codes mean
+    unrelated things, so a learned table is the option; codes beyond it share its last row.
+    """
+
+    table: Tensor
+
+    def __init__(self, num_codes: int, hidden_size: int, positions: Positions = "sinusoidal") -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.learned = positions == "learned"
+        if self.learned:
+            self.table = nn.Parameter(torch.randn(max(1, num_codes), hidden_size) * hidden_size**-0.5)
+        else:
+            codes = torch.arange(min(max(1, num_codes), _LARGEST_TABLE))
+            self.register_buffer("table", self._waves(codes).to(torch.get_default_dtype()), persistent=False)
+
+    def forward(self, codes: Int[Tensor, "graphs k"]) -> Float[Tensor, "graphs k d_h"]:
+        last = len(self.table) - 1
+        if self.learned or not codes.numel() or int(codes.max()) <= last:
+            return F.embedding(codes.clamp(max=last) if self.learned else codes, self.table)
+        return self._waves(codes).to(self.table.dtype)
+
+    def _waves(self, codes: Int[Tensor, "*codes"]) -> Float[Tensor, "*codes d_h"]:
+        """In double precision: the sine of a large code needs all its digits."""
+        l = torch.arange(self.hidden_size // 2, dtype=torch.float64, device=codes.device)  # noqa: E741
+        angle = codes[..., None].double()
+        sines = torch.sin(angle / 10000 ** (2 * l / self.hidden_size))
+        cosines = torch.cos(angle / 10000 ** ((2 * l + 1) / self.hidden_size))
+        return torch.stack([sines, cosines], dim=-1).flatten(-2)
+
+
+class NeighbourhoodEmbed(nn.Module):
+    r"""Connection weights in canonical order, by a linear map; with the degrees of :class:`DegreeEmbed`
+
+    .. math:: e_i^w = \text{Embed}(w_i), \quad e_i^d = \text{Position-Embed}(D(v_i)) \qquad (3)
+
+    Differs from the paper: the order is canonical (see ``features/canonical_form.py``), and columns beyond k_max are
+    cut, so that larger graphs can be encoded.
+    """
+
+    def __init__(self, k_max: int, hidden_size: int) -> None:
+        super().__init__()
+        self.columns = nn.Linear(k_max, hidden_size, bias=False)
+
+    def forward(self, weights: Float[Tensor, "graphs k k"]) -> Float[Tensor, "graphs k d_h"]:
+        kept = min(weights.shape[-1], self.columns.in_features)
+        return F.linear(weights[..., :kept], self.columns.weight[:, :kept])  # the other columns are zero
+
+
+class DegreeEmbed(nn.Module):
+    """The second half of Eq. 3: Position-Embed of the degree.
+
+    Differs from the paper: where arcs have a direction, edges that leave and that enter are counted apart and the
+    latter go through a linear map first, since a plain sum could not tell them apart; weighted degrees, real numbers,
+    are added by another.
+    """
+
+    def __init__(self, schema: FeatureSchema, options: EncoderOptions) -> None:
+        super().__init__()
+        size = options.hidden_size
+        self.position = PositionEmbed(schema.largest_degree + 1, size, options.positions)
+        self.entering = nn.Linear(size, size, bias=False) if schema.directed else None
+        self.strength = nn.Linear(2, size, bias=False) if schema.weighted else None
+
+    def forward(self, batch: BatchTensors) -> Float[Tensor, "graphs k d_h"]:
+        embedded: Tensor = self.position(batch.degree[..., 0])
+        if self.entering is not None:
+            embedded = embedded + self.entering(self.position(batch.degree[..., 1]))
+        if self.strength is not None and batch.strength is not None:
+            embedded = embedded + self.strength(batch.strength)
+        return embedded
+
+
+class InputEmbedding(nn.Module):
+    r"""The sum of the embeddings in use.
+
+    .. math:: h_i^{(0)} = \text{sum}(e_i^x, e_i^r, e_i^w, e_i^d) \qquad (4)
+
+    Differs from the paper: any of the four can be left out, and random-walk return probabilities can be added.
+    """
+
+    def __init__(self, schema: FeatureSchema, options: EncoderOptions) -> None:
+        super().__init__()
+        size, inputs = options.hidden_size, options.inputs
+        if "walks" in inputs and not schema.return_steps:
+            raise InvalidArgument('the input "walks" needs FeatureOptions(return_steps=...) above 0')
+        self.hidden_size = size
+        self.attributes = Embed(schema, options) if "attributes" in inputs else None
+        self.roles = PositionEmbed(schema.num_roles, size, options.positions) if "roles" in inputs else None
+        self.neighbourhood = NeighbourhoodEmbed(schema.k_max, size) if "neighbourhood" in inputs else None
+        self.degree = DegreeEmbed(schema, options) if "degree" in inputs else None
+        self.walks = nn.Linear(schema.return_steps, size, bias=False) if "walks" in inputs else None
+
+    def forward(self, batch: BatchTensors) -> Float[Tensor, "graphs k d_h"]:
+        parts = [
+            None if self.attributes is None else self.attributes(batch),
+            None if self.roles is None else self.roles(batch.role),
+            None if self.neighbourhood is None else self.neighbourhood(batch.weights),
+            None if self.degree is None else self.degree(batch),
+            None if self.walks is None else self.walks(batch.walks),
+        ]
+        present = [part for part in parts if part is not None]
+        if not present:  # attributes alone are asked for, and this batch has none
+            return batch.weights.new_zeros(*batch.mask.shape, self.hidden_size)
+        total: Tensor = reduce(torch.add, present)
+        return total

@@ -1,0 +1,1 @@
+"""Compiled loops over the packed arrays of a whole collection."""
