@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.graphs._kernels.canonicalise import PackedGraphs, canonicalise, relabel_edges
-from graphmetric.graphs._kernels.rows import EdgeColours
-from graphmetric.graphs.arrays import read_only
-from graphmetric.graphs.attribute_keys import edge_keys, node_keys
-from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns, Has
+from graphmetric.graphs._kernels.canonicalise import relabel_edges
+from graphmetric.graphs.canonical import search_orders
+from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns
 from graphmetric.graphs.labels import LabelColumn
 
 
@@ -32,14 +30,13 @@ def put_in_canonical_order(columns: Columns, budget: int) -> CanonicalForm:
     the order is canonical, so it is. Very regular graphs that exceed the budget keep the order they came in, with
     one warning: their embedding then depends on it through w_i.
     """
-    packed = _pack_for_search(columns)
-    outcome = canonicalise(packed, budget)
-    order = outcome.order
+    search = search_orders(columns, budget)
+    outcome, order = search.outcome, search.outcome.order
     unsolved = np.flatnonzero(~outcome.solved)
     if len(unsolved):
         _warn_of_given_order(unsolved, budget)
         order = np.where(np.repeat(~outcome.solved, np.diff(columns.node_ptr)), _local_numbers(columns), order)
-    ends, source = relabel_edges(packed, order)
+    ends, source = relabel_edges(search.packed, order)
     rows = order + np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr))
     moved = {name: _take(getattr(columns, name), rows) for name in NODE_COLUMNS}
     moved |= {name: _take(getattr(columns, name), source) for name in EDGE_COLUMNS}
@@ -49,25 +46,6 @@ def put_in_canonical_order(columns: Columns, budget: int) -> CanonicalForm:
 def keep_given_order(columns: Columns) -> CanonicalForm:
     """The graphs as they are."""
     return CanonicalForm(columns, _local_numbers(columns))
-
-
-def _pack_for_search(columns: Columns) -> PackedGraphs:
-    nodes, edges = node_keys(columns), edge_keys(columns)
-    weights = np.zeros(1 + len(edges.digest), dtype=np.int64)
-    weights[1:] = edges.digest[:, :8].copy().view("<i8")[:, 0]
-    return PackedGraphs(
-        as_kernel_type(columns.node_ptr),
-        as_kernel_type(columns.edge_ptr),
-        as_kernel_type(columns.edges),
-        (columns.flags & Has.DIRECTION) != 0,
-        nodes.rank,
-        EdgeColours(edges.rank, weights),
-    )
-
-
-def as_kernel_type(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view: writable or not is part of numba's types, and each combination would be compiled anew."""
-    return read_only(np.ascontiguousarray(array).view())
 
 
 def _local_numbers(columns: Columns) -> NDArray[np.int64]:

@@ -20,7 +20,6 @@ from graphmetric.features.attribute_columns import (
 from graphmetric.features.attributes import ImageScale, TagVocabulary, TextVocabulary, VectorScale
 from graphmetric.features.canonical_form import (
     CanonicalForm,
-    as_kernel_type,
     keep_given_order,
     put_in_canonical_order,
 )
@@ -30,6 +29,7 @@ from graphmetric.features.options import FeatureOptions, FeatureSchema
 from graphmetric.features.return_probabilities import return_probabilities
 from graphmetric.features.table import FeatureTable
 from graphmetric.features.weisfeiler_lehman import RoleVocabulary
+from graphmetric.graphs.arrays import as_kernel_type
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Columns, Has
 from graphmetric.graphs.graph import Graph

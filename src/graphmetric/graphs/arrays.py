@@ -30,6 +30,11 @@ def read_only(array: AnyArray) -> AnyArray:
     return array
 
 
+def as_kernel_type(array: NDArray[Any]) -> NDArray[Any]:
+    """A read-only view: writable or not is part of numba's types, and each combination would be compiled anew."""
+    return read_only(np.ascontiguousarray(array).view())
+
+
 def edge_array(edges: object) -> NDArray[np.int64]:
     """Edges given as pairs, as an (m, 2) array; raises :class:`InvalidGraph` for anything else."""
     given = edges if isinstance(edges, np.ndarray) else list(edges)  # type: ignore[call-overload]

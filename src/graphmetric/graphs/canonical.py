@@ -30,7 +30,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs._kernels.canonicalise import Outcome, PackedGraphs, canonicalise, relabel_edges
 from graphmetric.graphs._kernels.rows import EdgeColours
-from graphmetric.graphs.arrays import read_only
+from graphmetric.graphs.arrays import as_kernel_type
 from graphmetric.graphs.attribute_keys import DIGEST_SIZE, Keys, edge_keys, node_keys, shapes
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Columns, Has, pack
@@ -55,7 +55,7 @@ _CHUNK = 20_000
 """Graphs per call of the compiled search, which cannot be interrupted."""
 
 
-class _Solved(NamedTuple):
+class CanonicalSearch(NamedTuple):
     """A packed collection together with what the search found."""
 
     columns: Columns
@@ -70,7 +70,7 @@ def canonical_order(graph: Graph, *, budget: int = DEFAULT_BUDGET) -> NDArray[np
 
     Raises :class:`WorkBudgetExceeded` when a very regular graph needs more than ``budget`` steps.
     """
-    solved = _solve(pack([graph]), budget)
+    solved = search_orders(pack([graph]), budget)
     if not solved.outcome.solved[0]:
         raise _budget_error(graph, "the graph", budget)
     return solved.outcome.order
@@ -81,7 +81,7 @@ def certificate(graph: Graph, *, budget: int = DEFAULT_BUDGET) -> str:
 
     Raises :class:`WorkBudgetExceeded` as :func:`canonical_order` does.
     """
-    text = _hash_forms(_solve(pack([graph]), budget))[0]
+    text = _hash_forms(search_orders(pack([graph]), budget))[0]
     if text is None:
         raise _budget_error(graph, "the graph", budget)
     return text
@@ -131,35 +131,31 @@ def _certify(graphs: GraphCollection, budget: int) -> tuple[list[str | None], li
     texts: list[str | None] = []
     invariants: list[int] = []
     for start in range(0, len(graphs), _CHUNK):
-        solved = _solve(graphs[start : start + _CHUNK].columns, budget)
+        solved = search_orders(graphs[start : start + _CHUNK].columns, budget)
         texts += _hash_forms(solved)
         invariants += solved.outcome.invariant.tolist()
     return texts, invariants
 
 
-def _solve(columns: Columns, budget: int) -> _Solved:
+def search_orders(columns: Columns, budget: int) -> CanonicalSearch:
+    """Search the canonical order of every graph of packed columns; ``outcome.solved`` tells where it was found."""
     if budget < 0:
         raise InvalidArgument(f"budget must be a number of steps, 0 or more; got {budget}")
     nodes, edges = node_keys(columns), edge_keys(columns)
     weights = np.zeros(1 + len(edges.digest), dtype=np.int64)
     weights[1:] = edges.digest[:, :8].copy().view("<i8")[:, 0]
     packed = PackedGraphs(
-        _as_kernel_type(columns.node_ptr),
-        _as_kernel_type(columns.edge_ptr),
-        _as_kernel_type(columns.edges),
+        as_kernel_type(columns.node_ptr),
+        as_kernel_type(columns.edge_ptr),
+        as_kernel_type(columns.edges),
         (columns.flags & Has.DIRECTION) != 0,
         nodes.rank,
         EdgeColours(edges.rank, weights),
     )
-    return _Solved(columns, packed, nodes, edges, canonicalise(packed, budget))
+    return CanonicalSearch(columns, packed, nodes, edges, canonicalise(packed, budget))
 
 
-def _as_kernel_type(array: NDArray[Any]) -> NDArray[Any]:
-    """A read-only view: writable or not is part of numba's types, and each combination would be compiled anew."""
-    return read_only(np.ascontiguousarray(array).view())
-
-
-def _hash_forms(solved: _Solved) -> list[str | None]:
+def _hash_forms(solved: CanonicalSearch) -> list[str | None]:
     columns, outcome = solved.columns, solved.outcome
     ends, source = relabel_edges(solved.packed, outcome.order)
     first_node = np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr))
