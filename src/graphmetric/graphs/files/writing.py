@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import secrets
 import shutil
 import sys
 import warnings
@@ -13,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from graphmetric.atomic import atomic_write, unfinished
 from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, InvalidGraph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.files.file_format import EVERYTHING, FileFormat
@@ -120,26 +120,22 @@ class _Watched:
 
 @contextmanager
 def _new_file(target: Path) -> Iterator[BinaryIO]:
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
-        with part.open("xb") as stored:
+        with atomic_write(target) as stored:
             if target.name.lower().endswith(".gz"):
                 with gzip.GzipFile(filename="", fileobj=stored, mode="wb", mtime=0) as zipped:
                     yield zipped  # type: ignore[misc]
             else:
                 yield stored
-        os.replace(part, target)
     except OSError as error:
         raise FileError(f"cannot be written: {error.strerror or error}", target) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager
 def _new_folder(target: Path) -> Iterator[Path]:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileError("exists already; a folder of graphs is written to a new name", target)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+    part = unfinished(target)
     try:
         part.mkdir()
         yield part
