@@ -21,8 +21,11 @@ def test_the_name_is_taken_at_the_end(tmp_path: Path) -> None:
 
 
 def test_after_an_error_everything_is_as_before(tmp_path: Path) -> None:
-    target = tmp_path / "data.bin"
-    with pytest.raises(KeyboardInterrupt), atomic_write(target) as file:
-        file.write(b"half")
-        raise KeyboardInterrupt
+    def stop_in_the_middle() -> None:
+        with atomic_write(tmp_path / "data.bin") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stop_in_the_middle()
     assert list(tmp_path.iterdir()) == []

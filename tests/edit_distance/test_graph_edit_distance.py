@@ -5,12 +5,13 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import Graph, graph_edit_distance
 from graphmetric.edit_distance import EditCosts, ExactSearch
+from graphmetric.edit_distance import exact as exact_module
 from graphmetric.errors import InvalidArgument
 from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph, edit_distance
 from tests.strategies import graphs, without_empty_columns
@@ -154,6 +155,32 @@ def test_a_stopped_search_has_valid_bounds(pair: tuple[Graph, Graph], node_limit
     stopped = graph_edit_distance(*pair, method=ExactSearch(node_limit=node_limit))
     assert stopped.lower <= true <= stopped.upper
     assert len(stopped.edit_path) == stopped.upper
+
+
+@pytest.fixture
+def beam_before_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat small graphs, whose distances are easy to check, as large ones are treated."""
+    monkeypatch.setattr(exact_module, "_LARGEST_EASY", 0)
+    monkeypatch.setattr(exact_module, "_BEAM_WIDTH", 1)
+
+
+@given(pairs(max_nodes=5), constant_costs(), st.integers(0, 8), st.integers(1, 30))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_known_map_changes_nothing_but_the_work(
+    beam_before_every_search: None, pair: tuple[Graph, Graph], costs: EditCosts, bound: int, node_limit: int
+) -> None:
+    true = pytest.approx(edit_distance(*map(plain, pair), plain_costs(costs)), abs=1e-9)
+    full = graph_edit_distance(*pair, costs=costs)
+    assert full.exact
+    assert full.upper == true
+    assert full.edit_path.apply(pair[0]).num_nodes == pair[1].num_nodes
+    limited = graph_edit_distance(*pair, costs=costs, method=ExactSearch(upper_bound=bound))
+    decided = graph_edit_distance(*pair, costs=costs, method=ExactSearch(upper_bound=bound, decide=True))
+    stopped = graph_edit_distance(*pair, costs=costs, method=ExactSearch(node_limit=node_limit))
+    for result in (limited, decided, stopped):
+        assert result.lower <= full.upper <= result.upper
+    assert (decided.upper <= bound) == (full.upper <= bound)
+    assert limited.exact if full.upper <= bound else limited.lower > bound
 
 
 def test_a_time_limit_is_kept_with_valid_bounds() -> None:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults, search_pairs
 from graphmetric.edit_distance._kernels.workspace import Workspace, allocate_workspace
-from graphmetric.edit_distance.branch import BranchBound, LocalSearch
+from graphmetric.edit_distance.beam import BeamSearch
+from graphmetric.edit_distance.branch import BranchBound
 from graphmetric.edit_distance.encoding import EncodedProblem
 from graphmetric.edit_distance.method import (
     EditDistanceMethod,
@@ -27,11 +28,12 @@ from graphmetric.errors import InvalidArgument
 
 LARGEST_SEARCHED = 300
 """Nodes; the search keeps a matrix per level, 70 MB in all at this size."""
-_LARGEST_IMPROVED = 100
-_EFFORT = 100
-"""Local search after a search that was stopped: a millisecond or two at 25 nodes."""
-_SLICE = 20_000
-"""Tree nodes between two looks at the clock, a few hundredths of a second."""
+_LARGEST_EASY = 12
+"""Nodes up to which searching at once is quicker than a beam search before it."""
+_BEAM_WIDTH = 100
+"""Of the beam search whose map the exact search has to beat: three milliseconds at 35 nodes."""
+_SLICE = 1_000
+"""Tree nodes between two looks at the clock, a few milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,63 +69,80 @@ class ExactSearch(EditDistanceMethod):
             raise InvalidArgument("decide=True asks whether the distance is at most upper_bound: give upper_bound")
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
-        large = smaller_sizes(problem, pairs) > LARGEST_SEARCHED
-        if not large.any():
-            return self._search(problem, pairs)
-        found, bounds = self._search(problem, pairs[~large]), BranchBound().solve(problem, pairs[large])
-        return merged(pairs, large, bounds, found)
+        sizes = smaller_sizes(problem, pairs)
+        large = sizes > LARGEST_SEARCHED
+        if large.any():
+            return merged(large, BranchBound().solve(problem, pairs[large]), self.solve(problem, pairs[~large]))
+        hard = sizes > _LARGEST_EASY
+        if hard.any() and not hard.all():
+            return merged(hard, self.solve(problem, pairs[hard]), self.solve(problem, pairs[~hard]))
+        if not hard.any():
+            return self._search(problem, pairs, np.full(len(pairs), NO_LIMIT))
+        ahead = BeamSearch(_BEAM_WIDTH).solve(problem, pairs)
+        assert ahead.upper is not None
+        return _better_of(ahead, self._search(problem, pairs, ahead.upper))
 
-    def _search(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
+    def _search(self, problem: EncodedProblem, pairs: NDArray[np.int64], known: NDArray[np.int64]) -> Solutions:
+        """Search for maps that cost less than ``known``, which says what some other map costs."""
         results = _room_for(problem, pairs)
         work = allocate_workspace(workspace_size(problem, pairs))
+        limits = self._upper_limits(problem, known)
         if self.time_limit is None:
-            limits = self._limits(problem, len(pairs), self._node_limit, resume=False)
-            search_pairs(problem.first, problem.second, problem.tables, pairs, limits, work, results)
+            at_once = SearchLimits(limits, int(self.decide), self._node_limit, 0)
+            search_pairs(problem.first, problem.second, problem.tables, pairs, at_once, work, results)
         else:
             for p in range(len(pairs)):
-                self._search_by_the_clock(problem, pairs[p : p + 1], work, _row(results, p))
-        _improve_open(problem, pairs, results)
+                self._search_by_the_clock(problem, pairs[p : p + 1], limits[p : p + 1], work, _row(results, p))
         value = results.upper.astype(np.float64)
         return Solutions(results.lower, results.upper, value, results.expanded, results.node_map)
+
+    def _upper_limits(self, problem: EncodedProblem, known: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The largest cost that is of interest: below what is known already, and within the user's bound."""
+        if self.upper_bound is None:
+            return known - 1
+        bound = min(NO_LIMIT, math.floor(self.upper_bound * problem.scale))
+        if self.decide:
+            return np.where(known <= bound, -1, bound)  # -1: a map within the bound is known, nothing is to be found
+        return np.minimum(known - 1, bound)
 
     @property
     def _node_limit(self) -> int:
         return NO_LIMIT if self.node_limit is None else max(1, self.node_limit)
 
-    def _limits(self, problem: EncodedProblem, count: int, max_expanded: int, resume: bool) -> SearchLimits:
-        cutoff = NO_LIMIT if self.upper_bound is None else min(NO_LIMIT, math.floor(self.upper_bound * problem.scale))
-        return SearchLimits(np.full(count, cutoff), int(self.decide), max_expanded, int(resume))
-
     def _search_by_the_clock(
-        self, problem: EncodedProblem, pair: NDArray[np.int64], work: Workspace, results: SearchResults
+        self,
+        problem: EncodedProblem,
+        pair: NDArray[np.int64],
+        upper_limit: NDArray[np.int64],
+        work: Workspace,
+        results: SearchResults,
     ) -> None:
         """Search one pair in slices, looking at the clock between them."""
         assert self.time_limit is not None
         end = time.monotonic() + self.time_limit
-        expanded, resume = 0, False
+        expanded, resume = 0, 0
         while True:
             expanded = min(expanded + _SLICE, self._node_limit)
-            limits = self._limits(problem, 1, expanded, resume)
+            limits = SearchLimits(upper_limit, int(self.decide), expanded, resume)
             search_pairs(problem.first, problem.second, problem.tables, pair, limits, work, results)
-            resume = True
+            resume = 1
             if results.finished[0] or expanded == self._node_limit or time.monotonic() > end:
                 return
 
 
-def _improve_open(problem: EncodedProblem, pairs: NDArray[np.int64], results: SearchResults) -> None:
-    """A depth-first search that was stopped has seen one corner of the tree; local search sees more of it."""
-    small = smaller_sizes(problem, pairs) <= _LARGEST_IMPROVED
-    (unfinished,) = np.nonzero((results.finished == 0) & small)
-    if not len(unfinished):
-        return
-    found = LocalSearch(effort=_EFFORT).solve(problem, np.ascontiguousarray(pairs[unfinished]))
+def _better_of(ahead: Solutions, found: Solutions) -> Solutions:
+    """Bounds and maps of a search that looked only for better maps than those known before."""
+    assert ahead.lower is not None
+    assert ahead.upper is not None
+    assert ahead.node_map is not None
+    assert found.lower is not None
     assert found.upper is not None
     assert found.node_map is not None
-    better = found.upper < results.upper[unfinished]
-    rows = unfinished[better]
-    results.upper[rows] = found.upper[better]
-    results.node_map[rows, : found.node_map.shape[1]] = found.node_map[better]
-    results.node_map[rows, found.node_map.shape[1] :] = -1
+    better = found.upper < ahead.upper
+    upper = np.where(better, found.upper, ahead.upper)
+    lower = np.minimum(np.maximum(ahead.lower, found.lower), upper)  # beyond the known map nothing was looked at
+    node_map = np.where(better[:, None], found.node_map, ahead.node_map)
+    return Solutions(lower, upper, upper.astype(np.float64), found.expanded, node_map)
 
 
 def _room_for(problem: EncodedProblem, pairs: NDArray[np.int64]) -> SearchResults:

@@ -55,14 +55,14 @@ def smaller_sizes(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[
     return np.minimum(first, second)
 
 
-def merged(pairs: NDArray[np.int64], chosen: NDArray[np.bool_], inside: Solutions, outside: Solutions) -> Solutions:
+def merged(chosen: NDArray[np.bool_], inside: Solutions, outside: Solutions) -> Solutions:
     """Solutions of the chosen pairs and of the others, put back in the order of the pairs."""
 
     def mix(a: NDArray[Any] | None, b: NDArray[Any] | None) -> Any:
         assert a is not None
         assert b is not None
         width = [max(a.shape[1], b.shape[1])] if a.ndim == 2 else []
-        whole = np.full([len(pairs), *width], -1, dtype=a.dtype)
+        whole = np.full([len(chosen), *width], -1, dtype=a.dtype)
         for part, rows in ((a, chosen), (b, ~chosen)):
             whole[(rows, slice(part.shape[1])) if part.ndim == 2 else rows] = part
         return whole
