@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         read_labels,
         steinhaus_distance,
     )
+    from graphmetric.estimator import GraphDistance
     from graphmetric.graphs.canonical import isomorphism_classes
     from graphmetric.graphs.collection import GraphCollection
     from graphmetric.graphs.conversion import as_graph, as_graphs
@@ -52,6 +53,7 @@ _HOMES = {
     "ExactSearch": "edit_distance",
     "Graph": "graphs.graph",
     "GraphCollection": "graphs.collection",
+    "GraphDistance": "estimator",
     "Hausdorff": "edit_distance",
     "Hungarian": "edit_distance",
     "LocalSearch": "edit_distance",
@@ -86,6 +88,7 @@ __all__ = [
     "ExactSearch",
     "Graph",
     "GraphCollection",
+    "GraphDistance",
     "Hausdorff",
     "Hungarian",
     "LocalSearch",

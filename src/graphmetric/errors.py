@@ -10,7 +10,8 @@
     │   └── LimitExceeded                            larger than the reader's limits allow
     ├── DatasetNotFound         (FileNotFoundError)  a benchmark whose files are not where we looked
     ├── MissingExtra            (ImportError)        an optional dependency that is not installed
-    └── WorkBudgetExceeded      (RuntimeError)       a search that was stopped by its own limit
+    ├── WorkBudgetExceeded      (RuntimeError)       a search that was stopped by its own limit
+    └── TrainingDiverged        (ArithmeticError)    a training whose loss is not finite any more, or has exploded
 
     ConversionWarning           (UserWarning)        something that the target cannot hold was left out
 """
@@ -65,6 +66,10 @@ class MissingExtra(GraphMetricError, ImportError):
 
 class WorkBudgetExceeded(GraphMetricError, RuntimeError):
     """A search was stopped by its own work limit before it could answer."""
+
+
+class TrainingDiverged(GraphMetricError, ArithmeticError):
+    """The loss or a gradient of a training is not finite any more, or has exploded; the message says what to try."""
 
 
 class ConversionWarning(UserWarning):

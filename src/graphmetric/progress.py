@@ -17,9 +17,9 @@ logger = logging.getLogger(__name__)
 
 
 class Progress(Protocol):
-    """What a long job calls after each piece of work."""
+    """What a long job calls after each piece of work; ``note`` says how it goes, such as the loss of a training."""
 
-    def advance(self, amount: int = 1) -> None: ...
+    def advance(self, amount: int = 1, note: str = "") -> None: ...
 
 
 @contextmanager
@@ -38,7 +38,7 @@ class _LogLines:
         self._started = self._spoken = time.monotonic()
         self._done = 0
 
-    def advance(self, amount: int = 1) -> None:
+    def advance(self, amount: int = 1, note: str = "") -> None:
         self._done += amount
         now = time.monotonic()
         if now - self._spoken < _LOG_EVERY_SECONDS:
@@ -47,8 +47,8 @@ class _LogLines:
         rate = self._done / (now - self._started)
         left = (self._total - self._done) / rate if rate else float("inf")
         logger.info(
-            "%s: %d of %d %s, %.0f per second, about %.0f s left",
-            self._description, self._done, self._total, self._unit, rate, left,
+            "%s: %d of %d %s, %.0f per second, about %.0f s left%s",
+            self._description, self._done, self._total, self._unit, rate, left, f", {note}" if note else "",
         )  # fmt: skip
 
 
@@ -60,17 +60,17 @@ def _bar(description: str, total: int, unit: str) -> Iterator[Progress]:
 
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit),
-        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
+        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
     )  # fmt: skip
     display = RichProgress(*columns, console=Console(stderr=True), transient=True)
-    task = display.add_task(description, total=total, rate="")
+    task = display.add_task(description, total=total, rate="", note="")
     started = time.monotonic()
 
     class Bar:
-        def advance(self, amount: int = 1) -> None:
+        def advance(self, amount: int = 1, note: str = "") -> None:
             elapsed = time.monotonic() - started
             done = display.tasks[0].completed + amount
-            display.update(task, advance=amount, rate=f"{done / max(elapsed, 1e-9):,.0f}/s")
+            display.update(task, advance=amount, rate=f"{done / max(elapsed, 1e-9):,.0f}/s", note=note)
             if elapsed > _SILENT_SECONDS and not display.live.is_started:
                 display.start()
 

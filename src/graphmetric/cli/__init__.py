@@ -18,6 +18,9 @@ COMMANDS = {
     "convert": "Turn graphs from one file format into another.",
     "ged": "Edit distance of two graphs, and the edits.",
     "label": "Edit distances of many pairs, resumable, into a folder.",
+    "train": "Learn a distance from a folder of graphs.",
+    "distance": "Learned distance of two graphs.",
+    "embed": "A vector for every graph.",
     "doctor": "Versions, threads and extras of this installation.",
 }
 
@@ -28,6 +31,9 @@ Examples:
   graphmetric convert molecules.smi molecules.gmg
   graphmetric ged molecules:3 molecules:8 --plot edits.svg
   graphmetric label my-graphs/ --pairs random:10000 --out labels/
+  graphmetric train my-graphs/ --out model/
+  graphmetric distance model/ molecules:3 molecules:8
+  graphmetric embed model/ my-graphs/ --out vectors.npy
 """
 
 

@@ -1,0 +1,85 @@
+"""Graphs per second through features and encoder, and how memory grows with the collection.
+
+    python benchmarks/embedding.py [--presets paper small base] [--graphs 20000] [--threads 2]
+
+The graphs are those of the embedded set ``molecules`` (8 nodes on average, like AIDS700nef), repeated. Shown are the
+features alone, the encoder alone, and both together by ``embed_graphs`` on all threads; then the memory that twice as
+many graphs add, beyond the vectors that were asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+
+import graphmetric as gm
+from graphmetric.encoder import embed_graphs, embed_table
+from graphmetric.features import GraphFeaturizer
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.model import GraphDistanceModel
+from graphmetric.training import PRESETS, preset
+
+
+def repeat(graphs: GraphCollection, count: int) -> GraphCollection:
+    """As many graphs, the same ones over and over."""
+    return graphs[[k % len(graphs) for k in range(count)]]
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """Wall and CPU seconds."""
+    clocks = time.perf_counter(), time.process_time()
+    work()
+    return time.perf_counter() - clocks[0], time.process_time() - clocks[1]
+
+
+def peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measure(name: str, graphs: GraphCollection, threads: int) -> None:
+    options, _ = preset(name)
+    featurizer = GraphFeaturizer(options.features).fit(graphs[:1000])
+    encoder = GraphDistanceModel(featurizer.schema, options).eval().encoder
+    embed_graphs(featurizer, encoder, graphs[:1000])  # compiles, and warms up
+    few = graphs[:8000]
+    torch.set_num_threads(1)
+    table = featurizer.transform(few)
+    parts = [
+        ("features, one thread", len(few), timed(lambda: featurizer.transform(few))),
+        ("encoder, one thread", len(few), timed(lambda: embed_table(encoder, table))),
+        (
+            f"both, {threads} threads",
+            len(graphs),
+            timed(lambda: embed_graphs(featurizer, encoder, graphs, threads=threads)),
+        ),
+    ]
+    for part, count, (wall, cpu) in parts:
+        print(f"{name:8}{part:24}{count / wall:>10,.0f} graphs/s, {1e6 * cpu / count:6.1f} us CPU per graph")
+    before = peak_megabytes()
+    more = repeat(graphs, 2 * len(graphs))
+    grown_by_graphs = peak_megabytes()
+    embed_graphs(featurizer, encoder, more, threads=threads)
+    vectors = len(more) * encoder.output_size * 4 / 2**20
+    print(
+        f"{name:8}{len(more):,} graphs, not {len(graphs):,}: peak {before:,.0f} -> {peak_megabytes():,.0f} MB, of "
+        f"which graphs {grown_by_graphs - before:,.0f} MB and vectors {vectors:,.0f} MB"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--presets", nargs="+", default=list(PRESETS), choices=PRESETS)
+    parser.add_argument("--graphs", type=int, default=20_000)
+    parser.add_argument("--threads", type=int, default=2)
+    given = parser.parse_args(arguments)
+    graphs = repeat(GraphCollection(gm.load_dataset("molecules").graphs), given.graphs)
+    for name in given.presets:
+        measure(name, graphs, given.threads)
+
+
+if __name__ == "__main__":
+    main()

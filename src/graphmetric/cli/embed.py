@@ -1,0 +1,59 @@
+"""``graphmetric embed``."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.atomic import atomic_write
+from graphmetric.cli.sources import open_source
+from graphmetric.errors import UnknownFormat
+from graphmetric.graphs.collection import GraphCollection
+
+EPILOG = """\b
+Examples:
+  graphmetric embed model/ my-graphs/ --out vectors.npy
+  graphmetric embed model/ molecules --out vectors.csv
+"""
+
+
+@click.command(epilog=EPILOG, short_help="A vector for every graph.")
+@click.argument("model", type=click.Path(file_okay=False))
+@click.argument("source")
+@click.option("--out", required=True, type=click.Path(dir_okay=False), help="File for the vectors: .npy or .csv.")
+@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+def command(model: str, source: str, out: str, jobs: int, root: str | None) -> None:
+    """Embed the graphs of SOURCE by MODEL, a folder that `graphmetric train` wrote.
+
+    A .csv file has a line per graph: its name (or position) and its numbers. A .npy file has the numbers alone.
+    """
+    from graphmetric.estimator import GraphDistance
+
+    path = Path(out)
+    if path.suffix not in (".npy", ".csv"):
+        raise UnknownFormat("vectors are written as .npy or .csv", path)
+    learned = GraphDistance.load(model).set_params(n_jobs=jobs)
+    graphs = open_source(source, root=root).graphs
+    vectors = learned.embed(graphs)
+    with atomic_write(path) as file:
+        if path.suffix == ".npy":
+            np.save(file, vectors)
+        else:
+            file.write(_as_csv(graphs, vectors).encode())
+    click.echo(f"{len(vectors):,} vectors of {vectors.shape[1]} numbers written to {out}")
+
+
+def _as_csv(graphs: GraphCollection, vectors: NDArray[Any]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(["id", *(f"z{k}" for k in range(vectors.shape[1]))])
+    for position, (graph, vector) in enumerate(zip(graphs, vectors, strict=True)):
+        writer.writerow([position if graph.id is None else graph.id, *(f"{number:.9g}" for number in vector)])
+    return text.getvalue()

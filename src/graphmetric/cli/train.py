@@ -1,0 +1,122 @@
+"""``graphmetric train``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from graphmetric.cli.sources import open_source
+from graphmetric.edit_distance import read_labels
+from graphmetric.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from graphmetric.estimator import GraphDistance
+
+EPILOG = """\b
+Examples:
+  graphmetric train my-graphs/ --out model/
+  graphmetric train molecules --preset small --out model/
+  graphmetric train my-graphs/ --labels labels/ --out model/ --strict
+Stopped by Ctrl-C or a crash, the same command with --resume goes on where it was.
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Learn a distance from a folder of graphs.")
+@click.argument("source")
+@click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder for the model.")
+@click.option("--labels", type=click.Path(file_okay=False), help="Folder of `graphmetric label`; else labels are made.")
+@click.option("--preset", default="base", show_default=True, help="paper, small (minutes) or base.")
+@click.option("--head", help="Another distance: matching, block-norm, concave or squared-fc.")
+@click.option("--strict", is_flag=True, help="Distance 0 only between isomorphic graphs.")
+@click.option("--pretrain/--no-pretrain", default=None, help="Pre-train the encoder; else as the preset says.")
+@click.option("--label-budget", default=50_000, show_default=True, help="Pairs to label where there are no labels.")
+@click.option("--time-limit", type=float, help="Seconds per pair after which a label is bounds.")
+@click.option("--steps", type=int, help="Steps of training instead of the preset's.")
+@click.option("--validation", default=0.1, show_default=True, help="Fraction of graphs that only choose the weights.")
+@click.option("--resume", is_flag=True, help="Go on with a training that was stopped.")
+@click.option("--overwrite", is_flag=True, help="Replace a model that is there, once the new one is trained.")
+@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--device", default="cpu", show_default=True, help="cpu, cuda or mps.")
+@click.option("--seed", default=0, show_default=True, help="Seed of everything that is drawn.")
+@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    source: str,
+    out: str,
+    labels: str | None,
+    resume: bool,
+    overwrite: bool,
+    root: str | None,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Learn a distance from the graphs of SOURCE: a file, a folder or a data set.
+
+    Without --labels, edit distances of some pairs are computed first.
+    """
+    from graphmetric.estimator import GraphDistance
+
+    checkpoint = _claim(Path(out), resume, overwrite)
+    graphs = open_source(source, root=root).graphs
+    distances = None if labels is None else read_labels(labels, graphs)
+    model = GraphDistance(
+        how["preset"],
+        head=how["head"],
+        strict=how["strict"],
+        pretrain=how["pretrain"],
+        label_budget=how["label_budget"],
+        time_limit_per_pair=how["time_limit"],
+        max_steps=how["steps"],
+        validation_fraction=how["validation"],
+        n_jobs=how["jobs"],
+        device=how["device"],
+        random_state=how["seed"],
+        checkpoint=checkpoint,
+        verbose=True,
+    )
+    try:
+        model.fit(graphs, distances)
+    except KeyboardInterrupt:
+        click.echo(f"nothing is lost: the same command with --resume goes on from {checkpoint}", err=True)
+        raise
+    model.save(out)
+    _tell(model, out, as_json)
+
+
+def _claim(out: Path, resume: bool, overwrite: bool) -> Path:
+    """The folder for unfinished work; raises where something would be lost or mixed up."""
+    from graphmetric.saving import CHECKPOINT, CONFIG, check_replaceable
+
+    check_replaceable(out)
+    checkpoint = out / CHECKPOINT
+    if checkpoint.exists() and not resume:
+        raise InvalidArgument(
+            f"{out} holds an unfinished training: go on with it by --resume, or remove {checkpoint} to start again"
+        )
+    if not checkpoint.exists() and (out / CONFIG).exists() and not overwrite:
+        done = "its training has finished; " if resume else ""
+        raise InvalidArgument(f"{out} holds a model already: {done}use --overwrite to replace it, or another folder")
+    return checkpoint
+
+
+def _tell(model: GraphDistance, out: str, as_json: bool) -> None:
+    report = {key: value for key, value in model.report_.items() if key != "history"}
+    if as_json:
+        click.echo(json.dumps({"out": out, **report}, indent=2))
+        return
+    graphs, labels, found = report["graphs"], report["labels"], report["validation"]
+    click.echo(
+        f"learned from {graphs['training_graphs']:,} graphs and {labels['training_pairs']:,} pairs in "
+        f"{report['training']['seconds']:.0f} s ({report['training']['steps']:,} steps)"
+    )
+    if found is not None:
+        click.echo(f"held out: mean error {found['mean_absolute_error_in_edits']:.2f} edits{_correlation(found)}")
+    click.echo(f"model in {out}; try: graphmetric distance {out} A B")
+
+
+def _correlation(found: dict[str, Any]) -> str:
+    value = found["mean_rank_correlation"]
+    return "" if value is None else f", rank correlation {value:.3f}"

@@ -1,0 +1,336 @@
+"""A distance between graphs that is learned: the scikit-learn face of everything below it."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+
+from graphmetric.errors import FileError, InvalidArgument, MissingExtra
+
+try:
+    import safetensors as _safetensors  # noqa: F401
+    import torch as _torch  # noqa: F401
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.validation import check_is_fitted
+except ImportError as error:
+    raise MissingExtra(error.name or "torch", "learn", "learning distances") from None
+
+from graphmetric import training
+from graphmetric.distance import View, distance_matrix, write_distance_matrix
+from graphmetric.edit_distance import EditDistance
+from graphmetric.features import GraphFeaturizer
+from graphmetric.fit_report import describe_fit, mean_rank_correlation
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.conversion import as_graph, as_graphs
+from graphmetric.learned_distance import LearnedDistance, Metric
+from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
+from graphmetric.plain_options import from_plain, to_plain
+from graphmetric.progress import progress
+from graphmetric.saving import SavedModel, read_model, write_model
+from graphmetric.supervision import (
+    LabelBudget,
+    Supervision,
+    hold_out,
+    label_some_pairs,
+    make_supervision,
+    read_distances,
+    read_supervision,
+)
+from graphmetric.training import PretrainingOptions, TrainingOptions
+
+logger = logging.getLogger(__name__)
+
+
+class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A learned distance between graphs.
+
+    With the default presets it is a pseudo-metric by construction: symmetric, zero on isomorphic graphs, and the
+    triangle inequality holds, for all graphs and whatever was learned. ``strict=True`` makes it a metric on
+    isomorphism classes. Graphs may be anything that :func:`graphmetric.as_graphs` takes; they are not changed.
+
+    Args:
+        preset: "paper", "small" (a minute or two), "base" (some ten minutes), or a pair of
+            :class:`~graphmetric.model.ModelOptions` and :class:`~graphmetric.training.TrainingOptions`.
+        head: Another distance on the same encoder: "matching", "block-norm", "concave", "squared-fc", or
+            :class:`~graphmetric.model.HeadOptions`; None: that of the preset.
+        strict: Graphs that are not isomorphic are kept apart, even those that the encoder cannot tell apart.
+        pretrain: Whether the encoder learns to recover attributes and structure first; None: as the preset says.
+        label_budget: Edit distances, in pairs, that ``fit`` computes when it is given none. A pair takes
+            microseconds at 10 nodes, a millisecond or two at 25 and some hundredths of a second at 100.
+        time_limit_per_pair: Seconds after which one of these searches gives bounds instead. None: after a number of
+            search steps, which makes the labels, and the model, the same on every run.
+        max_steps: Mini-batches of training instead of those of the preset.
+        epochs: Passes over the graphs instead.
+        validation_fraction: Graphs that ``fit`` holds out, if not told which, to choose the best weights.
+        n_jobs: Threads; -1: one per core.
+        device: "cpu", "cuda", "mps".
+        random_state: Seed of everything that is drawn. The same seed and threads give the same weights.
+        checkpoint: Folder for unfinished work. A fit that was stopped, called again with the same graphs and
+            parameters, goes on to the very weights it would have reached.
+        verbose: Log every look at the validation pairs.
+
+    Attributes:
+        model_: The network, a :class:`~graphmetric.model.GraphDistanceModel`.
+        featurizer_: What turns graphs into its inputs.
+        graphs_: The training graphs; None in a model that was loaded.
+        report_: On what and how it was trained, as plain data.
+
+    Example:
+        >>> from graphmetric import load_dataset
+        >>> molecules = load_dataset("molecules").graphs[:40]
+        >>> model = GraphDistance("small", max_steps=20, label_budget=200).fit(molecules)
+        >>> model.pairwise(molecules).shape
+        (40, 40)
+        >>> model.distance(molecules[0], molecules[0])
+        0.0
+    """
+
+    model_: GraphDistanceModel
+    featurizer_: GraphFeaturizer
+    graphs_: GraphCollection | None
+    report_: dict[str, Any]
+
+    def __init__(
+        self,
+        preset: str | tuple[ModelOptions, TrainingOptions] = "base",
+        *,
+        head: str | HeadOptions | None = None,
+        strict: bool = False,
+        pretrain: bool | None = None,
+        label_budget: int = 50_000,
+        time_limit_per_pair: float | None = None,
+        max_steps: int | None = None,
+        epochs: int | None = None,
+        validation_fraction: float = 0.1,
+        n_jobs: int | None = -1,
+        device: str = "cpu",
+        random_state: int | np.random.RandomState | None = 0,
+        checkpoint: str | os.PathLike[str] | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.preset = preset
+        self.head = head
+        self.strict = strict
+        self.pretrain = pretrain
+        self.label_budget = label_budget
+        self.time_limit_per_pair = time_limit_per_pair
+        self.max_steps = max_steps
+        self.epochs = epochs
+        self.validation_fraction = validation_fraction
+        self.n_jobs = n_jobs
+        self.device = device
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    def fit(self, graphs: Any, distances: Any = None, val: ArrayLike | None = None) -> GraphDistance:
+        """Learn the distance.
+
+        Args:
+            graphs: Training and validation graphs.
+            distances: What is known of their distances: a square matrix with NaN where unknown, the labels of
+                :func:`graphmetric.read_labels`, or a tuple of pairs (n, 2) and values. None: edit distances are
+                computed, of at most ``label_budget`` pairs.
+            val: Positions of the graphs that only choose the weights to keep: pairs with them are never trained on.
+                None: a fraction of the graphs.
+        """
+        model_options, training_options = self._options()
+        collection = as_graphs(graphs)
+        if len(collection) == 0:
+            raise InvalidArgument("fit needs graphs; got an empty collection")
+        seed = _seed_of(self.random_state)
+        held_out = hold_out(len(collection), val, self.validation_fraction, seed)
+        supervision = self._supervise(collection, distances, held_out, seed)
+        learned_from = collection[np.setdiff1d(np.arange(len(collection)), held_out)]
+        featurizer = GraphFeaturizer(model_options.features).fit(learned_from)
+        model = GraphDistanceModel(featurizer.schema, model_options, seed=seed)
+        result = training.fit(
+            model,
+            featurizer.transform(supervision.graphs),
+            supervision.training,
+            training_options,
+            validation=supervision.validation,
+            seed=seed,
+            device=self.device,
+            threads=effective_n_jobs(self.n_jobs),
+            folder=self._work_folder("training"),
+            report=self._log,
+        )
+        self.model_, self.featurizer_, self.graphs_ = model, featurizer, collection
+        predicted = self._learned().measure_pairs(supervision.graphs, supervision.validation.pairs)
+        self.report_ = describe_fit(learned_from, supervision, result, predicted)
+        return self
+
+    def distance(self, first: Any, second: Any, view: View = "raw") -> float:
+        """The distance of two graphs; exactly the same in both directions.
+
+        ``view`` is its scale: "raw", in edits; "steinhaus", in [0, 1] and still a metric; "paper",
+        1 - exp(-2d / (n1 + n2)), which is not.
+        """
+        return self._learned().measure(as_graph(first), as_graph(second), view)
+
+    def pairwise(
+        self, a: Any, b: Any = None, view: View = "raw", out: str | os.PathLike[str] | None = None
+    ) -> NDArray[np.float32]:
+        """The distances of all graphs of ``a`` to all of ``b``, or among themselves.
+
+        With ``out`` they go into that ``.npy`` file, which may be larger than memory and comes back mapped; a job that
+        was stopped goes on where it was.
+        """
+        learned = self._learned()
+        comparison = learned.compare(as_graphs(a), None if b is None else as_graphs(b), view)
+        with learned.limited_threads(), progress("distances", comparison.shape[0], "rows") as bar:
+            if out is None:
+                return distance_matrix(comparison, advance=bar.advance)
+            return write_distance_matrix(comparison, out, advance=bar.advance)
+
+    def embed(self, graphs: Any) -> NDArray[np.float32]:
+        """One vector per graph, (graphs, d): what the paper's fusion makes of the states of its nodes."""
+        return self._learned().embed(as_graphs(graphs))
+
+    def transform(self, graphs: Any) -> NDArray[np.float32]:
+        """As :meth:`embed`."""
+        return self.embed(graphs)
+
+    def fit_transform(self, graphs: Any, y: Any = None, **options: Any) -> NDArray[np.float32]:
+        """Fit and embed. A one-dimensional ``y``, which a pipeline means for its last step, is not looked at."""
+        distances = None if isinstance(y, list | np.ndarray) and np.ndim(y) == 1 else y
+        return self.fit(graphs, distances, **options).embed(graphs)
+
+    def kneighbors(
+        self, queries: Any, graphs: Any = None, k: int = 5, view: View = "raw"
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Distances and positions of the ``k`` nearest of ``graphs`` (by default those of ``fit``) for each query.
+
+        Both are (queries, k), nearest first, ties by position. A query that is among the graphs finds itself.
+        """
+        learned = self._learned()
+        among = self.graphs_ if graphs is None else as_graphs(graphs)
+        if among is None:
+            raise InvalidArgument("a loaded model does not hold its training graphs: pass the graphs to search in")
+        return learned.find_nearest(as_graphs(queries), among, k, view)
+
+    def score(self, graphs: Any, distances: Any = None) -> float:
+        """Mean over graphs of the rank correlation (Spearman) between known and predicted distances to the others.
+
+        ``distances`` as for :meth:`fit`; None: edit distances are computed, of at most ``label_budget`` pairs. Pairs
+        of which only bounds are known do not count. NaN if no graph has two others at different known distances.
+        """
+        learned, collection = self._learned(), as_graphs(graphs)
+        if distances is None:
+            known = label_some_pairs(collection, self._budget(None), _seed_of(self.random_state))
+        else:
+            known = read_distances(distances, len(collection))
+        known = known.take(np.flatnonzero(known.lower == known.upper))
+        return mean_rank_correlation(known.pairs, known.lower, learned.measure_pairs(collection, known.pairs))
+
+    def get_metric(self, graphs: Any = None, view: View = "raw") -> Metric:
+        """The distance as a function of two graphs; with ``graphs``, of two positions among them.
+
+        The latter is what scikit-learn wants of ``metric`` where samples must be numbers::
+
+            DBSCAN(metric=model.get_metric(graphs), algorithm="brute").fit(np.arange(len(graphs)).reshape(-1, 1))
+        """
+        if graphs is not None:
+            return self._learned().metric_of_positions(as_graphs(graphs), view)
+        check_is_fitted(self, "model_")
+        return lambda first, second: self.distance(first, second, view)
+
+    def align(self, first: Any, second: Any) -> EditDistance:
+        """Which nodes correspond, by the matching head: a node map and its edits, whose number bounds the distance.
+
+        The ``value`` of the result is the learned distance, its ``upper`` the cost of the edits at unit costs.
+        """
+        return self._learned().align(as_graph(first), as_graph(second))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model into a folder: weights, configuration, model card. A model that is there is replaced."""
+        check_is_fitted(self, "model_")
+        write_model(folder, SavedModel(self.model_, self.featurizer_, self._plain_parameters(), self.report_))
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> GraphDistance:
+        """The model that :meth:`save` wrote; raises :class:`~graphmetric.errors.FileError` if anything is amiss."""
+        saved = read_model(folder)
+        try:
+            estimator = cls(**_read_parameters(saved.parameters)).set_params(device=device)
+        except (TypeError, ValueError) as error:
+            raise FileError(f"has parameters that this version does not know: {error}", folder) from None
+        estimator.model_, estimator.featurizer_ = saved.model.to(device), saved.featurizer
+        estimator.graphs_, estimator.report_ = None, saved.report
+        return estimator  # type: ignore[no-any-return]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def _options(self) -> tuple[ModelOptions, TrainingOptions]:
+        """The preset with what the other parameters change in it."""
+        model, options = training.preset(self.preset) if isinstance(self.preset, str) else self.preset
+        if self.head is not None:
+            head = HeadOptions(self.head) if isinstance(self.head, str) else self.head  # type: ignore[arg-type]
+            model = replace(model, head=head)
+        if self.max_steps is not None or self.epochs is not None:
+            options = replace(options, steps=self.max_steps, epochs=self.epochs)
+        if self.pretrain is not None:
+            pretraining = (options.pretraining or PretrainingOptions()) if self.pretrain else None
+            options = replace(options, pretraining=pretraining)
+        return model, options
+
+    def _supervise(
+        self, graphs: GraphCollection, distances: Any, held_out: NDArray[np.int64], seed: int
+    ) -> Supervision:
+        if distances is not None:
+            return read_supervision(graphs, distances, held_out)
+        return make_supervision(graphs, held_out, self._budget(self._work_folder("labels")), seed)
+
+    def _budget(self, store: Path | None) -> LabelBudget:
+        return LabelBudget(self.label_budget, self.time_limit_per_pair, self.n_jobs, store)
+
+    def _work_folder(self, name: str) -> Path | None:
+        return None if self.checkpoint is None else Path(self.checkpoint) / name
+
+    def _log(self, record: Mapping[str, Any]) -> None:
+        level = logging.INFO if self.verbose else logging.DEBUG
+        logger.log(level, "%s", ", ".join(f"{key} {value:.4g}" for key, value in record.items() if value is not None))
+
+    def _learned(self) -> LearnedDistance:
+        check_is_fitted(self, "model_")
+        return LearnedDistance(self.model_, self.featurizer_, self.strict, effective_n_jobs(self.n_jobs))
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """The parameters for JSON. Where work was kept is of no use to others, nor is a generator of random numbers."""
+        parameters: dict[str, Any] = self.get_params(deep=False) | {"checkpoint": None}
+        if not isinstance(self.preset, str):
+            parameters["preset"] = [to_plain(part) for part in self.preset]
+        if not isinstance(self.head, str | None):
+            parameters["head"] = to_plain(self.head)
+        if not isinstance(self.random_state, int | None):
+            parameters["random_state"] = None
+        return parameters
+
+
+def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
+    parameters = dict(plain)
+    if isinstance(plain.get("preset"), list):
+        model, options = plain["preset"]
+        parameters["preset"] = ModelOptions.from_dict(model), TrainingOptions.from_dict(options)
+    if isinstance(plain.get("head"), dict):
+        parameters["head"] = from_plain(HeadOptions, plain["head"])
+    return parameters
+
+
+def _seed_of(random_state: int | np.random.RandomState | None) -> int:
+    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))

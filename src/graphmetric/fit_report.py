@@ -1,0 +1,89 @@
+"""What a fit has to say for itself, as plain data: graphs, labels, training, validation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.columns import Has
+from graphmetric.supervision import Supervision
+from graphmetric.training import TrainingLabels, TrainingResult
+
+Floats = NDArray[np.floating[Any]]
+
+
+def describe_fit(
+    graphs: GraphCollection, supervision: Supervision, result: TrainingResult, predicted: Floats
+) -> dict[str, Any]:
+    """The report of one fit on ``graphs``; ``predicted`` are the distances of the validation pairs."""
+    return {
+        "graphs": _describe_graphs(graphs),
+        "labels": _describe_labels(supervision),
+        "training": {
+            "steps": result.steps,
+            "best_step": result.best_step,
+            "stopped_early": result.stopped_early,
+            "seconds": round(result.seconds, 1),
+            "validation_loss": result.validation_loss,
+        },
+        "validation": _describe_validation(supervision.validation, predicted),
+        "history": [dict(record) for record in result.history],
+    }
+
+
+def mean_rank_correlation(pairs: NDArray[np.int64], known: Floats, predicted: Floats) -> float:
+    """Spearman's correlation of known and predicted distances of each graph to others, averaged over the graphs.
+
+    A graph counts if it has others at two different known distances; NaN if none does.
+    """
+    query = pairs.T.ravel()
+    order = np.argsort(query, kind="stable")
+    ends = np.flatnonzero(np.diff(query[order])) + 1
+    both = (np.split(np.tile(values, 2)[order], ends) for values in (known, predicted))
+    found = [_correlate_ranks(a, b) for a, b in zip(*both, strict=True) if len(a) and a.min() < a.max()]
+    return float(np.mean(found)) if found else math.nan
+
+
+def _correlate_ranks(known: Floats, predicted: Floats) -> float:
+    """0 where the prediction is the same for all."""
+    a, b = (ranks - ranks.mean() for ranks in (rankdata(known), rankdata(predicted)))
+    return float(a @ b / max(math.sqrt((a @ a) * (b @ b)), 1e-300))
+
+
+def _describe_graphs(graphs: GraphCollection) -> dict[str, Any]:
+    present = [kind.name.lower().replace("_", " ") for kind in Has if graphs.any_has(kind) and kind.name]
+    return {
+        "training_graphs": len(graphs),
+        "mean_nodes": float(graphs.sizes.mean()),
+        "most_nodes": int(graphs.sizes.max()),
+        "mean_edges": float(graphs.edge_counts.mean()),
+        "attributes": present,
+    }
+
+
+def _describe_labels(supervision: Supervision) -> dict[str, Any]:
+    training = supervision.training
+    return {
+        "origin": supervision.origin,
+        "training_pairs": len(training),
+        "exact": float((training.lower == training.upper).mean()),
+        "validation_pairs": len(supervision.validation),
+    }
+
+
+def _describe_validation(labels: TrainingLabels, predicted: Floats) -> dict[str, Any] | None:
+    exact = labels.lower == labels.upper
+    if not exact.any():
+        return None
+    known, said = labels.lower[exact], predicted[exact]
+    correlation = mean_rank_correlation(labels.pairs[exact], known, said)
+    return {
+        "exact_pairs": int(exact.sum()),
+        "mean_absolute_error_in_edits": float(np.abs(known - said).mean()),
+        "mean_rank_correlation": None if math.isnan(correlation) else correlation,
+    }

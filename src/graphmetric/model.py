@@ -1,0 +1,178 @@
+"""Figure 1: a graph encoder and a distance of what it encodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+
+from graphmetric.distance import BlockNorm, ConcaveHead, Matching, PairDistance, Representation, SquaredFC
+from graphmetric.distance.concave_head import Concave
+from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, to_tensors
+from graphmetric.errors import InvalidArgument
+from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable, GraphFeaturizer
+from graphmetric.features.bucketing import group_by_size
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.graph import Graph
+from graphmetric.plain_options import from_plain, to_plain
+
+HeadKind = Literal["squared-fc", "block-norm", "matching", "concave"]
+
+_CHUNK = 4096
+"""Graphs whose features exist at a time, per thread: only what is asked for grows with the collection."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadOptions:
+    """Which distance is put on the encoder. Only the fields of the chosen kind matter."""
+
+    kind: HeadKind = "squared-fc"
+    """Eq. 9 of the paper, a sum of block norms, the matching of node states, or concave functions of sums of these."""
+    hidden: tuple[int, ...] = ()
+    """squared-fc and concave: widths of the layers before the last."""
+    blocks: int = 8
+    """block-norm, and the block norm under a concave head: how many pieces."""
+    block_width: int | None = None
+    """Width of a block; None: all together are as wide as z."""
+    matching_heads: int = 1
+    """matching, and the matching under a concave head: equal pieces of the states that are matched on their own."""
+    concave: Concave = "log1p"
+    """concave: the function between layers."""
+    bases: tuple[HeadKind, ...] = ()
+    """concave: distances it starts from, besides the coordinates of z."""
+    coordinates: bool = True
+    """concave: whether it starts from the coordinates of z at all."""
+
+    def __post_init__(self) -> None:
+        for kind in (self.kind, *self.bases):
+            if kind not in get_args(HeadKind):
+                raise InvalidArgument(f"no head {kind!r}; there are: {', '.join(get_args(HeadKind))}")
+        if "concave" in self.bases:
+            raise InvalidArgument("a concave head cannot start from another one; give it more hidden layers")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """Everything that shapes a model; the defaults are the paper's."""
+
+    encoder: EncoderOptions = field(default_factory=EncoderOptions)
+    features: FeatureOptions = field(default_factory=FeatureOptions)
+    head: HeadOptions = field(default_factory=HeadOptions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: object) -> ModelOptions:
+        """What :meth:`to_dict` described; raises on fields that are missing, unknown or of the wrong type."""
+        return from_plain(cls, data)
+
+
+class GraphDistanceModel(nn.Module):
+    """Encoder and pair distance.
+
+    Weights are drawn from ``seed`` alone: the global state of random numbers is neither used nor changed.
+    """
+
+    def __init__(self, schema: FeatureSchema, options: ModelOptions | None = None, seed: int = 0) -> None:
+        super().__init__()
+        self.schema = schema
+        self.options = options or ModelOptions()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.encoder = GraphEncoder(schema, self.options.encoder)
+            self.head = build_head(self.options.head, self.encoder.output_size)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def encode(self, batch: BatchTensors) -> Representation:
+        """A padded batch as the distance sees it."""
+        return Representation.from_padded(self.encoder(batch))
+
+    def encode_rows(
+        self, table: FeatureTable, positions: ArrayLike, limits: BatchLimits | None = None
+    ) -> Representation:
+        """The graphs at these positions of a table, in this order, encoded in batches of like sizes.
+
+        Gradients flow through; see :func:`encode_table` for whole collections without.
+        """
+        chosen = np.asarray(positions, dtype=np.int64)
+        if len(chosen) == 0:
+            return self._nothing()
+        weights = next(self.parameters())
+        groups = list(group_by_size(table.sizes[chosen], limits or BatchLimits()))
+        parts = [
+            self.encode(to_tensors(table.padded(chosen[group]), weights.device, weights.dtype)) for group in groups
+        ]
+        back = torch.from_numpy(np.argsort(np.concatenate(groups))).to(weights.device)
+        return Representation.concatenate(parts).take(back)
+
+    def forward(self, batch: BatchTensors, pairs: Tensor) -> Tensor:
+        """Distances, on the scale of the head, of pairs (n, 2) of positions in the batch."""
+        return self.head.among(self.encode(batch), pairs)
+
+    def _nothing(self) -> Representation:
+        weights = next(self.parameters())
+        vectors, none = weights.new_zeros(0, self.encoder.output_size), torch.zeros(0, dtype=torch.int64)
+        return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device))
+
+
+def build_head(options: HeadOptions, dim: int) -> PairDistance:
+    """The distance for representations of width ``dim``."""
+    if options.kind != "concave":
+        return _build_simple_head(options.kind, options, dim)
+    bases = [_build_simple_head(kind, options, dim) for kind in options.bases]
+    return ConcaveHead(dim if options.coordinates else None, options.hidden, options.concave, bases)
+
+
+def _build_simple_head(kind: HeadKind, options: HeadOptions, dim: int) -> PairDistance:
+    if kind == "squared-fc":
+        return SquaredFC(dim, options.hidden)
+    if kind == "block-norm":
+        return BlockNorm(dim, options.blocks, options.block_width)
+    if dim % options.matching_heads:
+        raise InvalidArgument(f"{options.matching_heads} matching heads cannot share states of width {dim}")
+    return Matching(options.matching_heads)
+
+
+@torch.no_grad()
+def encode_table(
+    model: GraphDistanceModel, table: FeatureTable, *, limits: BatchLimits | None = None
+) -> Representation:
+    """All graphs of a table, on the device of the model, without gradients; the model should be in evaluation mode."""
+    return model.encode_rows(table, np.arange(len(table)), limits)
+
+
+def encode_graphs(
+    model: GraphDistanceModel, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int = 1
+) -> Representation:
+    """All graphs of a collection, in the order given; the model should be in evaluation mode.
+
+    Features are made for a few thousand graphs at a time, so memory grows with the representation alone. Chunks are
+    spread over ``threads`` that compute each on its own.
+    """
+    collection = GraphCollection(graphs)
+
+    def encode_chunk(start: int) -> Representation:
+        return encode_table(model, featurizer.transform(collection[start : start + _CHUNK]))
+
+    starts = range(0, max(1, len(collection)), _CHUNK)
+    if threads <= 1 or len(starts) == 1:
+        return Representation.concatenate([encode_chunk(start) for start in starts])
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return Representation.concatenate(list(pool.map(encode_chunk, starts)))
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,63 @@
+"""The model card: what a saved model is, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PROMISES = {
+    "matching": "a pseudo-metric: symmetric, zero on equal graphs, triangle inequality",
+    "block-norm": "a pseudo-metric: symmetric, zero on equal graphs, triangle inequality",
+    "concave": "a pseudo-metric if what it starts from is",
+    "squared-fc": "symmetric, zero on equal graphs; the triangle inequality does not hold (Eq. 9 of the paper)",
+}
+
+
+def describe_model(config: dict[str, Any]) -> str:
+    """Markdown from the configuration of a saved model."""
+    report, head = config["report"], config["model"]["head"]["kind"]
+    sections = {
+        "How to load": _loading(),
+        "What it computes": _table(
+            {
+                "Distance": f"{head}: {_PROMISES[head]}",
+                "Strict": "yes: 0 exactly when graphs are isomorphic" if config["parameters"]["strict"] else "no",
+                "Unit": "edits, as the labels; views `steinhaus` and `paper` lie in [0, 1]",
+                "Numbers learned": f"{config['weights']['numbers']:,}",
+            }
+        ),
+        "Data": _table(report["graphs"]),
+        "Labels": _table(report["labels"]),
+        "Training": _table(report["training"]),
+        "On the validation pairs": _table(report["validation"] or {"Pairs": "none: nothing was held out"}),
+        "Versions": _table(config["packages"]),
+    }
+    body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())
+    return f"# A learned graph distance\n\n{_SUMMARY}\n\n{body}\n"
+
+
+_SUMMARY = (
+    "A neural distance between graphs, trained with graphmetric. It answers for graphs like those it was trained on; "
+    "for others its axioms hold and its accuracy is unknown. Validation pairs chose the weights, so their figures are "
+    "a little optimistic: measure on graphs that training never saw."
+)
+
+
+def _loading() -> str:
+    return (
+        '```python\nimport graphmetric as gm\n\nmodel = gm.GraphDistance.load("this-folder")\nmodel.distance(g, h)\n```'
+    )
+
+
+def _table(rows: dict[str, Any]) -> str:
+    lines = [f"| {name.replace('_', ' ').capitalize()} | {_shown(value)} |" for name, value in rows.items()]
+    return "\n".join(["| | |", "|---|---|", *lines])
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

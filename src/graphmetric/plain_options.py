@@ -1,0 +1,65 @@
+"""Frozen dataclasses of options as plain data for JSON, and back, with every field checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from graphmetric.errors import InvalidArgument
+
+Options = TypeVar("Options")
+
+
+def to_plain(options: Any) -> Any:
+    """Nested options as dictionaries, lists, strings, numbers, booleans and None."""
+    if is_dataclass(options):
+        return {field.name: to_plain(getattr(options, field.name)) for field in fields(options)}
+    return [to_plain(item) for item in options] if isinstance(options, tuple) else options
+
+
+def from_plain(kind: type[Options], data: object, name: str | None = None) -> Options:
+    """The options that :func:`to_plain` described; every field must be there, of its type, and no other.
+
+    ``name`` is what messages call the whole, by default that of the class.
+    """
+    name = name or kind.__name__
+    if not isinstance(data, Mapping):
+        raise InvalidArgument(f"{name} must be a table of fields; got {data!r}")
+    types = get_type_hints(kind)
+    known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    if unknown := [str(key) for key in data if key not in known]:
+        raise InvalidArgument(f"{name} has no field {', '.join(unknown)}; its fields are: {', '.join(known)}")
+    if missing := [key for key in known if key not in data]:
+        raise InvalidArgument(f"{name} lacks {', '.join(missing)}")
+    return kind(**{key: _read(types[key], data[key], f"{name}.{key}") for key in known})
+
+
+def _read(expected: Any, value: Any, name: str) -> Any:
+    if is_dataclass(expected):
+        return from_plain(expected, value, name)  # type: ignore[arg-type]
+    origin, inner = get_origin(expected), get_args(expected)
+    if origin in (Union, UnionType):  # always "X | None" here
+        return None if value is None else _read(next(kind for kind in inner if kind is not NoneType), value, name)
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            raise InvalidArgument(f"{name} must be a list; got {value!r}")
+        return tuple(_read(inner[0], item, f"{name}[{k}]") for k, item in enumerate(value))
+    if origin is Literal:
+        return _checked(value in inner, value, name, f"one of {', '.join(map(str, inner))}")
+    if expected is float:
+        return float(_checked(_is_number(value, int | float), value, name, "a number"))
+    if expected is int:
+        return _checked(_is_number(value, int), value, name, "a whole number")
+    return _checked(isinstance(value, expected), value, name, f"of type {expected.__name__}")
+
+
+def _is_number(value: object, kind: Any) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _checked(right: bool, value: Any, name: str, allowed: str) -> Any:
+    if not right:
+        raise InvalidArgument(f"{name} must be {allowed}; got {value!r}")
+    return value

@@ -1,0 +1,20 @@
+"""Pre-training, Eq. 15, schedules, checkpoints."""
+
+from graphmetric.training.fit import fit
+from graphmetric.training.labels import TrainingLabels
+from graphmetric.training.options import PretrainingOptions, TrainingOptions
+from graphmetric.training.presets import PRESETS, preset
+from graphmetric.training.pretrain import PretrainingLosses, pretrain
+from graphmetric.training.run import TrainingResult
+
+__all__ = [
+    "PRESETS",
+    "PretrainingLosses",
+    "PretrainingOptions",
+    "TrainingLabels",
+    "TrainingOptions",
+    "TrainingResult",
+    "fit",
+    "preset",
+    "pretrain",
+]

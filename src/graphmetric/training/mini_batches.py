@@ -1,0 +1,116 @@
+"""Which pairs a step of training sees.
+
+A graph is encoded once per step for all pairs it is in, so a step draws a block of graphs and takes every labelled
+pair among them: encoding n graphs serves n(n-1)/2 pairs. Where labels are too few for that, it draws pairs instead.
+Either way a step costs the same however many graphs and labels there are.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.errors import InvalidArgument
+from graphmetric.training.labels import TrainingLabels
+from graphmetric.training.options import TrainingOptions
+from graphmetric.training.randomness import Stream, generator
+
+Integers = NDArray[np.int64]
+
+
+class MiniBatch(NamedTuple):
+    """Pairs of one step, with what is known of them in edits; [0, inf] where nothing is."""
+
+    graphs: Integers
+    """Positions of the graphs in the collection."""
+    pairs: Integers
+    """(n, 2): places in ``graphs``."""
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+
+
+class MiniBatches:
+    """The mini-batch of every step, as a function of the seed and the step."""
+
+    def __init__(self, labels: TrainingLabels, options: TrainingOptions, seed: int) -> None:
+        if len(labels) == 0:
+            raise InvalidArgument("there is nothing to train on: no pair has a label")
+        self.labels, self.options, self.seed = labels, options, seed
+        self.graphs = labels.graphs
+        self._ends = np.searchsorted(self.graphs, labels.pairs)
+        self._by_first = np.argsort(self._ends[:, 0], kind="stable")
+        self._start = np.searchsorted(self._ends[self._by_first, 0], np.arange(len(self.graphs) + 1))
+        share = min(1.0, options.graphs_per_step / len(self.graphs))
+        self.in_blocks = len(labels) * share**2 >= options.graphs_per_step / 2
+        """Whether a block holds more labelled pairs than as many graphs drawn as pairs would."""
+        self._order = lru_cache(maxsize=1)(self._shuffle)
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps after which every graph (or pair, where pairs are drawn) was seen once."""
+        return -(-self._items // (self.options.graphs_per_step if self.in_blocks else self._listed))
+
+    @property
+    def num_steps(self) -> int:
+        """Of the whole training."""
+        if self.options.steps is not None:
+            return self.options.steps
+        assert self.options.epochs is not None
+        return self.options.epochs * self.steps_per_epoch
+
+    def at(self, step: int) -> MiniBatch:
+        """The mini-batch of one step, counted from 0."""
+        graphs, chosen = self._draw_block(step) if self.in_blocks else self._around(self._share(step))
+        place = np.searchsorted(graphs, self._ends[chosen])
+        found = MiniBatch(self.graphs[graphs], place, self.labels.lower[chosen], self.labels.upper[chosen])
+        return _with_unlabelled_pairs(found) if self.options.alpha else found
+
+    @property
+    def _items(self) -> int:
+        return len(self.graphs) if self.in_blocks else len(self.labels)
+
+    @property
+    def _listed(self) -> int:
+        """Pairs per step where pairs are drawn: so many that they have graphs_per_step graphs at most."""
+        return max(1, self.options.graphs_per_step // 2)
+
+    def _share(self, step: int) -> Integers:
+        """What of the epoch's order belongs to this step; shares of an epoch differ by one item at most."""
+        epoch, k = divmod(step, self.steps_per_epoch)
+        order = self._order(epoch)
+        first, last = (place * self._items // self.steps_per_epoch for place in (k, k + 1))
+        return order[first:last]
+
+    def _shuffle(self, epoch: int) -> Integers:
+        return generator(self.seed, Stream.EPOCHS, epoch).permutation(self._items)
+
+    def _draw_block(self, step: int) -> tuple[Integers, Integers]:
+        """Places of graphs, ascending, and labels among them."""
+        block = np.sort(self._share(step))
+        inside = np.zeros(len(self.graphs), dtype=bool)
+        inside[block] = True
+        rows = np.concatenate([self._by_first[self._start[graph] : self._start[graph + 1]] for graph in block])
+        chosen = rows[inside[self._ends[rows, 1]]]
+        random = generator(self.seed, Stream.CHOSEN_PAIRS, step)
+        if len(chosen) == 0:
+            return self._around(random.choice(len(self.labels), min(self._listed, len(self.labels)), replace=False))
+        if len(chosen) > self.options.pairs_per_step:
+            chosen = random.choice(chosen, self.options.pairs_per_step, replace=False)
+        return block, chosen
+
+    def _around(self, chosen: Integers) -> tuple[Integers, Integers]:
+        return np.unique(self._ends[chosen]), chosen
+
+
+def _with_unlabelled_pairs(batch: MiniBatch) -> MiniBatch:
+    """All pairs of the graphs, the diagonal included: what Eq. 10 sums over."""
+    count = len(batch.graphs)
+    lower, upper = np.zeros((count, count)), np.full((count, count), np.inf)
+    np.fill_diagonal(upper, 0)
+    first, second = batch.pairs.min(axis=1), batch.pairs.max(axis=1)
+    lower[first, second], upper[first, second] = batch.lower, batch.upper
+    pairs = np.column_stack(np.triu_indices(count)).astype(np.int64)
+    return MiniBatch(batch.graphs, pairs, lower[pairs[:, 0], pairs[:, 1]], upper[pairs[:, 0], pairs[:, 1]])

@@ -1,0 +1,114 @@
+"""Parameters of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from graphmetric.errors import InvalidArgument
+from graphmetric.plain_options import from_plain, to_plain
+
+Loss = Literal["masked", "interval"]
+Optimizer = Literal["adam", "adamw"]
+Schedule = Literal["constant", "cosine"]
+
+
+@dataclass(frozen=True, slots=True)
+class PretrainingOptions:
+    """Parameters of :func:`~graphmetric.training.pretrain`."""
+
+    epochs: int = 50
+    """Passes over the graphs."""
+    learning_rate: float = 1e-3
+    weight_decay: float = 5e-4
+    graphs_per_step: int = 128
+    """Graphs per mini-batch."""
+
+    def __post_init__(self) -> None:
+        _check_least(self, {"epochs": 0, "weight_decay": 0, "graphs_per_step": 1})
+        _check_positive(self, ("learning_rate",))
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingOptions:
+    """Parameters of :func:`~graphmetric.training.fit`. Seed, device and threads belong to a run, not here."""
+
+    epochs: int | None = None
+    """Passes over the training graphs (over the pairs, where labels are few); None: see ``steps``."""
+    steps: int | None = 2000
+    """Mini-batches; exactly one of the two is given."""
+    graphs_per_step: int = 96
+    """Graphs per mini-batch, of which all labelled pairs are used: n graphs are encoded for n(n-1)/2 pairs."""
+    pairs_per_step: int = 8192
+    """At most this many pairs per mini-batch, chosen at random."""
+    loss: Loss = "interval"
+    """The paper's masked loss (Eq. 10), on the paper's scale; or what lies outside of [lower, upper], on the scale of
+    the head."""
+    p: float = 2.0
+    """Exponent of either loss."""
+    alpha: float = 0.0
+    """Masked loss: weight of pairs without a label, which the paper takes to be at distance 1. It tunes alpha on
+    validation pairs and prints no value."""
+    beta: float = 1e3
+    """Masked loss: weight of the diagonal, where every head is exact anyway."""
+    near_halving: float | None = None
+    """Interval loss: the weight of a pair halves with every so many edits of its lower bound; None: equal weights."""
+    optimizer: Optimizer = "adamw"
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    """L2 penalty (adam) or decoupled decay (adamw)."""
+    schedule: Schedule = "cosine"
+    """The learning rate stays as it is, or falls to zero along half a cosine."""
+    warmup: int = 50
+    """Steps over which the learning rate rises from zero."""
+    clip_norm: float | None = 1.0
+    """Longest gradient; None: any."""
+    validate_every: int = 100
+    """Steps between two looks at the validation pairs, and between two lines of the history."""
+    patience: int | None = None
+    """Looks at the validation pairs without a new best after which training stops; None: never."""
+    pretraining: PretrainingOptions | None = None
+    """Both tasks on the training graphs first; None: none."""
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise InvalidArgument(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+        if (self.epochs is None) == (self.steps is None):
+            raise InvalidArgument("give either epochs or steps, and None for the other")
+        _check_least(self, {"epochs": 0, "steps": 0, "graphs_per_step": 2, "pairs_per_step": 1, "p": 1, "alpha": 0})
+        _check_least(self, {"beta": 0, "weight_decay": 0, "warmup": 0, "validate_every": 1, "patience": 1})
+        _check_positive(self, ("learning_rate", "clip_norm", "near_halving"))
+        if self.alpha > 1:
+            raise InvalidArgument(f"alpha must lie in [0, 1]; got {self.alpha}")
+        if self.alpha and self.loss != "masked":
+            raise InvalidArgument(
+                "alpha belongs to loss='masked'; bounds [0, inf] are how the interval loss says 'unknown'"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        plain: dict[str, Any] = to_plain(self)
+        return plain
+
+    @classmethod
+    def from_dict(cls, data: object) -> TrainingOptions:
+        """What :meth:`to_dict` described; raises on fields that are missing, unknown or of the wrong type."""
+        return from_plain(cls, data)
+
+
+_CHOICES = {"loss": get_args(Loss), "optimizer": get_args(Optimizer), "schedule": get_args(Schedule)}
+
+
+def _check_least(options: object, least: dict[str, int]) -> None:
+    for name, bound in least.items():
+        value = getattr(options, name)
+        if value is not None and not bound <= value < float("inf"):
+            raise InvalidArgument(f"{name} must be {bound} or more, and finite; got {value}")
+
+
+def _check_positive(options: object, names: tuple[str, ...]) -> None:
+    for name in names:
+        value = getattr(options, name)
+        if value is not None and not 0 < value < float("inf"):
+            raise InvalidArgument(f"{name} must be above 0, and finite; got {value}")

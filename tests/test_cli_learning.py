@@ -1,0 +1,183 @@
+"""train, distance and embed as a user meets them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphmetric as gm
+from graphmetric.cli import main
+
+QUICK = ("--preset", "small", "--steps", "5", "--label-budget", "80", "--jobs", "1")
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    """Exit code, output and errors of one call."""
+    try:
+        main(list(arguments))
+        code = 0
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of graphs and nothing else."""
+    folder = tmp_path_factory.mktemp("graphs")
+    for k, graph in enumerate(gm.load_dataset("molecules").graphs[:12]):
+        gm.write_graphs([graph], folder / f"{k:02d}.json")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained") / "model"
+    main(["train", str(source), "--out", str(folder), *QUICK])
+    return folder
+
+
+def test_a_folder_of_graphs_is_enough(
+    capsys: pytest.CaptureFixture[str], source: Path, model: Path, tmp_path: Path
+) -> None:
+    assert sorted(path.name for path in model.iterdir()) == ["MODEL_CARD.md", "config.json", "model.safetensors"]
+    code, text, errors = run(capsys, "train", str(source), "--out", str(tmp_path / "model"), *QUICK)
+    assert code == 0, errors
+    assert "learned from 11 graphs" in text
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == (model / "model.safetensors").read_bytes()
+
+
+def test_labels_of_the_label_command(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:
+    labels, out = str(tmp_path / "labels"), str(tmp_path / "model")
+    assert run(capsys, "label", str(source), "--pairs", "random:30", "--out", labels, "--jobs", "1")[0] == 0
+    code, text, errors = run(capsys, "train", str(source), "--labels", labels, "--out", out, *QUICK, "--json")
+    assert code == 0, errors
+    report = json.loads(text)
+    assert report["labels"]["origin"] == "given"
+    assert report["labels"]["training_pairs"] + report["labels"]["validation_pairs"] == 30
+    code, _, errors = run(capsys, "train", "molecules", "--labels", labels, "--out", str(tmp_path / "other"), *QUICK)
+    assert code == 1
+    assert "12 other graphs" in errors
+
+
+@pytest.mark.filterwarnings("ignore:graphs have edge_tags")  # bonds of a SMILES, which the model does not know
+def test_distance_is_that_of_the_model(capsys: pytest.CaptureFixture[str], source: Path, model: Path) -> None:
+    a, b = source / "00.json", source / "03.json"
+    learned = gm.GraphDistance.load(model)
+    g, h = (gm.read_graphs(path)[0] for path in (a, b))
+    for view in ("raw", "steinhaus", "paper"):
+        report = json.loads(run(capsys, "distance", str(model), str(a), str(b), "--view", view, "--json")[1])
+        assert report == {"distance": learned.distance(g, h, view), "view": view}  # type: ignore[arg-type]
+    assert float(run(capsys, "distance", str(model), f"{source}:0", f"{source}:0")[1]) == 0
+    text = run(capsys, "distance", str(model), "CCO", "OCC", "--smiles", "--align")[1]
+    assert "takes 0 edits" in text
+    report = json.loads(run(capsys, "distance", str(model), str(a), str(b), "--align", "--json")[1])
+    assert len(report["node_map"]) == g.num_nodes
+    assert report["edits"] >= gm.graph_edit_distance(g, h).upper
+
+
+def test_vectors_in_both_formats(capsys: pytest.CaptureFixture[str], source: Path, model: Path, tmp_path: Path) -> None:
+    graphs = gm.read_graphs(source)
+    expected = gm.GraphDistance.load(model).set_params(n_jobs=1).embed(graphs)
+    for name in ("vectors.npy", "vectors.csv"):
+        code, text, _ = run(capsys, "embed", str(model), str(source), "--out", str(tmp_path / name), "--jobs", "1")
+        assert code == 0
+        assert "12 vectors of 32 numbers" in text
+    assert np.array_equal(np.load(tmp_path / "vectors.npy"), expected)
+    header, *rows = csv.reader((tmp_path / "vectors.csv").read_text().splitlines())
+    assert header[:2] == ["id", "z0"]
+    assert [row[0] for row in rows] == [str(graph.id) for graph in graphs]
+    assert np.array_equal(np.array([row[1:] for row in rows], dtype=np.float32), expected)
+
+
+def test_interrupted_training_goes_on(
+    capsys: pytest.CaptureFixture[str], source: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    command = ["train", str(source), "--out", str(tmp_path / "model"), *QUICK]
+    with monkeypatch.context() as patch:
+        patch.setattr(gm.GraphDistance, "_log", stop)
+        code, _, errors = run(capsys, *command)
+    assert code == 130
+    assert "--resume" in errors
+    code, _, errors = run(capsys, "distance", str(tmp_path / "model"), f"{source}:0", f"{source}:1")
+    assert code == 1
+    assert "unfinished" in errors
+    assert run(capsys, *command)[0] == 1
+    assert run(capsys, *command, "--resume")[0] == 0
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() == (model / "model.safetensors").read_bytes()
+    assert not (tmp_path / "model" / "checkpoint").exists()
+
+
+def test_a_finished_model_is_not_replaced_unasked(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
+) -> None:
+    command = ["train", str(source), "--out", str(tmp_path / "model"), *QUICK]
+    assert run(capsys, *command)[0] == 0
+    before = (tmp_path / "model" / "model.safetensors").read_bytes()
+    for more in ([], ["--resume"]):
+        code, _, errors = run(capsys, *command, *more)
+        assert code == 1
+        assert "--overwrite" in errors
+    assert run(capsys, *command, "--overwrite", "--seed", "1")[0] == 0
+    assert (tmp_path / "model" / "model.safetensors").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["train", "no-such-folder", "--out", "model"], "no-such-folder"),
+        (["train", "molecules", "--out", "model", "--preset", "huge"], "huge"),
+        (["train", "molecules", "--out", "occupied"], "mine.txt"),
+        (["train", "molecules"], "--out"),
+        (["train", "molecules", "--labels", "no-labels", "--out", "model"], "no-labels"),
+        (["distance", "no-model", "molecules:0", "molecules:1"], "not a folder of a model"),
+        (["distance", "MODEL", "molecules", "molecules:1"], "holds 973 graphs"),
+        (["distance", "MODEL", "molecules:0", "molecules:1", "--view", "square"], "square"),
+        (["embed", "MODEL", "molecules", "--out", "vectors.txt"], ".npy or .csv"),
+        (["embed", "no-model", "molecules", "--out", "vectors.npy"], "not a folder of a model"),
+    ],
+)
+def test_wrong_use_is_one_clear_line(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: Path,
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "occupied").mkdir()
+    (tmp_path / "occupied" / "mine.txt").touch()
+    code, _, errors = run(capsys, *(str(model) if argument == "MODEL" else argument for argument in arguments))
+    assert code != 0
+    assert said in errors
+    assert "Traceback" not in errors
+
+
+def test_without_torch_the_message_has_the_pip_command() -> None:
+    code = "import sys; sys.modules['torch'] = None; from graphmetric.cli import main; main(sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "embed", "model", "molecules", "--out", "v.npy"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith("needs torch, which is not installed: pip install 'graphmetric[learn]'")
+
+
+def test_help_does_not_wait_for_torch() -> None:
+    names = "train, distance, embed"
+    code = f"import sys; from graphmetric.cli import {names}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

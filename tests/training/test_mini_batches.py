@@ -1,0 +1,115 @@
+"""What a step sees, against plain loops."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graphmetric.errors import InvalidArgument
+from graphmetric.training import TrainingLabels, TrainingOptions
+from graphmetric.training.mini_batches import MiniBatch, MiniBatches
+
+OPTIONS = TrainingOptions(epochs=1, steps=None, graphs_per_step=6)
+
+
+def seen(batch: MiniBatch) -> list[tuple[int, int, float, float]]:
+    """Pairs in the numbers of the collection, with their bounds."""
+    ends = batch.graphs[batch.pairs]
+    return [(int(i), int(j), lo, up) for (i, j), lo, up in zip(ends, batch.lower, batch.upper, strict=True)]
+
+
+def listed(labels: TrainingLabels) -> list[tuple[int, int, float, float]]:
+    return [(int(i), int(j), lo, up) for (i, j), lo, up in zip(labels.pairs, labels.lower, labels.upper, strict=True)]
+
+
+@st.composite
+def label_sets(draw: st.DrawFn) -> TrainingLabels:
+    names = draw(st.lists(st.integers(0, 60), min_size=2, max_size=18, unique=True))
+    possible = [(i, j) for i in names for j in names if i < j]
+    pairs = draw(st.lists(st.sampled_from(possible), min_size=1, unique=True)) if possible else []
+    lower = np.arange(len(pairs), dtype=float)
+    return TrainingLabels(np.array(pairs), lower, lower + draw(st.integers(0, 2)))
+
+
+@given(label_sets(), st.integers(2, 8), st.integers(0, 3))
+def test_a_step_sees_labelled_pairs_with_their_bounds(labels: TrainingLabels, size: int, step: int) -> None:
+    batches = MiniBatches(labels, replace(OPTIONS, graphs_per_step=size), seed=0)
+    batch = batches.at(step)
+    assert len(batch.pairs) > 0
+    assert set(seen(batch)) <= set(listed(labels))
+    assert len(batch.graphs) <= max(size, 2)
+    assert np.unique(batch.graphs).tolist() == batch.graphs.tolist()
+
+
+def all_pairs(count: int) -> TrainingLabels:
+    pairs = np.column_stack(np.triu_indices(count, 1))
+    return TrainingLabels.exact(pairs, np.arange(len(pairs)))
+
+
+def test_a_block_uses_every_label_among_its_graphs() -> None:
+    everything = all_pairs(20)
+    labels = everything.take(np.flatnonzero(np.random.default_rng(0).random(len(everything)) < 0.6))
+    batches = MiniBatches(labels, OPTIONS, seed=1)
+    assert batches.in_blocks
+    for step in range(3 * batches.num_steps):
+        batch = batches.at(step)
+        inside = set(batch.graphs.tolist())
+        among = [label for label in listed(labels) if label[0] in inside and label[1] in inside]
+        assert sorted(seen(batch)) == sorted(among)
+
+
+def test_an_epoch_of_blocks_sees_every_graph_once() -> None:
+    batches = MiniBatches(all_pairs(20), OPTIONS, seed=0)
+    assert batches.in_blocks
+    assert batches.steps_per_epoch == 4
+    graphs = np.concatenate([batches.at(step).graphs for step in range(4)])
+    assert sorted(graphs.tolist()) == list(range(20))
+    assert batches.at(0).graphs.tolist() != batches.at(4).graphs.tolist()
+
+
+def test_an_epoch_of_few_labels_sees_every_pair_once() -> None:
+    ring = TrainingLabels.exact([(k, (k + 1) % 50) for k in range(50)], np.arange(50))
+    batches = MiniBatches(ring, OPTIONS, seed=0)
+    assert not batches.in_blocks
+    counts = Counter(label for step in range(batches.num_steps) for label in seen(batches.at(step)))
+    assert counts == Counter(listed(ring))
+
+
+def test_the_number_of_pairs_is_capped() -> None:
+    batches = MiniBatches(all_pairs(20), replace(OPTIONS, pairs_per_step=4), seed=0)
+    batch = batches.at(0)
+    assert len(batch.pairs) == 4
+    assert set(seen(batch)) <= set(listed(all_pairs(20)))
+
+
+def test_steps_are_functions_of_the_seed() -> None:
+    one, same, other = (MiniBatches(all_pairs(20), OPTIONS, seed=seed) for seed in (3, 3, 4))
+    one.at(9)  # out of order: nothing depends on what was drawn before
+    assert seen(one.at(5)) == seen(same.at(5))
+    assert seen(one.at(5)) != seen(other.at(5))
+
+
+def test_unlabelled_pairs_come_with_alpha_only() -> None:
+    labels = TrainingLabels.exact([(7, 3), (3, 5)], [2, 4])
+    options = replace(OPTIONS, loss="masked", alpha=0.5)
+    batch = MiniBatches(labels, options, seed=0).at(0)
+    known = {frozenset((i, j)): (lower, upper) for i, j, lower, upper in seen(batch)}
+    same, unknown = (0, 0), (0, np.inf)
+    assert known == {
+        frozenset({3}): same,
+        frozenset({5}): same,
+        frozenset({7}): same,
+        frozenset({3, 7}): (2, 2),
+        frozenset({3, 5}): (4, 4),
+        frozenset({5, 7}): unknown,
+    }
+
+
+def test_nothing_to_train_on() -> None:
+    with pytest.raises(InvalidArgument, match="nothing to train on"):
+        MiniBatches(TrainingLabels.exact([], []), OPTIONS, seed=0)
