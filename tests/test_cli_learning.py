@@ -77,8 +77,10 @@ def test_distance_is_that_of_the_model(capsys: pytest.CaptureFixture[str], sourc
         report = json.loads(run(capsys, "distance", str(model), str(a), str(b), "--view", view, "--json")[1])
         assert report == {"distance": learned.distance(g, h, view), "view": view}  # type: ignore[arg-type]
     assert float(run(capsys, "distance", str(model), f"{source}:0", f"{source}:0")[1]) == 0
-    text = run(capsys, "distance", str(model), "CCO", "OCC", "--smiles", "--align")[1]
+    _, text, errors = run(capsys, "distance", str(model), "CCO", "OCC", "--smiles", "--align")
     assert "takes 0 edits" in text
+    assert errors.startswith("note: graphs have edge_tags, the training graphs had none")
+    assert errors.count("\n") == 1
     report = json.loads(run(capsys, "distance", str(model), str(a), str(b), "--align", "--json")[1])
     assert len(report["node_map"]) == g.num_nodes
     assert report["edits"] >= gm.graph_edit_distance(g, h).upper

@@ -71,6 +71,7 @@ def _describe_labels(supervision: Supervision) -> dict[str, Any]:
     return {
         "origin": supervision.origin,
         "training_pairs": len(training),
+        "graphs_in_training_pairs": len(training.graphs),
         "exact": float((training.lower == training.upper).mean()),
         "validation_pairs": len(supervision.validation),
     }

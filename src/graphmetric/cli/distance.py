@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from graphmetric.cli.notes import warnings_as_notes
 from graphmetric.cli.sources import open_graph
 
 EPILOG = """\b
@@ -43,8 +44,9 @@ def command(
 
     learned = GraphDistance.load(model)
     g, h = (open_graph(text, root=root, smiles=smiles) for text in (first, second))
-    distance = learned.distance(g, h, view)
-    found = learned.align(g, h) if align else None
+    with warnings_as_notes():
+        distance = learned.distance(g, h, view)
+        found = learned.align(g, h) if align else None
     if as_json:
         aligned = {} if found is None else {"node_map": found.node_map, "edits": int(found.upper)}
         click.echo(json.dumps({"distance": distance, "view": view, **aligned}, indent=2))

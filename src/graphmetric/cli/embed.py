@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.atomic import atomic_write
+from graphmetric.cli.notes import warnings_as_notes
 from graphmetric.cli.sources import open_source
 from graphmetric.errors import UnknownFormat
 from graphmetric.graphs.collection import GraphCollection
@@ -41,7 +42,8 @@ def command(model: str, source: str, out: str, jobs: int, root: str | None) -> N
         raise UnknownFormat("vectors are written as .npy or .csv", path)
     learned = GraphDistance.load(model).set_params(n_jobs=jobs)
     graphs = open_source(source, root=root).graphs
-    vectors = learned.embed(graphs)
+    with warnings_as_notes():
+        vectors = learned.embed(graphs)
     with atomic_write(path) as file:
         if path.suffix == ".npy":
             np.save(file, vectors)
