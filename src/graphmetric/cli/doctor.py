@@ -27,13 +27,14 @@ EXTRAS = {
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(as_json: bool) -> None:
     """Versions, threads and extras of this installation: paste it into a bug report."""
+    installed = {name: _installed(name) for name in (*REQUIRED, *EXTRAS)}
     report = {
         "graphmetric": __version__,
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "compiled loops": _kernel_check(),
-        "packages": {name: _installed(name) for name in (*REQUIRED, *EXTRAS)},
+        "packages": installed,
     }
     if as_json:
         click.echo(json.dumps(report, indent=2))
@@ -41,9 +42,9 @@ def command(as_json: bool) -> None:
     for name in ("graphmetric", "python", "platform", "cores", "compiled loops"):
         click.echo(f"{name:<16}{report[name]}")
     for name in REQUIRED:
-        click.echo(f"{name:<16}{_installed(name) or 'MISSING: pip install ' + name}")
+        click.echo(f"{name:<16}{installed[name] or 'MISSING: pip install ' + name}")
     for name, extra in EXTRAS.items():
-        click.echo(f"{name:<16}{_installed(name) or f'not installed (optional): pip install graphmetric[{extra}]'}")
+        click.echo(f"{name:<16}{installed[name] or f'not installed (optional): pip install graphmetric[{extra}]'}")
 
 
 def _installed(package: str) -> str | None:

@@ -41,18 +41,20 @@ class EditDistanceMethod(ABC):
         """Compute the pairs (place in the first collection, place in the second)."""
 
 
+def node_counts(problem: EncodedProblem, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Nodes of the first and of the second graph of each pair."""
+    return np.diff(problem.first.node_start)[pairs[:, 0]], np.diff(problem.second.node_start)[pairs[:, 1]]
+
+
 def largest_sizes(problem: EncodedProblem, pairs: NDArray[np.int64]) -> tuple[int, int]:
     """Nodes of the largest first graph and of the largest second graph of the pairs."""
-    first = np.diff(problem.first.node_start)[pairs[:, 0]]
-    second = np.diff(problem.second.node_start)[pairs[:, 1]]
+    first, second = node_counts(problem, pairs)
     return int(first.max(initial=0)), int(second.max(initial=0))
 
 
 def smaller_sizes(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Nodes of the smaller graph of each pair."""
-    first = np.diff(problem.first.node_start)[pairs[:, 0]]
-    second = np.diff(problem.second.node_start)[pairs[:, 1]]
-    return np.minimum(first, second)
+    return np.minimum(*node_counts(problem, pairs))
 
 
 def merged(chosen: NDArray[np.bool_], inside: Solutions, outside: Solutions) -> Solutions:
@@ -77,8 +79,7 @@ def empty_maps(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.
 
 def workspace_size(problem: EncodedProblem, pairs: NDArray[np.int64], root_only: bool = False) -> WorkspaceSize:
     """Room for the largest of the pairs; ``root_only`` for kernels that do not search."""
-    first = np.diff(problem.first.node_start)[pairs[:, 0]]
-    second = np.diff(problem.second.node_start)[pairs[:, 1]]
+    first, second = node_counts(problem, pairs)
     first_edges = np.diff(problem.first.edge_start)[pairs[:, 0]]
     second_edges = np.diff(problem.second.edge_start)[pairs[:, 1]]
     tables = problem.tables
