@@ -42,6 +42,14 @@ if TYPE_CHECKING:
     from graphmetric.graphs.files import read_graphs, write_graphs
     from graphmetric.graphs.graph import Graph
     from graphmetric.graphs.mutation import mutate
+    from graphmetric.metric_repair import (
+        RepairResult,
+        repair_row,
+        shortest_path_closure,
+        triangle_fixing,
+        triangle_violations,
+    )
+    from graphmetric.search import GraphIndex, SearchHit
 
 _HOMES = {
     "BeamSearch": "edit_distance",
@@ -54,10 +62,13 @@ _HOMES = {
     "Graph": "graphs.graph",
     "GraphCollection": "graphs.collection",
     "GraphDistance": "estimator",
+    "GraphIndex": "search",
     "Hausdorff": "edit_distance",
     "Hungarian": "edit_distance",
     "LocalSearch": "edit_distance",
     "PairwiseDistances": "edit_distance",
+    "RepairResult": "metric_repair",
+    "SearchHit": "search",
     "VolgenantJonker": "edit_distance",
     "apply_edits": "graphs.edits",
     "as_graph": "graphs.conversion",
@@ -74,7 +85,11 @@ _HOMES = {
     "raw_distance": "edit_distance",
     "read_graphs": "graphs.files",
     "read_labels": "edit_distance",
+    "repair_row": "metric_repair",
+    "shortest_path_closure": "metric_repair",
     "steinhaus_distance": "edit_distance",
+    "triangle_fixing": "metric_repair",
+    "triangle_violations": "metric_repair",
     "write_graphs": "graphs.files",
 }
 
@@ -89,10 +104,13 @@ __all__ = [
     "Graph",
     "GraphCollection",
     "GraphDistance",
+    "GraphIndex",
     "Hausdorff",
     "Hungarian",
     "LocalSearch",
     "PairwiseDistances",
+    "RepairResult",
+    "SearchHit",
     "VolgenantJonker",
     "apply_edits",
     "as_graph",
@@ -109,7 +127,11 @@ __all__ = [
     "raw_distance",
     "read_graphs",
     "read_labels",
+    "repair_row",
+    "shortest_path_closure",
     "steinhaus_distance",
+    "triangle_fixing",
+    "triangle_violations",
     "write_graphs",
 ]
 

@@ -27,11 +27,13 @@ except ImportError as error:
 from graphmetric import training
 from graphmetric.distance import View, distance_matrix, write_distance_matrix
 from graphmetric.edit_distance import EditDistance
+from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.features import GraphFeaturizer
-from graphmetric.fit_report import describe_fit, mean_rank_correlation
+from graphmetric.fit_report import describe_fit
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import as_graph, as_graphs
 from graphmetric.learned_distance import LearnedDistance, Metric
+from graphmetric.metric_repair import repair_matrix
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
 from graphmetric.plain_options import from_plain, to_plain
 from graphmetric.progress import progress
@@ -179,13 +181,26 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self._learned().measure(as_graph(first), as_graph(second), view)
 
     def pairwise(
-        self, a: Any, b: Any = None, view: View = "raw", out: str | os.PathLike[str] | None = None
-    ) -> NDArray[np.float32]:
+        self,
+        a: Any,
+        b: Any = None,
+        view: View = "raw",
+        out: str | os.PathLike[str] | None = None,
+        repair: bool = False,
+        known: ArrayLike | None = None,
+    ) -> NDArray[np.float32] | NDArray[np.float64]:
         """The distances of all graphs of ``a`` to all of ``b``, or among themselves.
 
         With ``out`` they go into that ``.npy`` file, which may be larger than memory and comes back mapped; a job that
         was stopped goes on where it was.
+
+        ``repair`` gives the nearest matrix, in L2 and double precision, that keeps the triangle inequality, for a head
+        or view that does not keep it by itself. ``known`` are true distances among ``a`` on the scale of ``view``, a
+        square matrix with NaN where unknown: they are written in first and kept, which is a use of the truth that
+        must be told when numbers are compared. See :func:`graphmetric.metric_repair.repair_matrix`.
         """
+        if repair or known is not None:
+            return self._repaired(a, b, view, out, repair, known)
         learned = self._learned()
         comparison = learned.compare(as_graphs(a), None if b is None else as_graphs(b), view)
         with learned.limited_threads(), progress("distances", comparison.shape[0], "rows") as bar:
@@ -231,7 +246,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         else:
             known = read_distances(distances, len(collection))
         known = known.take(np.flatnonzero(known.lower == known.upper))
-        return mean_rank_correlation(known.pairs, known.lower, learned.measure_pairs(collection, known.pairs))
+        return mean_rank_correlation(known.pairs, learned.measure_pairs(collection, known.pairs), known.lower)
 
     def get_metric(self, graphs: Any = None, view: View = "raw") -> Metric:
         """The distance as a function of two graphs; with ``graphs``, of two positions among them.
@@ -299,6 +314,17 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _work_folder(self, name: str) -> Path | None:
         return None if self.checkpoint is None else Path(self.checkpoint) / name
+
+    def _repaired(
+        self, a: Any, b: Any, view: View, out: str | os.PathLike[str] | None, repair: bool, known: ArrayLike | None
+    ) -> NDArray[np.float64]:
+        if not repair:
+            raise InvalidArgument("known distances are for repair=True, which fits the others to them")
+        if b is not None or out is not None:
+            raise InvalidArgument(
+                "repair=True takes the distances among the graphs of a in memory: give neither b nor out"
+            )
+        return repair_matrix(self.pairwise(a, view=view), known, n_jobs=self.n_jobs).matrix
 
     def _log(self, record: Mapping[str, Any]) -> None:
         level = logging.INFO if self.verbose else logging.DEBUG

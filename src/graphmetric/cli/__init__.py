@@ -19,8 +19,13 @@ COMMANDS = {
     "ged": "Edit distance of two graphs, and the edits.",
     "label": "Edit distances of many pairs, resumable, into a folder.",
     "train": "Learn a distance from a folder of graphs.",
+    "evaluate": "How good a model is on graphs, and a report to look at.",
     "distance": "Learned distance of two graphs.",
     "embed": "A vector for every graph.",
+    "index": "Index graphs for searching.",
+    "search": "Nearest graphs of an index, by learned or certified edit distance.",
+    "repair": "The nearest metric to a matrix of distances.",
+    "reproduce": "Run the paper's table and figure, and tables beyond it.",
     "doctor": "Versions, threads and extras of this installation.",
 }
 
@@ -32,8 +37,12 @@ Examples:
   graphmetric ged molecules:3 molecules:8 --plot edits.svg
   graphmetric label my-graphs/ --pairs random:10000 --out labels/
   graphmetric train my-graphs/ --out model/
+  graphmetric evaluate model/ my-graphs/ --report report.html
   graphmetric distance model/ molecules:3 molecules:8
   graphmetric embed model/ my-graphs/ --out vectors.npy
+  graphmetric index model/ my-graphs/ --out idx/
+  graphmetric search idx/ molecules:3 --certified --plot nearest.svg
+  graphmetric repair predicted.npy metric.npy
 """
 
 

@@ -20,6 +20,8 @@ EXTRAS = {
     "rdkit": "molecules",
     "igraph": "igraph",
     "matplotlib": "plot",
+    "faiss-cpu": "search",
+    "pyarrow": "parquet",
 }
 
 

@@ -1,0 +1,172 @@
+"""``graphmetric repair``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from graphmetric.atomic import atomic_write
+from graphmetric.errors import FileError, InvalidArgument
+from graphmetric.metric_repair.figure import draw_repair
+from graphmetric.metric_repair.matrix_files import StoredMatrix, check_suffix, read_matrix, write_matrix
+from graphmetric.metric_repair.pair_matrix import Matrix
+from graphmetric.metric_repair.repair_matrix import repair_matrix, write_known
+from graphmetric.metric_repair.repair_result import RepairResult
+from graphmetric.metric_repair.triangle_inequality import TriangleViolations, triangle_violations
+
+EPILOG = """\b
+Examples:
+  graphmetric repair predicted.npy metric.npy
+  graphmetric repair predicted.csv metric.csv --known measured.csv --figure repair.png
+  graphmetric repair similarities.npz metric.npz --bounds 0 1 --norm linf
+  graphmetric repair upper-bounds.npy metric.npy --decrease-only --json
+"""
+
+_PICTURES = (".png", ".svg", ".pdf")
+_COUNTED_UP_TO = 2_000  # items; of more, violations are estimated from a sample
+_SAMPLE = 10_000_000
+_NAMES = {"l2": "L2", "l1": "L1", "linf": "L-infinity"}
+
+
+@click.command(epilog=EPILOG, short_help="The nearest metric to a matrix of distances.")
+@click.argument("given", metavar="IN", type=click.Path(dir_okay=False))
+@click.argument("out", metavar="OUT", type=click.Path(dir_okay=False))
+@click.option("--known", type=click.Path(dir_okay=False), help="Matrix of true distances, which are kept.")
+@click.option(
+    "--norm",
+    type=click.Choice(list(_NAMES)),
+    default="l2",
+    show_default=True,
+    help="Make small the squares of all changes, their sum (few pairs move), or the largest one.",
+)
+@click.option("--decrease-only", is_flag=True, help="Only lower distances, to their shortest paths.")
+@click.option("--bounds", type=float, nargs=2, help="Least and largest distance of two different items.")
+@click.option("--weights", type=click.Path(dir_okay=False), help="Matrix of what a change of each distance costs.")
+@click.option("--tolerance", default=1e-6, show_default=True, help="Violation and gap that are accepted, relative.")
+@click.option("--time-limit", type=float, help="Seconds after which the best so far is written.")
+@click.option("--figure", type=click.Path(dir_okay=False), help="Draw what happened: .png, .svg or .pdf.")
+@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    given: str,
+    out: str,
+    known: str | None,
+    norm: Any,
+    decrease_only: bool,
+    bounds: tuple[float, float] | None,
+    weights: str | None,
+    tolerance: float,
+    time_limit: float | None,
+    figure: str | None,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """Change the distances of IN as little as possible so that the triangle inequality holds, and write OUT.
+
+    IN is a symmetric matrix: .npy, .npz, .csv (with or without names) or .parquet, square or condensed; OUT has the
+    form of IN. In KNOWN unknown distances are NaN, or nothing between two commas; IN may lack those that KNOWN has.
+    """
+    check_suffix(out)
+    if figure is not None and Path(figure).suffix.lower() not in _PICTURES:
+        raise FileError(f"a figure is a file {', '.join(_PICTURES)}", figure)
+    stored = read_matrix(given)
+    truth = None if known is None else _read_companion(known, stored)
+    costs = None if weights is None else _read_companion(weights, stored)
+    distances, fixed = _located(given, write_known, stored.matrix, truth)
+    before = triangle_violations(distances, worst=1, sample=_sample_for(distances), n_jobs=jobs)
+    result = repair_matrix(
+        stored.matrix,
+        truth,
+        norm=norm,
+        decrease_only=decrease_only,
+        weights=costs,
+        bounds=bounds,
+        tolerance=tolerance,
+        time_limit=time_limit,
+        n_jobs=jobs,
+    )
+    write_matrix(out, result.matrix, ids=stored.ids, condensed=stored.condensed)
+    if figure is not None:
+        _draw(figure, distances, result.matrix, Path(given).name)
+    moved = np.abs(result.matrix - distances)[np.triu_indices(len(distances), 1)]
+    known_pairs = 0 if fixed is None else int(fixed.sum()) // 2
+    report = _report(before, result, moved, known_pairs) | {"norm": norm, "decrease_only": decrease_only, "out": out}
+    click.echo(json.dumps(report, indent=2) if as_json else _in_words(report, before, tolerance))
+    if not result.converged:
+        click.echo("note: stopped before the certificate was reached; the matrix is the best so far", err=True)
+
+
+def _read_companion(path: str, stored: StoredMatrix) -> Matrix:
+    """Another matrix of the same items."""
+    other = read_matrix(path)
+    if len(other.matrix) != len(stored.matrix):
+        raise FileError(f"has {len(other.matrix)} items; IN has {len(stored.matrix)}", path)
+    if other.ids is not None and stored.ids is not None and other.ids != stored.ids:
+        at = next(k for k, pair in enumerate(zip(other.ids, stored.ids, strict=True)) if pair[0] != pair[1])
+        raise FileError(f"item {at} is {other.ids[at]!r}; in IN it is {stored.ids[at]!r}", path)
+    return other.matrix
+
+
+def _located(path: str, check: Any, *arguments: Any) -> Any:
+    """Name the file in what is wrong with its content."""
+    try:
+        return check(*arguments)
+    except InvalidArgument as error:
+        raise FileError(str(error), path) from None
+
+
+def _sample_for(distances: Matrix) -> int | None:
+    return None if len(distances) <= _COUNTED_UP_TO else _SAMPLE
+
+
+def _draw(path: str, before: Matrix, after: Matrix, title: str) -> None:
+    picture = draw_repair(before, after, title=title)
+    with atomic_write(path) as file:
+        picture.savefig(file, format=Path(path).suffix[1:].lower())
+    click.echo(f"drawn into {path}", err=True)
+
+
+def _report(before: TriangleViolations, result: RepairResult, moved: Any, known_pairs: int) -> dict[str, Any]:
+    return {
+        "items": len(result.matrix),
+        "known_pairs": known_pairs,
+        "violated_before": before.count,
+        "tested_before": before.tested,
+        "share_before": before.share,
+        "max_violation_before": before.max_depth,
+        "max_violation": result.max_violation,
+        "pairs": len(moved),
+        "changed_pairs": result.changed_pairs,
+        "mean_change": float(moved.mean()) if len(moved) else 0.0,
+        "max_change": float(moved.max(initial=0.0)),
+        "objective": result.objective,
+        "duality_gap": result.duality_gap,
+        "converged": result.converged,
+        "seconds": result.seconds,
+    }
+
+
+def _in_words(report: dict[str, Any], before: TriangleViolations, tolerance: float) -> str:
+    lines = [f"before    {before}"]
+    if report["max_violation"] <= 0:
+        lines.append("after     no triangle inequality is violated")
+    else:
+        lines.append(f"after     largest violation {report['max_violation']:.2g} ({tolerance:g} relative is accepted)")
+    kept = f", {report['known_pairs']:,} known ones kept" if report["known_pairs"] else ""
+    lines.append(
+        f"moved     {report['changed_pairs']:,} of {report['pairs']:,} pairs, by {report['max_change']:.3g} at most, "
+        f"{report['mean_change']:.3g} on average over all{kept}"
+    )
+    if report["decrease_only"]:
+        lines.append("nearest   the largest metric that is nowhere above the given distances")
+    else:
+        lines.append(
+            f"nearest   in {_NAMES[report['norm']]}: objective {report['objective']:.6g}, "
+            f"proven to be within {report['duality_gap']:.1e} (relative) of the least possible"
+        )
+    lines.append(f"written   {report['out']} ({report['items']:,} items, {report['seconds']:.1f} s)")
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Compiled loops over pairs and triangles of a square matrix."""

@@ -1,0 +1,156 @@
+"""Projected over-relaxation (Hildreth, Dykstra) over a list of triangle constraints.
+
+The pairs that occur in the list are numbered in the order in which a sweep meets them, and their values lie side by
+side: that is several times as compact as the matrix, so that a sweep finds them in the cache.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.compiling import entry, hot_part
+
+Floats = NDArray[np.float64]
+
+
+class Constraints(NamedTuple):
+    """x[long] <= x[left] + x[right], in numbers of pairs, each with its multiplier."""
+
+    sides: NDArray[np.int32]  # (n, 3): long, left, right
+    multiplier: Floats
+    gain: Floats  # 1 / (sum of the three inverse weights); empty where all weights are one
+
+
+class PairValues(NamedTuple):
+    """The pairs that occur in a list."""
+
+    value: Floats
+    inverse_weight: Floats  # 0: the pair is fixed
+
+
+class BoundConstraints(NamedTuple):
+    """sign * x[pair] <= sign * limit."""
+
+    pair: NDArray[np.int32]
+    sign: Floats
+    limit: Floats
+    multiplier: Floats  # at least 0
+
+
+class PairNumbers(NamedTuple):
+    """Pairs by number, and numbers by pair."""
+
+    number: NDArray[np.int32]  # (m, m), read above the diagonal only; -1: the pair does not occur
+    ends: NDArray[np.int32]  # (room, 2): first < second
+
+
+@entry
+def sweep_evenly(constraints: Constraints, pairs: PairValues, omega: float) -> float:
+    """One pass with unit weights; gives the largest change of a value."""
+    sides, multiplier, x = constraints.sides, constraints.multiplier, pairs.value
+    pace, largest = omega / 3, 0.0
+    for t in range(len(sides)):
+        long, left, right = sides[t, 0], sides[t, 1], sides[t, 2]
+        step = max((x[long] - x[left] - x[right]) * pace, -multiplier[t])
+        multiplier[t] += step
+        x[long] -= step
+        x[left] += step
+        x[right] += step
+        largest = max(largest, abs(step))
+    return largest
+
+
+@entry
+def sweep_weighted(constraints: Constraints, pairs: PairValues, omega: float) -> float:
+    """One pass with weights and fixed pairs; gives the largest change of a violation."""
+    sides, multiplier, gain = constraints.sides, constraints.multiplier, constraints.gain
+    x, inverse = pairs.value, pairs.inverse_weight
+    largest = 0.0
+    for t in range(len(sides)):
+        long, left, right = sides[t, 0], sides[t, 1], sides[t, 2]
+        step = max((x[long] - x[left] - x[right]) * (omega * gain[t]), -multiplier[t])
+        multiplier[t] += step
+        x[long] -= step * inverse[long]
+        x[left] += step * inverse[left]
+        x[right] += step * inverse[right]
+        largest = max(largest, abs(step) / gain[t])
+    return largest
+
+
+@entry
+def sweep_bounds(bounds: BoundConstraints, pairs: PairValues, omega: float) -> float:
+    """One pass over the pairs that were given outside their bounds; gives the largest change of a value."""
+    x, inverse = pairs.value, pairs.inverse_weight
+    largest = 0.0
+    for t in range(len(bounds.pair)):
+        p, sign = bounds.pair[t], bounds.sign[t]
+        step = max(sign * (x[p] - bounds.limit[t]) * (omega / inverse[p]), -bounds.multiplier[t])
+        bounds.multiplier[t] += step
+        x[p] -= sign * step * inverse[p]
+        largest = max(largest, abs(step) * inverse[p])
+    return largest
+
+
+@entry
+def add_forces(constraints: Constraints, bounds: BoundConstraints, force: Floats) -> None:
+    """force += A' multiplier: how much each pair is pushed down."""
+    sides, multiplier = constraints.sides, constraints.multiplier
+    for t in range(len(sides)):
+        force[sides[t, 0]] += multiplier[t]
+        force[sides[t, 1]] -= multiplier[t]
+        force[sides[t, 2]] -= multiplier[t]
+    for t in range(len(bounds.pair)):
+        force[bounds.pair[t]] += bounds.sign[t] * bounds.multiplier[t]
+
+
+@entry
+def number_sides(triangles: NDArray[np.int32], pairs: PairNumbers, count: int, sides: NDArray[np.int32]) -> int:
+    """Number the sides of triangles after the ``count`` pairs that have numbers already; gives the new count."""
+    for t in range(len(triangles)):
+        i, j, k = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        sides[t, 0], count = number_pair(i, j, pairs, count)
+        sides[t, 1], count = number_pair(min(i, k), max(i, k), pairs, count)
+        sides[t, 2], count = number_pair(min(j, k), max(j, k), pairs, count)
+    return count
+
+
+@hot_part
+def number_pair(first: int, second: int, pairs: PairNumbers, count: int) -> tuple[int, int]:
+    """The number of a pair and the count of numbers."""
+    known = pairs.number[first, second]
+    if known >= 0:
+        return known, count
+    pairs.number[first, second] = count
+    pairs.ends[count, 0], pairs.ends[count, 1] = first, second
+    return count, count + 1
+
+
+@entry
+def order_triangles(triangles: NDArray[np.int32], m: int, keys: NDArray[np.int64]) -> None:
+    """Keys by which triangles are sorted: corners a < b < c, then which of them is opposite the long side.
+
+    In this order a sweep goes along two rows of the matrix at a time.
+    """
+    for t in range(len(triangles)):
+        i, j, k = np.int64(triangles[t, 0]), np.int64(triangles[t, 1]), np.int64(triangles[t, 2])
+        if k < i:
+            keys[t] = ((k * m + i) * m + j) * 3
+        elif k < j:
+            keys[t] = ((i * m + k) * m + j) * 3 + 1
+        else:
+            keys[t] = ((i * m + j) * m + k) * 3 + 2
+
+
+@entry
+def lower_long_sides(triangles: NDArray[np.int32], x: Floats) -> int:
+    """Cut the long side of each triangle to the length of the way round; gives how many were cut."""
+    lowered = 0
+    for t in range(len(triangles)):
+        i, j, k = triangles[t, 0], triangles[t, 1], triangles[t, 2]
+        way_round = x[i, k] + x[j, k]
+        if way_round < x[i, j]:
+            x[i, j] = way_round
+            x[j, i] = way_round
+            lowered += 1
+    return lowered

@@ -1,0 +1,132 @@
+"""What a repair did, as a picture."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphmetric.errors import InvalidArgument, MissingExtra
+from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_BEFORE, _AFTER, _INK = "#d1495b", "#30638e", "#333333"
+_BINS = 40
+_NEGLIGIBLE = 1e-6  # of the largest distance: what a repair may leave is not drawn as a violation
+_MOST_CELLS = 150  # rows of the heat map; more items are shown in blocks
+_MOST_TRIPLES = 2_000_000  # looked at for the first histogram; of more, a sample
+
+
+def draw_repair(before: ArrayLike, after: ArrayLike, *, title: str | None = None) -> Figure:
+    """Violations before and after, how far distances moved, and where; a matplotlib figure that is not shown.
+
+    Save it with ``figure.savefig("repair.png")``, or show it in a notebook by its name. Depths of violations are from
+    all triangles up to some 200 items, beyond that from two million random ones.
+    """
+    first, second = check_matrix(before, "before"), check_matrix(after, "after")
+    if first.shape != second.shape:
+        raise InvalidArgument(f"before and after must be of one shape; got {first.shape} and {second.shape}")
+    if len(first) < 3:
+        raise InvalidArgument(f"a picture of a repair needs at least 3 items; got {len(first)}")
+    figure = _new_figure()
+    axes: Any = figure.subplots(1, 3, width_ratios=[1.0, 1.0, 0.95])
+    _draw_depths(axes[0], first, second)
+    _draw_moves(axes[1], first, second)
+    _draw_places(figure, axes[2], first, second)
+    if title is not None:
+        figure.suptitle(title, fontsize=13, color=_INK)
+    return figure
+
+
+def _new_figure() -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "plot", "a figure of a repair") from None
+    return Figure(figsize=(13.5, 4.2), dpi=120, layout="constrained")
+
+
+def _draw_depths(axes: Axes, before: Matrix, after: Matrix) -> None:
+    sides = _choose_triangles(len(before))
+    depths = [_excess(matrix, sides) for matrix in (before, after)]
+    smallest = _NEGLIGIBLE * before.max(initial=0.0)
+    violated = [depth[depth > smallest] for depth in depths]
+    largest = max((depth.max(initial=0.0) for depth in violated), default=0.0) or 1.0
+    for depth, colour, name in zip(violated, (_BEFORE, _AFTER), ("before", "after"), strict=True):
+        share = len(depth) / sides.shape[1]
+        label = f"{name}: {share:.2%} violated" if len(depth) else f"{name}: none"
+        axes.hist(depth, bins=_BINS, range=(0.0, largest), color=colour, alpha=0.75, label=label)
+    if any(len(depth) for depth in violated):
+        axes.set_yscale("log")
+        axes.set_ylim(bottom=0.7)
+    axes.set_xlabel("excess of the long side over the other two")
+    sampled = sides.shape[1] < _count_inequalities(len(before))
+    axes.set_ylabel(f"triangle inequalities, of {sides.shape[1]:,} drawn" if sampled else "triangle inequalities")
+    _finish(axes, "violations of the triangle inequality")
+    axes.legend(frameon=False)
+
+
+def _draw_moves(axes: Axes, before: Matrix, after: Matrix) -> None:
+    pairs = np.triu_indices(len(before), 1)
+    moves = (after - before)[pairs]
+    moved = moves[moves != 0]
+    largest = np.abs(moved).max(initial=0.0) or 1.0
+    # An odd number of bins, so that one of them is around zero.
+    axes.hist(moved, bins=_BINS + 1, range=(-largest, largest), color=_AFTER, alpha=0.85)
+    axes.axvline(0.0, color=_INK, linewidth=0.8)
+    axes.set_xlabel("change of the distance")
+    axes.set_ylabel("pairs that moved")
+    _finish(axes, f"{len(moved):,} of {len(moves):,} pairs moved, by {np.abs(moves).max():.3g} at most")
+
+
+def _draw_places(figure: Figure, axes: Axes, before: Matrix, after: Matrix) -> None:
+    blocks, items = _block_means(np.abs(after - before))
+    image = axes.imshow(blocks, cmap="PuRd", extent=(0, len(before), len(before), 0), interpolation="nearest")
+    figure.colorbar(image, ax=axes, shrink=0.85, label="|change|" if items == 1 else "mean |change|")
+    axes.set_xlabel("item")
+    axes.set_ylabel("item")
+    _finish(axes, "where" if items == 1 else f"where, in blocks of {items} items")
+
+
+def _finish(axes: Axes, title: str) -> None:
+    axes.set_title(title, fontsize=11, color=_INK)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=9)
+
+
+def _choose_triangles(m: int) -> NDArray[np.int64]:
+    """(3, n) items i, j, k, with ij as the long side; drawn from a fixed seed if there are too many."""
+    if _count_inequalities(m) <= _MOST_TRIPLES:
+        i, j = np.triu_indices(m, 1)
+        k = np.arange(m)
+        sides = np.stack([np.repeat(i, m), np.repeat(j, m), np.tile(k, len(i))])
+        return sides[:, (sides[2] != sides[0]) & (sides[2] != sides[1])]
+    generator = np.random.default_rng(0)
+    i = generator.integers(m, size=_MOST_TRIPLES)
+    j = (i + generator.integers(1, m, size=_MOST_TRIPLES)) % m
+    k = generator.integers(m - 2, size=_MOST_TRIPLES)
+    k += k >= np.minimum(i, j)  # skip the two that are taken
+    k += k >= np.maximum(i, j)
+    return np.stack([i, j, k])
+
+
+def _excess(matrix: Matrix, sides: NDArray[np.int64]) -> NDArray[np.float64]:
+    i, j, k = sides
+    return np.asarray(matrix[i, j] - matrix[i, k] - matrix[j, k])
+
+
+def _count_inequalities(m: int) -> int:
+    return m * (m - 1) * (m - 2) // 2
+
+
+def _block_means(change: Matrix) -> tuple[Matrix, int]:
+    """The matrix itself if it is small, else means of square blocks; and the items along a block."""
+    items = -(-len(change) // _MOST_CELLS)
+    starts = np.arange(0, len(change), items)
+    sums = np.add.reduceat(np.add.reduceat(change, starts, axis=0), starts, axis=1)
+    sizes = np.diff(np.append(starts, len(change)))
+    return sums / np.outer(sizes, sizes), items

@@ -1,0 +1,169 @@
+"""Scan, sweep, forget: how :func:`triangle_fixing` comes to the optimum and knows it."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from graphmetric.metric_repair.active_set import ActiveSet
+from graphmetric.metric_repair.feasible_matrix import ROUNDING, close_paths, keep_bounds, raise_free
+from graphmetric.metric_repair.nearness_problem import NearnessProblem
+from graphmetric.metric_repair.pair_matrix import Matrix
+from graphmetric.metric_repair.repair_result import RepairResult
+from graphmetric.metric_repair.scanner import Scan, TriangleScanner
+from graphmetric.progress import Progress, progress
+
+_OVER_RELAXATION = 1.5
+_EXTRAPOLATED = 8  # sweeps between two extrapolations
+_MOST_SWEEPS = 200  # between two scans
+_SETTLED = 0.01  # of the largest violation: changes below this are not worth another sweep
+_FINEST = 1e-3  # of the tolerance: likewise, towards the end
+_LISTED = 0.3  # of the tolerance: smaller violations are not listed
+_WORTH = 0.02  # of the largest violation: smaller ones are left for later while only the worst are listed
+_FEW_LEGS = 0.02  # of all pairs: if fewer have a violated triangle, all violated triangles are listed
+_PERCENT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When a repair is done."""
+
+    tolerance: float
+    """Largest violation as part of the largest distance, and gap as part of the objective."""
+    deadline: float | None
+    """On the clock of ``time.perf_counter``."""
+    max_scans: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the time is up."""
+        return self.deadline is not None and time.perf_counter() > self.deadline
+
+
+class Refinement:
+    """A repair at work: ``run`` once, then ``describe``."""
+
+    def __init__(self, problem: NearnessProblem, active: ActiveSet, scanner: TriangleScanner, limits: Limits) -> None:
+        self._problem, self._active, self._scanner, self._limits = problem, active, scanner, limits
+        self._smallest = limits.tolerance * problem.largest
+        self._finest = _FINEST
+        self._sweeps = self._scans = 0
+        self._only_worst = True
+        self._last_violation = 0.0
+        self._converged = False
+        self._matrix: Matrix = problem.given
+        self._violation = self._objective = self._gap = 0.0
+
+    def run(self) -> None:
+        """Work until the certificate holds or a limit is met."""
+        if self._is_solved_already():
+            self._converged = True
+            return
+        with progress("repairing distances", _PERCENT, "%") as shown:
+            self._approach(_Approach(shown, self._smallest))
+
+    def describe(self, seconds: float) -> RepairResult:
+        """The outcome, in the units of the given distances; the matrix is scaled in place, since it may be large."""
+        scale = self._problem.scale
+        changed = int(np.count_nonzero(self._matrix != self._problem.given)) // 2
+        self._matrix *= scale
+        return RepairResult(
+            matrix=self._matrix,
+            converged=self._converged,
+            max_violation=self._violation * scale,
+            duality_gap=self._gap,
+            objective=self._objective * scale**2,
+            changed_pairs=changed,
+            sweeps=self._sweeps,
+            scans=self._scans,
+            seconds=seconds,
+            duals=self._active.describe(),
+        )
+
+    def _approach(self, shown: _Approach) -> None:
+        objective, bound = self._active.rebuild()
+        while True:
+            scan, complete = self._scan()
+            shown.at(scan.largest)
+            feasible = complete and scan.largest <= self._smallest
+            solved = feasible and self._is_tight(objective, bound)
+            stopped = self._scans >= self._limits.max_scans or self._limits.passed
+            if solved or stopped:
+                self._finish(bound, near=solved)
+                if self._converged or stopped:
+                    return
+            if feasible:
+                self._finest /= 10
+            self._active.add(scan.triangles)
+            self._sweep(scan.largest)
+            objective, bound = self._active.rebuild()
+
+    def _is_solved_already(self) -> bool:
+        """Whether the given matrix is a metric, up to rounding, and within the bounds."""
+        if not self._active.is_idle:
+            return False
+        self._scans += 1
+        return not len(self._scanner.find(self._matrix, ROUNDING * self._problem.largest, enough=1).triangles)
+
+    def _scan(self) -> tuple[Scan, bool]:
+        """Violated triangles, and whether these are all; while many are violated only the worst are listed."""
+        if self._only_worst:
+            scan = self._find(max(_WORTH * self._last_violation, _LISTED * self._smallest), only_worst=True)
+            pairs = len(self._active.x) * (len(self._active.x) - 1) / 2
+            self._only_worst = len(scan.triangles) > _FEW_LEGS * pairs
+            if scan.largest > self._smallest:
+                return scan, False
+        return self._find(_LISTED * self._smallest, only_worst=False), True
+
+    def _find(self, threshold: float, *, only_worst: bool) -> Scan:
+        self._scans += 1
+        scan = self._scanner.find(self._active.x, threshold, only_worst=only_worst)
+        self._last_violation = scan.largest
+        return scan
+
+    def _sweep(self, violation: float) -> None:
+        """Sweep until the changes are small against the violation that the last scan found."""
+        goal = max(_SETTLED * violation, self._finest * self._smallest)
+        for sweep in range(_MOST_SWEEPS):
+            self._sweeps += 1
+            if self._active.sweep(1.0 if sweep == 0 else _OVER_RELAXATION) <= goal or self._limits.passed:
+                return
+            if sweep % _EXTRAPOLATED == _EXTRAPOLATED - 1:
+                self._active.extrapolate()
+
+    def _is_tight(self, objective: float, bound: float) -> bool:
+        """Whether the objective is known, relative to itself, or every distance is, relative to the largest."""
+        gap, tolerance = abs(objective - bound), self._limits.tolerance
+        return gap <= tolerance * objective or math.sqrt(2 * gap * self._problem.largest_inverse) <= self._smallest
+
+    def _finish(self, bound: float, *, near: bool) -> None:
+        """Turn the current matrix into one that keeps all constraints, and certify it."""
+        problem, x = self._problem, self._active.x
+        self._violation = 0.0
+        if problem.fixed is None:
+            self._matrix = close_paths(problem, x, self._scanner, near=near)
+        else:
+            tolerance = self._limits.tolerance
+            self._matrix = keep_bounds(problem, x) if near else raise_free(problem, x, self._scanner, tolerance)
+            self._violation = self._scanner.find(self._matrix, ROUNDING * problem.largest).largest
+        self._objective = problem.measure(self._matrix)
+        self._gap = abs(self._objective - bound) / self._objective if self._objective else 0.0
+        self._converged = self._violation <= self._smallest and self._is_tight(self._objective, bound)
+
+
+class _Approach:
+    """Progress on a logarithmic scale from the first violation to the tolerance."""
+
+    def __init__(self, shown: Progress, smallest: float) -> None:
+        self._shown, self._smallest = shown, smallest
+        self._first = self._percent = 0.0
+
+    def at(self, violation: float) -> None:
+        self._first = max(self._first, violation, 2 * self._smallest)
+        reached = math.log(self._first / max(violation, self._smallest)) / math.log(self._first / self._smallest)
+        amount = max(0, int(_PERCENT * reached - self._percent))
+        self._percent += amount
+        self._shown.advance(amount, f"largest violation {violation:.1e}")
