@@ -22,7 +22,7 @@ from sklearn.preprocessing import FunctionTransformer
 import graphmetric as gm
 from graphmetric.edit_distance import Labels
 from graphmetric.errors import InvalidArgument
-from graphmetric.fit_report import mean_rank_correlation
+from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.model import HeadOptions
 from graphmetric.training import preset
@@ -314,7 +314,7 @@ class TestAnswers:
         assert np.isnan(mean_rank_correlation(np.empty((0, 2), dtype=np.int64), np.empty(0), np.empty(0)))
         pairs, same = np.array([[0, 1], [0, 2], [1, 2]]), np.ones(3)
         assert np.isnan(mean_rank_correlation(pairs, same, same))
-        assert mean_rank_correlation(pairs, np.arange(3.0), same) == 0.0
+        assert mean_rank_correlation(pairs, same, np.arange(3.0)) == 0.0
         assert mean_rank_correlation(pairs, np.arange(3.0), np.arange(3.0)) == pytest.approx(1.0)
 
     def test_pair_matrix_and_file_agree(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
+from graphmetric.evaluation import mean_absolute_error, mean_rank_correlation
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Has
 from graphmetric.supervision import Supervision
@@ -34,25 +34,6 @@ def describe_fit(
         "validation": _describe_validation(supervision.validation, predicted),
         "history": [dict(record) for record in result.history],
     }
-
-
-def mean_rank_correlation(pairs: NDArray[np.int64], known: Floats, predicted: Floats) -> float:
-    """Spearman's correlation of known and predicted distances of each graph to others, averaged over the graphs.
-
-    A graph counts if it has others at two different known distances; NaN if none does.
-    """
-    query = pairs.T.ravel()
-    order = np.argsort(query, kind="stable")
-    ends = np.flatnonzero(np.diff(query[order])) + 1
-    both = (np.split(np.tile(values, 2)[order], ends) for values in (known, predicted))
-    found = [_correlate_ranks(a, b) for a, b in zip(*both, strict=True) if len(a) and a.min() < a.max()]
-    return float(np.mean(found)) if found else math.nan
-
-
-def _correlate_ranks(known: Floats, predicted: Floats) -> float:
-    """0 where the prediction is the same for all."""
-    a, b = (ranks - ranks.mean() for ranks in (rankdata(known), rankdata(predicted)))
-    return float(a @ b / max(math.sqrt((a @ a) * (b @ b)), 1e-300))
 
 
 def _describe_graphs(graphs: GraphCollection) -> dict[str, Any]:
@@ -82,9 +63,9 @@ def _describe_validation(labels: TrainingLabels, predicted: Floats) -> dict[str,
     if not exact.any():
         return None
     known, said = labels.lower[exact], predicted[exact]
-    correlation = mean_rank_correlation(labels.pairs[exact], known, said)
+    correlation = mean_rank_correlation(labels.pairs[exact], said, known)
     return {
         "exact_pairs": int(exact.sum()),
-        "mean_absolute_error_in_edits": float(np.abs(known - said).mean()),
+        "mean_absolute_error_in_edits": mean_absolute_error(said, known),
         "mean_rank_correlation": None if math.isnan(correlation) else correlation,
     }

@@ -1,5 +1,75 @@
-"""How good predicted distances are, measured on arrays."""
+"""How good predicted distances are, measured on arrays: no graphs, no torch.
 
-from graphmetric.evaluation.ranking import RankingScores, precision_at, score_rankings
+::
 
-__all__ = ["RankingScores", "precision_at", "score_rankings"]
+    ranking.py        rho, tau, precision at k of each query's ranking
+    accuracy.py       squared and absolute error, exact hits
+    scores.py         all of them together, and their names
+    axioms.py         identity, symmetry, non-negativity, triangle inequality, separation: measured
+    protocols.py      which pairs train, tune and test
+    calibration.py    errors by true distance and by size
+    record.py         one JSON file per run
+    published.py      what others report
+    report.py         tables of many runs
+    paired_arrays.py  predicted and true distances, checked
+"""
+
+from graphmetric.evaluation.accuracy import exact_hits, mean_absolute_error, mean_squared_error
+from graphmetric.evaluation.axioms import MeasuredAxioms, measure_axioms
+from graphmetric.evaluation.calibration import Calibration, SizeErrors, calibrate, errors_by_size
+from graphmetric.evaluation.protocols import (
+    PROTOCOLS,
+    Protocol,
+    forget_other_sizes,
+    make_protocol,
+    take_similar_sizes,
+)
+from graphmetric.evaluation.published import PUBLISHED, PublishedResult, find_published
+from graphmetric.evaluation.ranking import (
+    RankingScores,
+    kendall_tau,
+    mean_rank_correlation,
+    precision_at,
+    score_rankings,
+    spearman_rho,
+)
+from graphmetric.evaluation.record import RunRecord, installed_versions, read_record, read_records, write_record
+from graphmetric.evaluation.report import ResultTable, make_tables, write_report
+from graphmetric.evaluation.scores import Raw, Scores, score_distances
+
+__all__ = [
+    "PROTOCOLS",
+    "PUBLISHED",
+    "Calibration",
+    "MeasuredAxioms",
+    "Protocol",
+    "PublishedResult",
+    "RankingScores",
+    "Raw",
+    "ResultTable",
+    "RunRecord",
+    "Scores",
+    "SizeErrors",
+    "calibrate",
+    "errors_by_size",
+    "exact_hits",
+    "find_published",
+    "forget_other_sizes",
+    "installed_versions",
+    "kendall_tau",
+    "make_protocol",
+    "make_tables",
+    "mean_absolute_error",
+    "mean_rank_correlation",
+    "mean_squared_error",
+    "measure_axioms",
+    "precision_at",
+    "read_record",
+    "read_records",
+    "score_distances",
+    "score_rankings",
+    "spearman_rho",
+    "take_similar_sizes",
+    "write_record",
+    "write_report",
+]

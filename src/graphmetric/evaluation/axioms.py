@@ -1,0 +1,146 @@
+"""The axioms of a metric, measured on a matrix of distances rather than believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphmetric.errors import InvalidArgument
+from graphmetric.evaluation.paired_arrays import Floats
+from graphmetric.metric_repair import TriangleViolations, triangle_violations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredAxioms:
+    """How far distances are from those of a metric."""
+
+    graphs: int
+    identity: float
+    """Largest distance, in absolute value, between a graph and itself or a copy of it; 0 for a metric."""
+    asymmetry: float
+    """Largest \\|d(G, H) - d(H, G)\\|; 0 for a metric."""
+    smallest: float
+    """Smallest distance; at least 0 for a metric. NaN without any distance."""
+    triangles: TriangleViolations | None
+    """Of the mean of both directions. None where a distance is negative: then d(G, G) <= 2 d(G, H) fails already."""
+    unseparated: int | None
+    """Pairs of graphs that are not isomorphic, at distance 0: a metric has none, a pseudo-metric may. None: unknown."""
+    tolerance: float
+    """Distances up to this count as 0; rounding is no violation."""
+
+    @property
+    def is_pseudo_metric(self) -> bool:
+        """Whether everything but separation holds, on these graphs and within the tolerance."""
+        return all(holds for name, holds, _ in self._findings() if name != "separation")
+
+    @property
+    def is_metric(self) -> bool | None:
+        """Whether all axioms hold, on these graphs and within the tolerance; None if separation was not measured."""
+        return self.is_pseudo_metric and (None if self.unseparated is None else self.unseparated == 0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a record."""
+        names = ("count", "tested", "share", "max_depth", "mean_depth")
+        found = self.triangles
+        return {
+            "graphs": self.graphs,
+            "identity": self.identity,
+            "asymmetry": self.asymmetry,
+            "smallest": None if math.isnan(self.smallest) else self.smallest,
+            "triangles": None if found is None else {name: getattr(found, name) for name in names},
+            "unseparated": self.unseparated,
+            "tolerance": self.tolerance,
+        }
+
+    def __str__(self) -> str:
+        lines = [f"{name:<15}{'holds' if holds else 'BROKEN':<8}{said}" for name, holds, said in self._findings()]
+        return "\n".join([f"{self.graphs} graphs, tolerance {self.tolerance:g}", *lines])
+
+    def _findings(self) -> Iterator[tuple[str, bool, str]]:
+        """Name of the axiom, whether it holds, and the measurement in words."""
+        zero = self.tolerance
+        yield "identity", self.identity <= zero, f"a copy is at distance {self.identity:.3g} at most"
+        yield "symmetry", self.asymmetry <= zero, f"directions differ by {self.asymmetry:.3g} at most"
+        yield "non-negativity", not self.smallest < -zero, f"the smallest distance is {self.smallest:.3g}"
+        if self.triangles is None:
+            yield "triangle", False, "a negative distance breaks it; not counted"
+        else:
+            yield "triangle", self.triangles.count == 0, str(self.triangles)
+        if self.unseparated is not None:
+            said = f"{self.unseparated:,} pairs that are not isomorphic are at distance 0"
+            yield "separation", self.unseparated == 0, said
+
+
+def measure_axioms(
+    distances: ArrayLike,
+    *,
+    copies: ArrayLike | None = None,
+    classes: ArrayLike | None = None,
+    tolerance: float = 1e-6,
+    sample: int | None = None,
+    random_state: int = 0,
+    n_jobs: int = -1,
+) -> MeasuredAxioms:
+    """Measure identity, symmetry, non-negativity, the triangle inequality and, with ``classes``, separation.
+
+    Args:
+        distances: Square matrix, every entry known, both directions as they were predicted.
+        copies: Distances between graphs and copies of them with the nodes in another order, in any shape.
+        classes: The isomorphism class of each graph; graphs of one class count as copies of each other.
+        tolerance: Times the largest distance: what rounding may do.
+        sample: Triangles to draw, for matrices whose triangles are too many; None: all.
+        random_state: Seed of the sample.
+        n_jobs: Threads; -1: all cores.
+    """
+    matrix = _finite(distances, "distances")
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InvalidArgument(f"distances must be a square matrix; got shape {matrix.shape}")
+    zero = tolerance * _largest(matrix)
+    both = (matrix + matrix.T) / 2
+    alike, apart = _compare_classes(classes, len(matrix))
+    violations = None
+    if not (matrix < -zero).any():
+        violations = triangle_violations(
+            _cut_rounding(both), tolerance=tolerance, sample=sample, random_state=random_state, n_jobs=n_jobs
+        )
+    return MeasuredAxioms(
+        graphs=len(matrix),
+        identity=_largest(np.diagonal(matrix), matrix[alike], _finite([] if copies is None else copies, "copies")),
+        asymmetry=_largest(matrix - matrix.T),
+        smallest=float(matrix.min()) if matrix.size else math.nan,
+        triangles=violations,
+        unseparated=None if classes is None else int((np.abs(both[apart]) <= zero).sum()),
+        tolerance=zero,
+    )
+
+
+def _finite(values: ArrayLike, name: str) -> Floats:
+    found = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(found).all():
+        raise InvalidArgument(f"{name} must all be finite; {int((~np.isfinite(found)).sum())} are not")
+    return found
+
+
+def _cut_rounding(both: Floats) -> Floats:
+    """As the triangle inequality is asked of it: zero on the diagonal, and nothing below zero by a rounding."""
+    cut: Floats = np.maximum(both, 0.0)
+    np.fill_diagonal(cut, 0.0)
+    return cut
+
+
+def _compare_classes(classes: ArrayLike | None, count: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Masks of the pairs of isomorphic graphs and of those that are not, the latter once each."""
+    number = np.arange(count) if classes is None else np.asarray(classes)
+    if number.shape != (count,):
+        raise InvalidArgument(f"classes must name one class for each of the {count} graphs; got shape {number.shape}")
+    same = number[:, None] == number
+    return same, np.triu(~same, k=1)
+
+
+def _largest(*arrays: Floats) -> float:
+    return max(float(np.abs(array).max(initial=0.0)) for array in arrays)

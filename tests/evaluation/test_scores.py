@@ -1,0 +1,88 @@
+"""Errors, hits and the record of all scores; the published numbers of public matrices."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import graphmetric as gm
+from graphmetric.errors import InvalidArgument
+from graphmetric.evaluation import (
+    Raw,
+    exact_hits,
+    find_published,
+    make_protocol,
+    mean_absolute_error,
+    mean_squared_error,
+    score_distances,
+)
+from graphmetric.evaluation.scores import format_score, title_of
+from tests.naive import distance_scores as naive
+
+edits = st.lists(st.tuples(st.floats(0, 9, width=16), st.integers(0, 9), st.booleans()), min_size=1, max_size=20)
+
+
+@given(edits)
+def test_errors_are_their_definitions(pairs: list[tuple[float, int, bool]]) -> None:
+    predicted = np.array([p for p, _, _ in pairs])
+    true = np.array([t if known else math.nan for _, t, known in pairs])
+    kept = [p for p, _, known in pairs if known], [float(t) for _, t, known in pairs if known]
+    for ours, literal in (
+        (mean_squared_error, naive.squared_error),
+        (mean_absolute_error, naive.absolute_error),
+        (exact_hits, naive.hits),
+    ):
+        found = ours(predicted, true)
+        assert found == pytest.approx(literal(*kept)) if kept[0] else math.isnan(found)
+
+
+def test_all_scores_by_name() -> None:
+    true = np.arange(40.0).reshape(2, 20)
+    scores = score_distances(true / 40, true / 40, raw=Raw(true + 0.4, true), ks=[1, 5])
+    assert scores.to_dict() == pytest.approx(
+        {"rho": 1, "tau": 1, "mse": 0, "mae": 0.4, "exact hits": 1}
+        | {f"p@{k}{ties}": 1 for k in (1, 5) for ties in ("", " strict", " generous")}
+    )
+    assert str(scores).startswith("rho 1.000  tau 1.000  p@1 1.000 (strict 1.000)  p@5")
+    assert str(scores).endswith("MSE e-3 0.000  MAE 0.400  exact hits 1.000  (2 queries)")
+
+
+def test_undefined_scores_are_left_out() -> None:
+    scores = score_distances([[0.5, 0.25]], [[0.5, 0.5]], ks=[1])
+    assert scores.to_dict() == {"p@1": 1.0, "p@1 strict": 0.0, "p@1 generous": 1.0, "mse": 0.03125}
+    assert scores.mae is None
+
+
+def test_units_of_tables() -> None:
+    assert (title_of("mse"), format_score("mse", 0.001334)) == ("MSE e-3", "1.334")
+    assert (title_of("p@20 strict"), format_score("p@20 strict", 0.5)) == ("p@20 strict", "0.500")
+    for wrong in ("p@", "p@x", "MSE", "p@10 loose"):
+        with pytest.raises(InvalidArgument, match="unknown score"):
+            title_of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "method"),
+    [("beam2", "Beam 2"), ("beam80", "Beam 80"), ("hungarian", "Hungarian"), ("vj", "VJ"), ("hed", "HED")],
+)
+def test_public_matrices_score_as_published(shared_data: Path, matrix: str, method: str) -> None:
+    """To the last digit, on AIDS700nef under protocol A: the definitions are those of the published tables."""
+    data = gm.load_dataset("AIDS700nef", root=shared_data)
+    protocol = make_protocol("A", *data.split)
+    queries, database = data.graphs[protocol.queries], data.graphs[protocol.database]
+    with np.load(shared_data / "AIDS700nef.baselines.npz") as stored:
+        raw = np.asarray(stored[matrix], dtype=float)
+    true = protocol.test_distances(data.distances)
+    scores = score_distances(
+        gm.normalized_distance(raw, queries, database),
+        gm.normalized_distance(true, queries, database),
+        raw=Raw(raw, true),
+    ).to_dict()
+    published = next(row for row in find_published("A", ["AIDS700nef"]) if row.method == method)
+    found = scores | {"p@10": scores["p@10 generous"]}
+    assert {name: round(found[name], 3) for name in published.scores} == published.scores
