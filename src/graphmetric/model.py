@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import torch
@@ -76,20 +76,23 @@ class ModelOptions:
         return from_plain(cls, data)
 
 
-class GraphDistanceModel(nn.Module):
-    """Encoder and pair distance.
+class PlainOptions(Protocol):
+    """Options that can tell one model from another."""
 
-    Weights are drawn from ``seed`` alone: the global state of random numbers is neither used nor changed.
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+
+
+class TrainableDistance(nn.Module):
+    """Any encoder and a distance of what it encodes: all that training and evaluation ask of a model.
+
+    The encoder makes of a padded batch what :meth:`Representation.from_padded` takes, and has ``output_size``, the
+    width of its vectors.
     """
 
-    def __init__(self, schema: FeatureSchema, options: ModelOptions | None = None, seed: int = 0) -> None:
+    def __init__(self, options: PlainOptions, encoder: nn.Module, head: PairDistance) -> None:
         super().__init__()
-        self.schema = schema
-        self.options = options or ModelOptions()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.encoder = GraphEncoder(schema, self.options.encoder)
-            self.head = build_head(self.options.head, self.encoder.output_size)
+        self.options, self.encoder, self.head = options, encoder, head
 
     @property
     def device(self) -> torch.device:
@@ -124,8 +127,27 @@ class GraphDistanceModel(nn.Module):
 
     def _nothing(self) -> Representation:
         weights = next(self.parameters())
-        vectors, none = weights.new_zeros(0, self.encoder.output_size), torch.zeros(0, dtype=torch.int64)
+        width: int = self.encoder.output_size  # type: ignore[assignment]
+        vectors, none = weights.new_zeros(0, width), torch.zeros(0, dtype=torch.int64)
         return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device))
+
+
+class GraphDistanceModel(TrainableDistance):
+    """Encoder and pair distance.
+
+    Weights are drawn from ``seed`` alone: the global state of random numbers is neither used nor changed.
+    """
+
+    options: ModelOptions
+    encoder: GraphEncoder
+
+    def __init__(self, schema: FeatureSchema, options: ModelOptions | None = None, seed: int = 0) -> None:
+        options = options or ModelOptions()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            encoder = GraphEncoder(schema, options.encoder)
+            super().__init__(options, encoder, build_head(options.head, encoder.output_size))
+        self.schema = schema
 
 
 def build_head(options: HeadOptions, dim: int) -> PairDistance:

@@ -108,7 +108,7 @@ def make_supervision(graphs: GraphCollection, held_out: Positions, budget: Label
     empty = Graph(0, directed=graphs[0].directed)
     known = _pairs_with_empty_graph(graphs, pool)
     extended = GraphCollection(graphs) + GraphCollection([empty])
-    return _part(extended, _joined(labels, known), held_out, "computed: edit distances at unit costs")
+    return _part(extended, labels.joined(known), held_out, "computed: edit distances at unit costs")
 
 
 def label_some_pairs(graphs: GraphCollection, budget: LabelBudget, seed: int) -> TrainingLabels:
@@ -178,8 +178,3 @@ def _pairs_with_empty_graph(graphs: GraphCollection, pool: Positions) -> Trainin
     return TrainingLabels.exact(
         np.column_stack([pool, np.full_like(pool, len(graphs))]), chosen.sizes + chosen.edge_counts
     )
-
-
-def _joined(*parts: TrainingLabels) -> TrainingLabels:
-    columns = zip(*((part.pairs, part.lower, part.upper) for part in parts), strict=True)
-    return TrainingLabels(*(np.concatenate(column) for column in columns))

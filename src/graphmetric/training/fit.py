@@ -7,7 +7,7 @@ from pathlib import Path
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureTable
-from graphmetric.model import GraphDistanceModel
+from graphmetric.model import TrainableDistance
 from graphmetric.training.checkpoint import digest_table, digest_weights
 from graphmetric.training.folder import TrainingFolder
 from graphmetric.training.labels import TrainingLabels
@@ -18,7 +18,7 @@ from graphmetric.training.run import Report, TrainingResult, TrainingRun
 
 
 def fit(
-    model: GraphDistanceModel,
+    model: TrainableDistance,
     table: FeatureTable,
     labels: TrainingLabels,
     options: TrainingOptions | None = None,

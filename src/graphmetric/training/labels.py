@@ -80,6 +80,12 @@ class TrainingLabels:
         """Some of the labels."""
         return TrainingLabels(self.pairs[chosen], self.lower[chosen], self.upper[chosen])
 
+    def joined(self, *others: TrainingLabels) -> TrainingLabels:
+        """These labels and the others, one after another."""
+        parts = (self, *others)
+        columns = zip(*((part.pairs, part.lower, part.upper) for part in parts), strict=True)
+        return TrainingLabels(*(np.concatenate(column) for column in columns))
+
     def digest(self) -> str:
         """Of all the labels, to tell one set from another."""
         digest = blake2b(digest_size=16)

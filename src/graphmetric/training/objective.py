@@ -19,7 +19,7 @@ from graphmetric.distance import (
 from graphmetric.distance.pair_distance import Scale
 from graphmetric.distance.views import to_paper
 from graphmetric.features import BatchLimits, FeatureTable
-from graphmetric.model import GraphDistanceModel
+from graphmetric.model import TrainableDistance
 from graphmetric.training.labels import TrainingLabels
 from graphmetric.training.mini_batches import MiniBatch
 from graphmetric.training.options import TrainingOptions
@@ -35,7 +35,7 @@ class Objective:
     edits is brought there first. The interval loss lives on the scale of the head.
     """
 
-    def __init__(self, model: GraphDistanceModel, table: FeatureTable, options: TrainingOptions) -> None:
+    def __init__(self, model: TrainableDistance, table: FeatureTable, options: TrainingOptions) -> None:
         self.model, self.table, self.options = model, table, options
         self.scale: Scale = "paper" if options.loss == "masked" else model.head.scale
 

@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from graphmetric.encoder import GraphEncoder
+from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureTable
-from graphmetric.model import GraphDistanceModel
+from graphmetric.model import TrainableDistance
 from graphmetric.progress import progress
 from graphmetric.training.checkpoint import (
     Counters,
@@ -56,7 +58,7 @@ class TrainingRun:
 
     def __init__(
         self,
-        model: GraphDistanceModel,
+        model: TrainableDistance,
         table: FeatureTable,
         labels: TrainingLabels,
         validation: TrainingLabels | None,
@@ -111,6 +113,8 @@ class TrainingRun:
             return
         if self.options.pretraining is not None:
             encoder, graphs = self.model.encoder, self.batches.graphs
+            if not isinstance(encoder, GraphEncoder):
+                raise InvalidArgument(f"pre-training is for the graph transformer; {type(encoder).__name__} has none")
             pretrain(encoder, self.table, self.options.pretraining, graphs=graphs, seed=self.seed)
         if folder is not None:
             self._save(folder)

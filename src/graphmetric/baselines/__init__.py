@@ -1,0 +1,8 @@
+"""What the learned distance is compared with, behind one interface: fit on labelled graphs, predict a matrix."""
+
+from __future__ import annotations
+
+from graphmetric.baselines.method import Baseline, PredictionScale, TrainingTask
+from graphmetric.baselines.registry import BASELINES, build_baseline
+
+__all__ = ["BASELINES", "Baseline", "PredictionScale", "TrainingTask", "build_baseline"]

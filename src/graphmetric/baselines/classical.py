@@ -1,0 +1,73 @@
+"""The combinatorial rows of the paper's table: approximate edit distances from the engine, nothing learned.
+
+Each is the variant behind the public distances of AIDS700nef and depends on the order of the nodes, HED excepted; it is
+asked from the query to the database, as there.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.baselines.method import Baseline, TrainingTask
+from graphmetric.edit_distance.beam import PublishedBeam
+from graphmetric.edit_distance.bipartite import Hungarian as HungarianMatching
+from graphmetric.edit_distance.bipartite import VolgenantJonker
+from graphmetric.edit_distance.hausdorff import PublishedHausdorff
+from graphmetric.edit_distance.method import EditDistanceMethod
+from graphmetric.edit_distance.pairwise import pairwise_edit_distances
+from graphmetric.graphs.collection import GraphCollection
+
+
+class EngineBaseline(Baseline):
+    """An approximate edit distance with unit costs."""
+
+    scale = "raw"
+    method: EditDistanceMethod
+    _threads = 1
+
+    def fit(self, task: TrainingTask) -> Self:
+        """Learn nothing but the number of threads."""
+        self._threads = task.threads
+        return self
+
+    def predict(self, queries: GraphCollection, database: GraphCollection) -> NDArray[np.float64]:
+        return pairwise_edit_distances(queries, database, method=self.method, n_jobs=self._threads).value
+
+
+class Beam(EngineBaseline):
+    """Neuhaus, Riesen and Bunke (2006). The paper's "Beam" keeps two open paths, the least that is called a beam."""
+
+    def __init__(self, width: int = 2) -> None:
+        self.method = PublishedBeam(width)
+        self.name = "beam" if width == 2 else f"beam-{width}"
+
+
+class Beam80(Beam):
+    """The widest beam of the public distances."""
+
+    def __init__(self) -> None:
+        super().__init__(80)
+
+
+class VJ(EngineBaseline):
+    """Fankhauser, Riesen and Bunke (2011)."""
+
+    name = "vj"
+    method = VolgenantJonker()
+
+
+class Hungarian(EngineBaseline):
+    """Riesen and Bunke (2009)."""
+
+    name = "hungarian"
+    method = HungarianMatching()
+
+
+class HED(EngineBaseline):
+    """Fischer et al. (2015), as published: neither a lower nor an upper bound."""
+
+    name = "hed"
+    method = PublishedHausdorff()

@@ -1,0 +1,1 @@
+"""Graph kernels that the paper cites, as distances; see :mod:`graphmetric.baselines.kernels.kernel_distance`."""
