@@ -8,7 +8,7 @@ from pathlib import Path
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import from_smiles
-from graphmetric.graphs.datasets import dataset_names, load_dataset, recognize_dataset
+from graphmetric.graphs.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
 from graphmetric.graphs.files import read_graphs
 from graphmetric.graphs.graph import Graph
 
@@ -19,6 +19,8 @@ class Source:
 
     graphs: GraphCollection
     read_as: str
+    dataset: Dataset | None = None
+    """With its split and distances, where it is one that is known by name."""
 
 
 def open_source(
@@ -32,10 +34,10 @@ def open_source(
     path = Path(source)
     if file_format is None and not path.exists() and source in dataset_names():
         dataset = load_dataset(source, root=root, edge_labels=edge_labels)
-        return Source(dataset.graphs, "data set")
+        return Source(dataset.graphs, "data set", dataset)
     if file_format is None and (name := recognize_dataset(path)) is not None:
         dataset = load_dataset(name, root=path.parent, edge_labels=edge_labels)
-        return Source(dataset.graphs, f"the benchmark {name}")
+        return Source(dataset.graphs, f"the benchmark {name}", dataset)
     return Source(read_graphs(source, format=file_format), file_format or "files")
 
 

@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphmetric.cli.sources import open_source
-from graphmetric.edit_distance import read_labels
 from graphmetric.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from graphmetric.cli.sources import Source
+    from graphmetric.edit_distance import Labels
     from graphmetric.estimator import GraphDistance
+    from graphmetric.graphs.collection import GraphCollection
 
 EPILOG = """\b
 Examples:
@@ -42,6 +46,7 @@ Stopped by Ctrl-C or a crash, the same command with --resume goes on where it wa
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda or mps.")
 @click.option("--seed", default=0, show_default=True, help="Seed of everything that is drawn.")
 @click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@click.option("--all", "all_graphs", is_flag=True, help="Learn from the test part of a data set, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     source: str,
@@ -50,18 +55,21 @@ def command(
     resume: bool,
     overwrite: bool,
     root: str | None,
+    all_graphs: bool,
     as_json: bool,
     **how: Any,
 ) -> None:
     """Learn a distance from the graphs of SOURCE: a file, a folder or a data set.
 
-    Without --labels, edit distances of some pairs are computed first.
+    Without --labels, edit distances of some pairs are computed first. Of a data set with a split, only the training
+    graphs are learned from, the validation graphs choose the weights, and the test graphs are left for `graphmetric
+    evaluate`.
     """
+    from graphmetric.cli.sources import open_source
     from graphmetric.estimator import GraphDistance
 
     checkpoint = _claim(Path(out), resume, overwrite)
-    graphs = open_source(source, root=root).graphs
-    distances = None if labels is None else read_labels(labels, graphs)
+    graphs, distances, val = _without_test_part(open_source(source, root=root), labels, all_graphs)
     model = GraphDistance(
         how["preset"],
         head=how["head"],
@@ -78,12 +86,28 @@ def command(
         verbose=True,
     )
     try:
-        model.fit(graphs, distances)
+        model.fit(graphs, distances, val)
     except KeyboardInterrupt:
         click.echo(f"nothing is lost: the same command with --resume goes on from {checkpoint}", err=True)
         raise
     model.save(out)
     _tell(model, out, as_json)
+
+
+def _without_test_part(
+    opened: Source, labels: str | None, all_graphs: bool
+) -> tuple[GraphCollection, Labels | None, NDArray[np.int64] | None]:
+    """Graphs, what is known of their distances, and which of them validate where a data set says so."""
+    import numpy as np
+
+    from graphmetric.edit_distance import read_labels
+
+    known = None if labels is None else read_labels(labels, opened.graphs)
+    data = opened.dataset
+    if data is None or all_graphs:
+        return opened.graphs, known, None
+    kept = np.sort(np.concatenate([data.train, data.val]))
+    return opened.graphs[kept], known and known.among(kept), np.searchsorted(kept, data.val)
 
 
 def _claim(out: Path, resume: bool, overwrite: bool) -> Path:

@@ -43,6 +43,11 @@ class Labels:
         """Where the distance is proven."""
         return np.asarray(self.lower == self.upper)
 
+    def among(self, kept: NDArray[np.int64]) -> Labels:
+        """The labels of pairs of some graphs, given by ascending positions, renumbered by their places among these."""
+        inside = np.isin(self.pairs, kept).all(axis=1)
+        return Labels(np.searchsorted(kept, self.pairs[inside]), self.lower[inside], self.upper[inside])
+
 
 def label_graphs(
     graphs: GraphCollection,

@@ -1,0 +1,126 @@
+"""``graphmetric evaluate``."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from graphmetric.cli.notes import warnings_as_notes
+from graphmetric.cli.sources import open_source
+from graphmetric.edit_distance import read_labels
+
+if TYPE_CHECKING:
+    from graphmetric.model_report import ModelEvaluation
+
+EPILOG = """\b
+Examples:
+  graphmetric evaluate model/ molecules --report report.html
+  graphmetric evaluate model/ my-graphs/ --queries 50 --report report.html
+  graphmetric evaluate model/ my-graphs/ --labels labels/ --json
+  graphmetric evaluate model/ AIDS700nef --root data/
+"""
+
+
+@click.command(epilog=EPILOG, short_help="How good a model is on graphs, and a report to look at.")
+@click.argument("model", type=click.Path(file_okay=False))
+@click.argument("source")
+@click.option("--labels", type=click.Path(file_okay=False), help="Folder of `graphmetric label` with true distances.")
+@click.option(
+    "--queries", type=click.IntRange(1), help="Graphs that ask; else all test graphs, or 100 without a split."
+)
+@click.option(
+    "--label-budget",
+    type=click.IntRange(1),
+    default=50_000,
+    show_default=True,
+    help="Pairs to search for where nothing is known.",
+)
+@click.option("--report", type=click.Path(dir_okay=False), help="HTML file to write.")
+@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--seed", default=0, show_default=True, help="Seed of everything that is drawn.")
+@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    model: str,
+    source: str,
+    labels: str | None,
+    queries: int | None,
+    label_budget: int,
+    report: str | None,
+    jobs: int,
+    seed: int,
+    root: str | None,
+    as_json: bool,
+) -> None:
+    """Measure MODEL, a folder that `graphmetric train` wrote, on the graphs of SOURCE.
+
+    The test graphs of a data set rank its training and validation graphs. Of a file or folder, some graphs drawn at
+    random rank all others. True distances are those of --labels or of the data set; else they are searched for.
+    """
+    from graphmetric.model_report import evaluate_model, write_report
+
+    opened = open_source(source, root=root)
+    distances = None if labels is None else read_labels(labels, opened.graphs)
+    with warnings_as_notes():
+        found = evaluate_model(
+            model,
+            opened.dataset or opened.graphs,
+            distances=distances,
+            queries=queries,
+            label_budget=label_budget,
+            seed=seed,
+            name=source,
+            n_jobs=jobs,
+        )
+    if report is not None:
+        write_report(found, report, command=_command_line())
+    if as_json:
+        click.echo(json.dumps({**found.to_dict(), "report": report}, indent=2))
+    else:
+        _tell(found, report)
+
+
+def _command_line() -> str:
+    """What was typed, as a shell takes it."""
+    context = click.get_current_context()
+    words = ["graphmetric", "evaluate"]
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        value = context.params[name]
+        if isinstance(parameter, click.Argument):
+            words.append(value)
+        elif context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    return shlex.join(words)
+
+
+def _tell(found: ModelEvaluation, report: str | None) -> None:
+    from graphmetric.model_report.sections import show_score
+
+    trial, console = found.trial, Console(highlight=False)
+    console.print(f"{len(trial.queries):,} graphs {trial.rule}; {found.pairs:,} pairs")
+    console.print(f"true distances: {escape(found.truth)}\n")
+    table = Table(box=None, padding=(0, 2))
+    for title in ("score", "paper's scale", "edits"):
+        table.add_column(title, justify="left" if title == "score" else "right")
+    paper, raw = found.scores_by_name()
+    for name in paper:
+        table.add_row(name, *show_score(name, paper[name], raw[name]))
+    console.print(table)
+    console.print()
+    for axiom in found.axioms:
+        sign = "[green]holds [/]" if axiom.holds else "[red]broken[/]"
+        promise = "by construction" if axiom.promised else "not promised"
+        console.print(f"  {axiom.name:<21}{sign}  {promise:<17}{axiom.measured}", soft_wrap=True)
+    console.print()
+    for note in found.notes:
+        console.print(f"note: {escape(note)}", soft_wrap=True)
+    if report is not None:
+        click.echo(f"report in {report}")

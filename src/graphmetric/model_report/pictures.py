@@ -1,0 +1,111 @@
+"""Graphs and rankings of graphs as parts of a page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.drawing import draw_graph, label_color
+from graphmetric.graphs.graph import Graph
+from graphmetric.model_report.examples import ExampleQuery, Neighbour
+from graphmetric.model_report.markup import Markup, element, say
+
+_LARGEST_DRAWN = 60
+"""Nodes; a larger graph in a thumbnail is a blot, and its layout takes seconds."""
+_LEGEND = 14
+
+
+@dataclass(slots=True)
+class Gallery:
+    """Draws graphs of one collection, each once."""
+
+    graphs: GraphCollection
+    _drawn: dict[int, Markup] = field(default_factory=dict)
+
+    def show_example(self, example: ExampleQuery, queries: int) -> Markup:
+        """A query and its rankings."""
+        count = len(example.by_model)
+        caption = f"{example.right} of {count} right"
+        place = f"answered {_ordinal(example.rank, queries)} of {queries:,} queries"
+        return element(
+            "article",
+            element(
+                "div",
+                self._tile(example.graph, say("the query"), "query"),
+                element("p", element("strong", say(caption)), Markup("<br/>"), element("span", say(place))),
+                class_="asked",
+            ),
+            element(
+                "div",
+                element("h3", say(f"Nearest {count} by the model")),
+                self._row(example.by_model),
+                element("h3", say(f"Nearest {count} in truth")),
+                self._row(example.by_truth, mark=False),
+                class_="answers",
+            ),
+            class_="example",
+        )
+
+    def legend(self, positions: Iterable[int]) -> Markup:
+        """The colours of the node labels of these graphs, the most frequent first; nothing for graphs without."""
+        counts = Counter(
+            str(label) for k in positions for label in self.graphs[k].node_labels or () if label is not None
+        )
+        found = [label for label, _ in counts.most_common()]
+        entries = [
+            element("span", element("i", style=f"background:{label_color(label)}"), say(_shorten(label, 16)))
+            for label in found[:_LEGEND]
+        ]
+        if len(found) > _LEGEND:
+            entries.append(element("span", say(f"and {len(found) - _LEGEND:,} more")))
+        return element("p", say("Node labels: "), *entries, class_="legend") if found else Markup("")
+
+    def _row(self, neighbours: tuple[Neighbour, ...], mark: bool = True) -> Markup:
+        return element("div", *(self._neighbour(neighbour, mark) for neighbour in neighbours), class_="row")
+
+    def _neighbour(self, neighbour: Neighbour, mark: bool) -> Markup:
+        verdict = ("right" if neighbour.right else "wrong") if mark else "plain"
+        sign = {"right": "✓ ", "wrong": "✗ ", "plain": ""}[verdict]
+        numbers = element(
+            "span",
+            element("b", say(f"{sign}{neighbour.predicted:.1f}")),
+            say(f"true {neighbour.true:.4g}"),
+            title=f"predicted {neighbour.predicted:.3f} edits, truly {neighbour.true:g}",
+        )
+        return self._tile(neighbour.graph, numbers, verdict)
+
+    def _tile(self, position: int, caption: Markup, kind: str) -> Markup:
+        graph = self.graphs[position]
+        name = f"#{position}" if graph.id is None else str(graph.id)
+        return element(
+            "figure",
+            element("div", self._draw(position), class_="graph"),
+            element("figcaption", caption, element("small", say(_shorten(name, 24)), title=name)),
+            class_=f"tile {kind}",
+        )
+
+    def _draw(self, position: int) -> Markup:
+        if position not in self._drawn:
+            self._drawn[position] = _picture(self.graphs[position])
+        return self._drawn[position]
+
+
+def _picture(graph: Graph) -> Markup:
+    if graph.num_nodes == 0:
+        return element("em", say("empty graph"))
+    if graph.num_nodes > _LARGEST_DRAWN:
+        return element("em", say(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges"))
+    return Markup(draw_graph(graph))  # escapes its labels
+
+
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _ordinal(rank: int, count: int) -> str:
+    if rank in (1, count):
+        return "best" if rank == 1 else "worst"
+    ending = "th" if rank % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(rank % 10, "th")
+    return f"{rank:,}{ending} best"
