@@ -1,0 +1,133 @@
+"""Which rows are run on which sets, and how they are scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from graphmetric.errors import InvalidArgument
+from graphmetric.reproduction.benchmark import SplitName, Truth
+from graphmetric.reproduction.methods import Row
+
+PUBLIC_SETS = ("AIDS700nef", "LINUX", "IMDBMulti")
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A table: rows by data sets, with the variants of repair that each row is shown in."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    datasets: tuple[str, ...] = PUBLIC_SETS
+    split: SplitName = "as given"
+    protocols: tuple[str, ...] = ("paper", "A")
+    """Those whose tables are wanted."""
+    repairs: tuple[str, ...] = ("none",)
+    """Names in :data:`~graphmetric.reproduction.repairs.REPAIRS`."""
+    truths: Mapping[str, Truth] = field(default_factory=dict)
+    """By data set, where it is not the exact distance."""
+
+    def truth_of(self, dataset: str) -> Truth:
+        return self.truths.get(dataset, "exact")
+
+
+_PAPER = Row("GB-Distance (preset paper)")
+_OURS = (Row("graphmetric, preset small", preset="small"), Row("graphmetric, preset base", preset="base"))
+_SEARCHES = tuple(
+    Row(title, baseline=name, learns=False)
+    for title, name in (("Beam", "beam"), ("VJ", "vj"), ("Hungarian", "hungarian"), ("HED", "hed"))
+)
+_NETWORKS = (
+    Row("EmbAvg", baseline="emb-avg"),
+    Row("GCNMean", baseline="gcn-mean"),
+    Row("GCNMax", baseline="gcn-max"),
+    Row("Siamese MPNN", baseline="siamese-mpnn"),
+)
+_LATER_NETWORKS = (
+    Row("SimGNN", baseline="simgnn"),
+    Row("GMN", baseline="gmn", slow=True),
+    Row("GREED-style", baseline="greed"),
+)
+_KERNELS = tuple(
+    Row(title, baseline=name, learns=False)
+    for title, name in (
+        ("graphlet kernel", "graphlet"),
+        ("Weisfeiler-Lehman kernel", "wl-subtree"),
+        ("Wasserstein Weisfeiler-Lehman", "wwl"),
+        ("multiscale Laplacian kernel", "multiscale-laplacian"),
+        ("deep graph kernel", "deep-graph-kernel"),
+    )
+)
+_FLOORS = tuple(
+    Row(f"floor: {title}", baseline=name, learns=False)
+    for title, name in (
+        ("size difference", "size-difference"),
+        ("label counts", "label-counts"),
+        ("degree sequences", "degree-sequences"),
+        ("labels and degrees", "labels-and-degrees"),
+        ("label counts, fitted", "fitted-label-counts"),
+    )
+)
+_EVERYTHING = (*_SEARCHES, *_NETWORKS, *_LATER_NETWORKS, *_KERNELS, *_FLOORS, _PAPER, *_OURS)
+
+
+def _table1(datasets: Sequence[str]) -> Experiment:
+    return Experiment(
+        "table1",
+        "Table 1 of the paper: every method, with and without triangle fixing",
+        _EVERYTHING,
+        tuple(datasets),
+        protocols=("paper",),
+        repairs=("none", "fixing", "known, fixing", "known fixed, fixing", "known, closure"),
+        truths={"IMDBMulti": "mean of three"},
+    )
+
+
+def _protocol_a(datasets: Sequence[str]) -> Experiment:
+    rows = (*_SEARCHES, Row("Beam 80", baseline="beam-80", learns=False), *_EVERYTHING[len(_SEARCHES) :])
+    return Experiment(
+        "protocol-a", "Test graphs rank training and validation graphs", rows, tuple(datasets), protocols=("A",)
+    )
+
+
+def _leak_free(datasets: Sequence[str]) -> Experiment:
+    return Experiment(
+        "leak-free",
+        "Protocol A without isomorphic graphs in two parts",
+        _EVERYTHING,
+        tuple(datasets),
+        split="leak-free",
+        protocols=("leak-free",),
+    )
+
+
+def _ablation(datasets: Sequence[str]) -> Experiment:
+    variants = (
+        _PAPER,
+        Row("without pre-training", training={"pretraining": None}),
+        Row("G-Res none", encoder={"residual": "none"}),
+        Row("G-Res graph-raw", encoder={"residual": "graph-raw"}),
+        Row("alpha = .01", training={"alpha": 0.01}),
+        Row("alpha = .1", training={"alpha": 0.1}),
+        Row("three rounds of roles", features={"role_rounds": 3}),
+        Row("block-norm head", head={"kind": "block-norm"}),
+        Row("matching head", head={"kind": "matching"}),
+    )
+    return Experiment(
+        "ablation", "The paper's model with one thing changed", variants, tuple(datasets), protocols=("paper",)
+    )
+
+
+EXPERIMENTS: Mapping[str, Callable[[Sequence[str]], Experiment]] = MappingProxyType(
+    {"table1": _table1, "protocol-a": _protocol_a, "leak-free": _leak_free, "ablation": _ablation}
+)
+"""By the name that the command takes."""
+
+
+def make_experiment(name: str, datasets: Sequence[str] = PUBLIC_SETS) -> Experiment:
+    """The experiment of this name on these data sets."""
+    if name not in EXPERIMENTS:
+        raise InvalidArgument(f"there is no experiment {name!r}; there are: {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name](datasets)

@@ -1,0 +1,59 @@
+"""What triangle fixing makes of predicted distances.
+
+The paper overwrites the entries of training pairs with the truth and then repairs the whole matrix, so two things
+change at once. Here each is a variant of its own:
+
+::
+
+    none                nothing
+    fixing              the nearest metric to the predictions alone
+    known, fixing       training pairs written in first and then as free to move as all others, as the paper has it
+    known fixed, fixing training pairs written in and kept
+    known, closure      training pairs written in, then every distance cut to the shortest path: cheap, no nearness
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.metric_repair import shortest_path_closure, triangle_fixing
+
+Floats = NDArray[np.float64]
+Known = NDArray[np.float64]
+"""Square; NaN where unknown."""
+
+
+def _fix(predicted: Floats, known: Known) -> Floats:
+    return triangle_fixing(predicted, bounds=(0, 1)).matrix
+
+
+def _write_in_and_fix(predicted: Floats, known: Known) -> Floats:
+    return triangle_fixing(_write_in(predicted, known), bounds=(0, 1)).matrix
+
+
+def _keep_known_and_fix(predicted: Floats, known: Known) -> Floats:
+    return triangle_fixing(_write_in(predicted, known), fixed=~np.isnan(known), bounds=(0, 1)).matrix
+
+
+def _write_in_and_close(predicted: Floats, known: Known) -> Floats:
+    return shortest_path_closure(_write_in(predicted, known))
+
+
+def _write_in(predicted: Floats, known: Known) -> Floats:
+    return np.where(np.isnan(known), predicted, known)
+
+
+REPAIRS: Mapping[str, Callable[[Floats, Known], Floats]] = MappingProxyType(
+    {
+        "none": lambda predicted, known: predicted,
+        "fixing": _fix,
+        "known, fixing": _write_in_and_fix,
+        "known fixed, fixing": _keep_known_and_fix,
+        "known, closure": _write_in_and_close,
+    }
+)
+"""From distances on the paper's scale, in [0, 1], and the known ones among training graphs, to repaired distances."""

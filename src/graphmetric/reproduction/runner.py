@@ -1,0 +1,160 @@
+"""Runs what is missing of an experiment, one record each, and writes the tables."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from graphmetric.atomic import atomic_write
+from graphmetric.baselines import TrainingTask
+from graphmetric.errors import InvalidArgument
+from graphmetric.evaluation import RunRecord, make_tables, read_record, write_report
+from graphmetric.progress import progress
+from graphmetric.reproduction.benchmark import Benchmark, Floats, load_benchmark
+from graphmetric.reproduction.experiments import Experiment
+from graphmetric.reproduction.methods import Row
+from graphmetric.reproduction.scoring import Prediction, score_prediction
+from graphmetric.training import TrainingLabels
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How an experiment is run."""
+
+    out: Path
+    """Gets records, predictions and tables; what is there already is not run again."""
+    seeds: tuple[int, ...] = (0, 1, 2)
+    quick: bool = False
+    """A tenth of every training, and one seed."""
+    limit: int | None = None
+    """So many graphs of each data set; None: all."""
+    root: str | None = None
+    """Folder of the public data sets."""
+    threads: int = 1
+    only: tuple[str, ...] = ()
+    """Words; only rows whose names contain one of them are run. Empty: all rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """One training: one row on one data set with one seed."""
+
+    row: Row
+    dataset: str
+    seed: int
+
+
+def run_experiment(experiment: Experiment, options: RunOptions) -> list[RunRecord]:
+    """Run every unit that has no record yet, then write the tables of all; stopped, it goes on where it was."""
+    units = [
+        _Unit(row, dataset, seed)
+        for dataset, row in product(experiment.datasets, _chosen_rows(experiment, options.only))
+        for seed in options.seeds[: 1 if options.quick or not row.learns else None]
+    ]
+    records: list[RunRecord] = []
+    with progress(experiment.name, len(units), "runs") as bar:
+        for unit in units:
+            records += _run_or_read(unit, experiment, options)
+            bar.advance(1, note=f"{unit.row.name}, {unit.dataset}")
+    write_report(options.out / experiment.name, make_tables(records))
+    return records
+
+
+def _chosen_rows(experiment: Experiment, words: Sequence[str]) -> list[Row]:
+    rows = [row for row in experiment.rows if not words or any(word.lower() in row.name.lower() for word in words)]
+    if not rows:
+        names = ", ".join(row.name for row in experiment.rows)
+        raise InvalidArgument(f"no row of {experiment.name} is called like {', '.join(words)}; its rows: {names}")
+    return rows
+
+
+def _run_or_read(unit: _Unit, experiment: Experiment, options: RunOptions) -> list[RunRecord]:
+    repairs = ("none",) if unit.row.slow else experiment.repairs
+    wanted = {
+        (protocol, repair): _record_path(unit, experiment, options, f"{protocol}-{repair}")
+        for protocol, repair in product(experiment.protocols, repairs)
+    }
+    missing = [key for key, path in wanted.items() if not path.exists()]
+    if missing:
+        logger.info("%s: %s on %s, seed %d", experiment.name, unit.row.name, unit.dataset, unit.seed)
+        benchmark = load_benchmark(
+            unit.dataset,
+            truth=experiment.truth_of(unit.dataset),
+            split=experiment.split,
+            limit=options.limit,
+            root=options.root,
+            store=options.out / "truth",
+        )
+        prediction = _predict_or_read(unit, experiment, benchmark, options)
+        for protocol, repair in missing:
+            record = score_prediction(prediction, benchmark, benchmark.protocol(protocol), repair)
+            _write(wanted[protocol, repair], record)
+    return [read_record(path) for path in wanted.values()]
+
+
+def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, options: RunOptions) -> Prediction:
+    path = options.out / "predictions" / f"{_key(unit, experiment, options)}.npz"
+    configuration = unit.row.configuration(quick=options.quick)
+    if not path.exists():
+        clocks = time.process_time(), time.perf_counter()
+        matrix = _train_and_predict(unit, benchmark, options)
+        spent = time.process_time() - clocks[0], time.perf_counter() - clocks[1]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            np.savez_compressed(file, matrix=matrix.astype(np.float32), seconds=np.array(spent))
+    with np.load(path, allow_pickle=False) as kept:
+        matrix, spent = kept["matrix"].astype(np.float64), kept["seconds"].tolist()
+    return Prediction(unit.row.name, matrix, configuration, unit.seed, *spent)
+
+
+def _train_and_predict(unit: _Unit, benchmark: Benchmark, options: RunOptions) -> Floats:
+    """On the paper's scale, all graphs by all graphs; a slow method only does the rows of the test graphs."""
+    method = unit.row.build(quick=options.quick)
+    method.fit(_task(benchmark, unit.seed, options.threads))
+    queries = benchmark.test if unit.row.slow else np.arange(len(benchmark.graphs))
+    found = method.predict(benchmark.graphs[queries], benchmark.graphs)
+    if method.scale == "raw":
+        found = -np.expm1(-found / benchmark.mean_sizes[queries])
+    matrix = np.full(benchmark.distances.shape, np.nan)
+    matrix[queries] = found
+    return matrix
+
+
+def _task(benchmark: Benchmark, seed: int, threads: int) -> TrainingTask:
+    """What a method may see: distances among training graphs, and of validation graphs to training graphs."""
+    protocol = benchmark.protocol(benchmark.protocol_names[0])
+    labels = TrainingLabels.from_matrix(protocol.visible_distances(benchmark.distances))
+    validates = (labels.pairs >= len(protocol.train)).any(axis=1)
+    training, validation = (labels.take(np.flatnonzero(chosen)) for chosen in (~validates, validates))
+    return TrainingTask(benchmark.graphs[protocol.seen], training, validation, seed, threads)
+
+
+def _write(path: Path, record: RunRecord) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        file.write(record.to_json().encode())
+
+
+def _record_path(unit: _Unit, experiment: Experiment, options: RunOptions, variant: str) -> Path:
+    return options.out / experiment.name / "records" / f"{_key(unit, experiment, options)}-{_words(variant)}.json"
+
+
+def _key(unit: _Unit, experiment: Experiment, options: RunOptions) -> str:
+    """Names a training by all that it depends on, so that a changed preset is run anew."""
+    data = f"{experiment.split} {experiment.truth_of(unit.dataset)} {options.limit}"
+    settings = f"{unit.row.configuration(quick=options.quick)} {data}"
+    digest = blake2b(settings.encode(), digest_size=6).hexdigest()
+    return f"{unit.dataset}-{_words(unit.row.name)}-{unit.seed}-{digest}"
+
+
+def _words(text: str) -> str:
+    return "-".join("".join(letter if letter.isalnum() else " " for letter in text).split())

@@ -1,0 +1,77 @@
+"""From a matrix of predicted distances to the record of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from graphmetric.evaluation import Protocol, Raw, RunRecord, installed_versions, score_distances
+from graphmetric.evaluation.axioms import measure_axioms
+from graphmetric.reproduction.benchmark import Benchmark, Floats
+from graphmetric.reproduction.repairs import REPAIRS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """What one trained method says of a benchmark."""
+
+    method: str
+    matrix: Floats
+    """On the paper's scale, all graphs by all graphs; NaN in rows that were not asked for."""
+    configuration: dict[str, Any]
+    seed: int
+    cpu_seconds: float
+    wall_seconds: float
+
+
+def score_prediction(prediction: Prediction, benchmark: Benchmark, protocol: Protocol, repair: str) -> RunRecord:
+    """Repair the matrix if asked to, and score the rows of the test graphs."""
+    matrix = prediction.matrix
+    if repair != "none":
+        matrix = REPAIRS[repair](_symmetric(matrix), _known(benchmark))
+    complete = not np.isnan(matrix).any()
+    axioms = measure_axioms(matrix, classes=benchmark.classes).to_dict() if complete else None
+    asked = np.ix_(protocol.queries, protocol.database)
+    true, predicted = benchmark.to_paper_scale(benchmark.distances)[asked], matrix[asked]
+    raw = Raw(_to_edits(predicted, benchmark.mean_sizes[asked]), benchmark.distances[asked])
+    return RunRecord(
+        method=prediction.method if repair == "none" else f"{prediction.method} + {repair}",
+        dataset=benchmark.name,
+        protocol=protocol.name,
+        scores=score_distances(predicted, true, raw=raw).to_dict(),
+        axioms=axioms,
+        configuration={
+            **prediction.configuration,
+            "truth": benchmark.truth,
+            "split": benchmark.split,
+            "repair": repair,
+        },
+        seeds={"random_state": prediction.seed},
+        versions=installed_versions(),
+        cpu_seconds=prediction.cpu_seconds,
+        wall_seconds=prediction.wall_seconds,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _symmetric(matrix: Floats) -> Floats:
+    """What a metric repair may be given: the mean of both directions, 0 on the diagonal, within [0, 1]."""
+    both = np.clip((matrix + matrix.T) / 2, 0, 1)
+    np.fill_diagonal(both, 0)
+    return both
+
+
+def _known(benchmark: Benchmark) -> Floats:
+    """The distances among training graphs on the paper's scale; NaN elsewhere."""
+    known = np.full(benchmark.distances.shape, np.nan)
+    inside = np.ix_(benchmark.train, benchmark.train)
+    known[inside] = benchmark.to_paper_scale(benchmark.distances)[inside]
+    return known
+
+
+def _to_edits(distances: Floats, mean_sizes: Floats) -> Floats:
+    edits: Floats = -np.log1p(-np.minimum(distances, 1 - 1e-12)) * mean_sizes  # a distance of 1 is infinitely far
+    return edits

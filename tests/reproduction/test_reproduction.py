@@ -1,0 +1,141 @@
+"""Experiments: what a method may see, how it is scored, and that a stopped one goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import graphmetric as gm
+from graphmetric.errors import InvalidArgument
+from graphmetric.evaluation import RunRecord, score_rankings
+from graphmetric.reproduction import make_experiment, run_experiment
+from graphmetric.reproduction.benchmark import Benchmark, load_benchmark
+from graphmetric.reproduction.claims import GB_DISTANCE, check_claims
+from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment
+from graphmetric.reproduction.methods import Row
+from graphmetric.reproduction.repairs import REPAIRS
+from graphmetric.reproduction.runner import RunOptions, _task
+from graphmetric.reproduction.scoring import Prediction, score_prediction
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> Benchmark:
+    data = gm.load_dataset("molecules")
+    chosen = np.concatenate([data.train[:24], data.val[:8], data.test[:8]])
+    graphs = data.graphs[chosen]
+    distances = gm.pairwise_edit_distances(graphs).distances
+    parts = np.arange(24), np.arange(24, 32), np.arange(32, 40)
+    return Benchmark("few", graphs, *parts, gm.isomorphism_classes(graphs), distances, "exact", "as given")
+
+
+def test_a_method_sees_no_test_graph_and_no_pair_of_validation_graphs(benchmark: Benchmark) -> None:
+    task = _task(benchmark, seed=0, threads=1)
+    assert [graph.id for graph in task.graphs] == [benchmark.graphs[k].id for k in range(32)]
+    assert task.training.pairs.max() < 24
+    assert (task.validation.pairs >= 24).sum(axis=1).tolist() == [1] * (8 * 24)
+    for labels in (task.training, task.validation):
+        assert np.array_equal(labels.lower, benchmark.distances[tuple(labels.pairs.T)])
+
+
+def test_the_truth_itself_scores_perfectly(benchmark: Benchmark) -> None:
+    matrix = benchmark.to_paper_scale(benchmark.distances)
+    record = score_prediction(Prediction("truth", matrix, {}, 0, 1.0, 1.0), benchmark, benchmark.protocol("A"), "none")
+    assert record.scores["rho"] == pytest.approx(1)
+    assert record.scores["mse"] == 0
+    assert record.scores["mae"] == pytest.approx(0, abs=1e-9)
+    assert record.axioms is not None
+    assert record.axioms["unseparated"] == 0
+
+
+def test_scores_are_those_of_the_test_rows(benchmark: Benchmark) -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.random(benchmark.distances.shape)
+    record = score_prediction(Prediction("noise", matrix, {}, 0, 1.0, 1.0), benchmark, benchmark.protocol("A"), "none")
+    rows, columns = benchmark.test, np.arange(32)
+    expected = score_rankings(
+        matrix[np.ix_(rows, columns)], benchmark.to_paper_scale(benchmark.distances)[rows][:, columns]
+    )
+    assert record.scores["rho"] == pytest.approx(expected.rho)
+
+
+@pytest.mark.parametrize("repair", [name for name in REPAIRS if name != "none"])
+def test_repairs_give_metrics_and_keep_what_is_fixed(benchmark: Benchmark, repair: str) -> None:
+    rng = np.random.default_rng(1)
+    true = benchmark.to_paper_scale(benchmark.distances)
+    noisy = np.clip(true + np.triu(0.2 * rng.standard_normal(true.shape), 1), 0, 1)
+    noisy = np.triu(noisy, 1) + np.triu(noisy, 1).T
+    known = np.full_like(true, np.nan)
+    known[:24, :24] = true[:24, :24]
+    fixed = REPAIRS[repair](noisy, known)
+    assert (fixed[:, :, None] <= fixed[:, None, :] + fixed[None, :, :].transpose(0, 2, 1) + 1e-5).all()
+    if repair == "known fixed, fixing":
+        assert np.array_equal(fixed[:24, :24], true[:24, :24])
+    if repair == "fixing":
+        assert not np.array_equal(fixed[:24, :24], true[:24, :24])
+
+
+def test_leak_free_benchmark_has_no_class_twice(tmp_path: Path) -> None:
+    whole = load_benchmark("programs", limit=200, store=tmp_path)
+    honest = load_benchmark("programs", split="leak-free", limit=200, store=tmp_path)
+    assert len(np.unique(honest.classes)) == len(honest.classes) < len(whole.classes)
+    assert honest.protocol_names == ("leak-free",)
+    assert honest.distances.shape == (len(honest.graphs),) * 2
+    first, second = 3, 11
+    exact = gm.graph_edit_distance(honest.graphs[first], honest.graphs[second])
+    assert honest.distances[first, second] == exact.upper
+
+
+def test_every_experiment_builds_its_rows() -> None:
+    for name in EXPERIMENTS:
+        experiment = make_experiment(name)
+        assert len({row.name for row in experiment.rows}) == len(experiment.rows)
+        for row in experiment.rows:
+            assert row.build(quick=True).scale in ("raw", "paper")
+            assert row.configuration(quick=False) != row.configuration(quick=True)
+    with pytest.raises(InvalidArgument, match="table1"):
+        make_experiment("table2")
+
+
+def test_a_second_run_reads_the_records_of_the_first(tmp_path: Path) -> None:
+    rows = (
+        Row("floor", baseline="size-difference", learns=False),
+        Row("tiny", training={"epochs": 10, "pretraining": None}),
+    )
+    experiment = Experiment("try", "A try", rows, ("programs",), protocols=("A",), repairs=("none",))
+    options = RunOptions(tmp_path, seeds=(0,), quick=True, limit=60)
+    first = run_experiment(experiment, options)
+    assert {record.method for record in first} == {"floor", "tiny"}
+    dates = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("records/*.json")}
+    assert run_experiment(experiment, options) == first
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("records/*.json")} == dates
+    assert "floor" in (tmp_path / "try" / "report.md").read_text()
+    with pytest.raises(InvalidArgument, match="floor, tiny"):
+        run_experiment(experiment, RunOptions(tmp_path, only=("absent",)))
+
+
+def _record(method: str, rho: float, precision: float, broken: int = 0, dataset: str = "AIDS700nef") -> RunRecord:
+    axioms = {"triangles": {"count": broken, "share": 0.0, "worst": 0.0}}
+    scores = {"rho": rho, "tau": rho, "p@10": precision}
+    return RunRecord(
+        method, dataset, "paper", scores, axioms, {}, {"random_state": 0}, {"python": "3"}, 1.0, 1.0, "2026-01-01"
+    )
+
+
+def test_claims_are_decided_by_the_numbers() -> None:
+    records = [
+        _record(GB_DISTANCE, 0.7, 0.4, broken=9),
+        _record(f"{GB_DISTANCE} + fixing", 0.7, 0.4),
+        _record(f"{GB_DISTANCE} + known, fixing", 0.75, 0.41),
+        _record("Beam", 0.6, 0.5),
+        _record("GCNMax", 0.5, 0.6),
+    ]
+    held = {claim.text: claim.held for claim in check_claims(records)}
+    assert held["GB-Distance is better than the earlier networks in tau"]
+    assert not held["GB-Distance is better than the earlier networks in p@10"]
+    assert held["triangle fixing improves rho"]
+    assert not held["triangle fixing improves p@10"]
+    assert held["after fixing, the distances keep the triangle inequality"]
+    assert not held["Beam, a search, is nearer to the truth than what is learned (rho)"]
+    assert check_claims(records[3:]) == []
