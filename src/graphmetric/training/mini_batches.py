@@ -20,6 +20,9 @@ from graphmetric.training.randomness import Stream, generator
 
 Integers = NDArray[np.int64]
 
+_NEAREST = 10
+"""Near graphs are drawn among so many nearest."""
+
 
 class MiniBatch(NamedTuple):
     """Pairs of one step, with what is known of them in edits; [0, inf] where nothing is."""
@@ -47,11 +50,12 @@ class MiniBatches:
         self.in_blocks = len(labels) * share**2 >= options.graphs_per_step / 2
         """Whether a block holds more labelled pairs than as many graphs drawn as pairs would."""
         self._order = lru_cache(maxsize=1)(self._shuffle)
+        self._nearest = self._find_nearest() if options.near_share and self.in_blocks else None
 
     @property
     def steps_per_epoch(self) -> int:
         """Steps after which every graph (or pair, where pairs are drawn) was seen once."""
-        return -(-self._items // (self.options.graphs_per_step if self.in_blocks else self._listed))
+        return -(-self._items // (self._drawn_graphs if self.in_blocks else self._listed))
 
     @property
     def num_steps(self) -> int:
@@ -73,6 +77,11 @@ class MiniBatches:
         return len(self.graphs) if self.in_blocks else len(self.labels)
 
     @property
+    def _drawn_graphs(self) -> int:
+        """Graphs of a step that are not drawn for being near others."""
+        return max(1, round(self.options.graphs_per_step * (1 - self.options.near_share)))
+
+    @property
     def _listed(self) -> int:
         """Pairs per step where pairs are drawn: so many that they have graphs_per_step graphs at most."""
         return max(1, self.options.graphs_per_step // 2)
@@ -89,17 +98,36 @@ class MiniBatches:
 
     def _draw_block(self, step: int) -> tuple[Integers, Integers]:
         """Places of graphs, ascending, and labels among them."""
-        block = np.sort(self._share(step))
+        random = generator(self.seed, Stream.CHOSEN_PAIRS, step)
+        block = self._with_near_graphs(self._share(step), random)
         inside = np.zeros(len(self.graphs), dtype=bool)
         inside[block] = True
         rows = np.concatenate([self._by_first[self._start[graph] : self._start[graph + 1]] for graph in block])
         chosen = rows[inside[self._ends[rows, 1]]]
-        random = generator(self.seed, Stream.CHOSEN_PAIRS, step)
         if len(chosen) == 0:
             return self._around(random.choice(len(self.labels), min(self._listed, len(self.labels)), replace=False))
         if len(chosen) > self.options.pairs_per_step:
             chosen = random.choice(chosen, self.options.pairs_per_step, replace=False)
         return block, chosen
+
+    def _with_near_graphs(self, drawn: Integers, random: np.random.Generator) -> Integers:
+        """Ascending places of the graphs drawn and, up to the size of a block, of some that are near them."""
+        if self._nearest is None:
+            return np.sort(drawn)
+        wanted = self.options.graphs_per_step - len(drawn)
+        beside = random.choice(drawn, wanted)
+        near = self._nearest[beside, random.integers(0, self._nearest.shape[1], wanted)]
+        return np.union1d(drawn, near)
+
+    def _find_nearest(self) -> Integers:
+        """(graphs, :data:`_NEAREST`): places of those with the least lower bounds, repeated where there are few."""
+        one, other = np.concatenate([self._ends, self._ends[:, ::-1]]).T
+        bound = np.tile(self.labels.lower, 2)
+        order = np.lexsort((bound, one))
+        first, last = np.searchsorted(one[order], [np.arange(len(self.graphs)), np.arange(1, len(self.graphs) + 1)])
+        rank = np.arange(_NEAREST) % np.minimum(last - first, _NEAREST)[:, None]
+        nearest: Integers = other[order][first[:, None] + rank]
+        return nearest
 
     def _around(self, chosen: Integers) -> tuple[Integers, Integers]:
         return np.unique(self._ends[chosen]), chosen
