@@ -1,0 +1,52 @@
+"""``graphmetric index``."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from graphmetric.cli.notes import warnings_as_notes
+from graphmetric.cli.sources import open_source
+from graphmetric.errors import InvalidArgument
+
+EPILOG = """\b
+Examples:
+  graphmetric index model/ my-graphs/ --out idx/
+  graphmetric index model/ molecules --out idx/ --overwrite
+Then: graphmetric search idx/ QUERY
+"""
+
+
+@click.command(epilog=EPILOG, short_help="Index graphs for searching.")
+@click.argument("model", type=click.Path(file_okay=False))
+@click.argument("source")
+@click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder for the index.")
+@click.option("--number", is_flag=True, help="Name graphs by their position, not by their own ids.")
+@click.option("--overwrite", is_flag=True, help="Replace an index that is there, once the new one is whole.")
+@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    model: str, source: str, out: str, number: bool, overwrite: bool, jobs: int, root: str | None, as_json: bool
+) -> None:
+    """Index the graphs of SOURCE by MODEL, a folder that `graphmetric train` wrote."""
+    from graphmetric.estimator import GraphDistance
+    from graphmetric.search import GraphIndex
+
+    if (Path(out) / "index.json").exists() and not overwrite:
+        raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")
+    learned = GraphDistance.load(model).set_params(n_jobs=jobs)
+    graphs = open_source(source, root=root).graphs
+    started = time.perf_counter()
+    with warnings_as_notes():
+        index = GraphIndex.build(learned, graphs, ids=range(len(graphs)) if number else None, out=out)
+    seconds = time.perf_counter() - started
+    size = sum(path.stat().st_size for path in Path(out).rglob("*") if path.is_file())
+    if as_json:
+        click.echo(json.dumps({"out": out, "graphs": len(index), "bytes": size, "seconds": seconds}, indent=2))
+        return
+    click.echo(f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}")
+    click.echo(f"try: graphmetric search {out} QUERY -k 10")

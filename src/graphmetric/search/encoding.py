@@ -1,0 +1,108 @@
+"""From graphs to the chunks of a segment: encoded by the model, certified, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from graphmetric.distance import BlockNorm, Matching, PairDistance, Representation
+from graphmetric.errors import WorkBudgetExceeded
+from graphmetric.graphs.canonical import certificates
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.conversion import as_graphs
+from graphmetric.graphs.graph import Graph
+from graphmetric.learned_distance import LearnedDistance
+from graphmetric.search.learned_model import head_on_cpu, matching_of
+from graphmetric.search.segment import Arrays, EncodedChunk
+
+CHUNK = 4096
+"""Graphs encoded at a time."""
+AXES = 8
+"""Along which states are kept sorted: with more, hardly fewer graphs pass the bound."""
+
+Floats = NDArray[np.float32]
+
+
+class ChunkEncoder:
+    """Encodes graphs for one segment; its axes are settled by the first chunk."""
+
+    def __init__(self, learned: LearnedDistance) -> None:
+        self._learned, self._head = learned, head_on_cpu(learned)
+        self._basis: Floats | None = None
+
+    def encode(self, graphs: GraphCollection, ids: list[Hashable]) -> EncodedChunk:
+        """What the index keeps of these graphs."""
+        encoded = self._learned.encode(graphs).detached().compacted()
+        learned = represent(self._head, encoded)
+        if isinstance(self._head, Matching) and self._head.heads == 1:
+            learned["axes"] = sort_within(learned["states"] @ self._axes_of(learned["states"]), graphs.sizes)
+        learned["certificates"] = certify(graphs)
+        return EncodedChunk(graphs.columns, ids, learned)
+
+    @property
+    def basis(self) -> Floats | None:
+        """(d, axes), orthonormal; None where the head has no use for it."""
+        return self._basis
+
+    def _axes_of(self, states: Floats) -> Floats:
+        """The directions in which the states spread most."""
+        if self._basis is None:
+            _, vectors = np.linalg.eigh(states.T.astype(np.float64) @ states)
+            self._basis = np.ascontiguousarray(vectors[:, ::-1][:, :AXES], dtype=np.float32)
+        return self._basis
+
+
+@torch.no_grad()
+def represent(head: PairDistance, encoded: Representation) -> Arrays:
+    """The arrays that distances are computed from later; see :mod:`graphmetric.search.segment`."""
+    arrays = {"to_empty": head.distance_to_empty(encoded).numpy()}
+    if matching_of(head) is not None:
+        arrays["states"] = encoded.rows.numpy()
+    if isinstance(head, Matching):
+        return arrays | {"vectors": head.pool(encoded).numpy()}
+    projected = head.project(encoded.z).numpy()
+    if isinstance(head, BlockNorm):
+        return arrays | {"vectors": projected}
+    return arrays | {"vectors": encoded.z.numpy(), "projected": projected}
+
+
+def sort_within(values: Floats, sizes: NDArray[np.int64]) -> Floats:
+    """Every column rising within the rows of each graph."""
+    owner = np.repeat(np.arange(len(sizes)), sizes)
+    return np.stack([column[np.lexsort((column, owner))] for column in values.T], axis=1)
+
+
+def certify(graphs: GraphCollection) -> NDArray[np.uint8]:
+    """(graphs, 16): certificates; of a graph too regular for one, a digest that other numberings do not share."""
+    try:
+        texts = certificates(graphs)
+    except WorkBudgetExceeded:
+        texts = [_certify_one(graph) for graph in graphs]
+    return np.frombuffer(bytes.fromhex("".join(texts)), dtype=np.uint8).reshape(-1, 16)
+
+
+def in_chunks(graphs: Any) -> Iterator[GraphCollection]:
+    """Graphs of any kind, a chunk at a time and at least one, if empty. Of an iterator no more than a chunk exists."""
+    if isinstance(graphs, Iterator):
+        chunk = list(islice(graphs, CHUNK))
+        yield as_graphs(chunk)
+        while chunk := list(islice(graphs, CHUNK)):
+            yield as_graphs(chunk)
+        return
+    collection = as_graphs(graphs)
+    for start in range(0, max(1, len(collection)), CHUNK):
+        yield collection[start : start + CHUNK]
+
+
+def _certify_one(graph: Graph) -> str:
+    try:
+        return graph.certificate()
+    except WorkBudgetExceeded:
+        contents = repr((graph.edges.tolist(), graph.node_labels, graph.edge_labels))
+        return blake2b(contents.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,389 @@
+"""An index of graphs: nearest graphs by a learned distance, and by edit distance with proofs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Hashable, Iterable
+from functools import partial
+from itertools import count, islice
+from pathlib import Path
+from typing import Any, Unpack, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.errors import FileError, InvalidArgument, MissingExtra
+
+try:
+    from graphmetric.learned_distance import LearnedDistance
+except ImportError as error:
+    if (error.name or "").startswith("graphmetric"):
+        raise
+    raise MissingExtra(error.name or "torch", "learn", "an index by a learned distance") from None
+
+from graphmetric.distance import View
+from graphmetric.edit_distance import EditCosts
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.conversion import as_graph, as_graphs
+from graphmetric.graphs.graph import Graph
+from graphmetric.progress import progress
+from graphmetric.search.certified_answers import CertifiedAnswers
+from graphmetric.search.encoding import ChunkEncoder, in_chunks
+from graphmetric.search.explain import Explanation, explain_hit
+from graphmetric.search.held_segments import Allowed, Held, HeldSegments, merge_segments
+from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
+from graphmetric.search.index_files import IndexFolder, Manifest, StoredSegment
+from graphmetric.search.learned_model import IndexableModel, digest_of_model, learned_distance_of
+from graphmetric.search.learned_search import BY_CANDIDATES, LearnedSearch, find_within
+from graphmetric.search.queries import Condition, SearchOptions, is_id, is_several
+from graphmetric.search.segment import Segment, SegmentBuilder
+from graphmetric.search.segment_files import read_segment
+from graphmetric.search.space import Query, encode_queries
+from graphmetric.search.stored_model import StoredModel
+from graphmetric.search.vector_index import ListIndex, lists_are_worthwhile
+
+EXACT_UP_TO = 100_000
+"""Graphs up to which a learned search is exact unless told otherwise."""
+CANDIDATES = 1_000
+"""Graphs that an approximate search looks at."""
+_ATTEMPTS = 20
+"""To open an index that is being exchanged at the same time."""
+_MOST_SEGMENTS = 8
+_MOST_REMOVED = 0.25
+"""Beyond these, saving makes one segment of all."""
+
+
+class GraphIndex:
+    """Graphs with what a model made of them, in memory or in a folder that is mapped.
+
+    Example:
+        >>> import graphmetric as gm
+        >>> molecules = gm.load_dataset("molecules").graphs[:60]
+        >>> model = gm.GraphDistance("small", max_steps=20, label_budget=200, n_jobs=1).fit(molecules)
+        >>> index = GraphIndex.build(model, molecules)
+        >>> index.search(molecules[7], k=3)[0].id == molecules[7].id
+        True
+        >>> [hit.exact for hit in index.search(molecules[7], k=3, certified=True)][0]
+        0.0
+    """
+
+    def __init__(self, model: IndexableModel, held: HeldSegments, next_number: int, digest: str | None = None) -> None:
+        """See :meth:`build` and :meth:`load`."""
+        self._model, self._held, self._next_number = model, held, next_number
+        self._learned: LearnedDistance = learned_distance_of(model)
+        self._digest = digest or digest_of_model(self._learned)
+        self._home: tuple[Path, str] | None = None  # where it was read from or written to, and which edition
+
+    @classmethod
+    def build(
+        cls,
+        model: IndexableModel,
+        graphs: Any,
+        *,
+        ids: Iterable[Hashable] | None = None,
+        out: str | os.PathLike[str] | None = None,
+    ) -> GraphIndex:
+        """Index graphs by a fitted :class:`graphmetric.GraphDistance`.
+
+        Args:
+            model: The model; the index keeps it, and refuses another one.
+            graphs: Anything :func:`graphmetric.as_graphs` takes. Of an iterator no more than some thousand exist at a
+                time; with ``out`` the same is true of all that the index makes of them.
+            ids: Names of the graphs instead of their own. Each must occur once; a graph without a name gets a number.
+            out: A folder to build the index in; what is there is replaced when the new index is whole.
+        """
+        index = cls(model, HeldSegments([]), 0)
+        if out is None:
+            index._hold(index._encode(SegmentBuilder(), graphs, ids), None)
+            return index
+        folder = IndexFolder(out)
+        with folder.writing():
+            part = folder.new_segment()
+            segment = index._encode(part.builder(), graphs, ids)
+            lists = _make_lists(segment)
+            stored = folder.adopt(part, part.finish(segment, lists))
+            index._publish(folder, (stored,))
+        return cls.load(out, model=model, verify=False)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        *,
+        model: IndexableModel | None = None,
+        verify: bool | None = None,
+        n_jobs: int | None = 1,
+    ) -> GraphIndex:
+        """Open the index of a folder; its arrays are mapped, not read.
+
+        Args:
+            folder: Where :meth:`build` or :meth:`save` wrote it.
+            model: The model it was built with, if that is in memory already; another one is refused.
+            verify: Whether to compare the digests of all files (True), of those up to 256 MB (None) or of none, for
+                a folder that is known to be whole (False). Sizes are always compared.
+            n_jobs: Threads for encoding queries.
+        """
+        place = IndexFolder(folder)
+        for _ in range(_ATTEMPTS):
+            manifest = place.read()
+            try:
+                return cls._open(place, manifest, model, verify, n_jobs)
+            except FileNotFoundError as error:
+                if place.read().edition == manifest.edition:
+                    raise FileError(f"is missing: {error.filename}", folder) from None
+        raise FileError("is exchanged faster than it can be opened", folder)
+
+    @classmethod
+    def _open(
+        cls,
+        place: IndexFolder,
+        manifest: Manifest,
+        model: IndexableModel | None,
+        verify: bool | None,
+        n_jobs: int | None,
+    ) -> GraphIndex:
+        own = StoredModel.read(place.model(manifest.model), n_jobs) if model is None else model
+        digest = digest_of_model(learned_distance_of(own))
+        if digest != manifest.model:
+            raise InvalidArgument(
+                f"{place.path} was built with another model (its digest is {manifest.model[:12]}, not {digest[:12]}): "
+                "leave out model= to use its own, or build the index again"
+            )
+        index = cls(own, HeldSegments([]), manifest.next_number, digest)
+        for stored in manifest.segments:
+            segment, lists = read_segment(place.segment(stored.name), stored.digest, verify)
+            index._hold(segment, lists, stored)
+        index._home = place.path, manifest.edition
+        return index
+
+    def __len__(self) -> int:
+        return self._held.count
+
+    def __repr__(self) -> str:
+        return f"GraphIndex({len(self):,} graphs, {self._learned.model.options.head.kind} distance)"
+
+    def __contains__(self, id: object) -> bool:
+        return self._held.find(id) is not None
+
+    @property
+    def model(self) -> IndexableModel:
+        """The model of the index."""
+        return self._model
+
+    @property
+    def ids(self) -> list[Hashable]:
+        """Of all graphs, in the order in which they were added."""
+        return [self._held.note(position)[0] for position in self._held.positions().tolist()]
+
+    def graph(self, id: Hashable) -> Graph:
+        """The graph of this name."""
+        position = self._held.find(id)
+        if position is None:
+            raise InvalidArgument(f"the index has no graph {id!r}")
+        return self._held.graph(position)
+
+    def add(self, graphs: Any, ids: Iterable[Hashable] | None = None) -> None:
+        """Add graphs; they are found at once, and on disk after :meth:`save`."""
+        self._hold(self._encode(SegmentBuilder(), graphs, ids), None)
+
+    def remove(self, ids: Iterable[Hashable] | Hashable) -> None:
+        """Remove graphs by name; on disk after :meth:`save`."""
+        names: Iterable[Hashable] = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else ids
+        positions = []
+        for name in names:
+            position = self._held.find(name)
+            if position is None:
+                raise InvalidArgument(f"the index has no graph {name!r}; nothing was removed")
+            positions.append(position)
+        self._held.remove(np.array(positions, dtype=np.int64))
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the index; readers of an earlier one there see that one until this is whole.
+
+        Saving to where it came from writes only what is new. Raises FileError if that index was changed meanwhile.
+        """
+        place = IndexFolder(folder)
+        with place.writing():
+            at_home = self._home is not None and self._home[0] == place.path and (place.path / "index.json").exists()
+            if at_home and self._home is not None and place.read().edition != self._home[1]:
+                raise FileError("was changed by another process since this index was read: load it again", place.path)
+            if self._held.crowded(_MOST_SEGMENTS, _MOST_REMOVED):
+                self._compact()
+            for held in self._held.segments:
+                if held.stored is None or not at_home:
+                    part = place.new_segment()
+                    part.write(held.segment)
+                    held.stored = place.adopt(part, part.finish(held.segment, held.space.lists))
+            self._publish(place, tuple(held.described() for held in self._held.segments))
+
+    @overload
+    def search(
+        self, query: list[Any] | GraphCollection, k: int = 10, **options: Unpack[SearchOptions]
+    ) -> list[SearchResult]: ...
+    @overload
+    def search(self, query: Any, k: int = 10, **options: Unpack[SearchOptions]) -> SearchResult: ...
+    def search(
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        view: View = "raw",
+        certified: bool = False,
+        exact: bool | None = None,
+        candidates: int | None = None,
+        where: Condition | None = None,
+        distinct: bool = False,
+        time_limit: float | None = None,
+        costs: EditCosts | None = None,
+    ) -> SearchResult | list[SearchResult]:
+        """The ``k`` nearest graphs, nearest first.
+
+        Args:
+            query: A graph in any form :func:`graphmetric.as_graph` takes, an id of the index, or a SMILES; or a list of
+                these, for a list of results.
+            k: How many; fewer where the index has no more.
+            view: The scale of the distances, by which they are ranked: "raw", "steinhaus" or "paper".
+            certified: By edit distance, proven, instead of by the learned distance.
+            exact: Whether a learned search must find what looking at every graph would find. None: if the index has at
+                most :data:`EXACT_UP_TO` graphs and ``candidates`` is not given.
+            candidates: Graphs that an approximate search looks at.
+            where: Only graphs with this metadata: a mapping of values, or a function of the metadata.
+            distinct: Of isomorphic graphs only the first.
+            time_limit: Seconds for each query of a certified search, after which it says what it has proven.
+            costs: Of edits, in a certified search; by default one for each.
+        """
+        if k < 1:
+            raise InvalidArgument(f"k must be at least 1; got {k}")
+        graphs = self._resolve(query)
+        allowed = self._held.allowed(where, distinct)
+        queries = self._encoded(graphs, view)
+        if certified:
+            answers = CertifiedAnswers(self._held, allowed, costs or EditCosts(), view, time_limit)
+            with self._learned.limited_threads():
+                results = answers.answer(graphs, queries, k)
+        else:
+            limit = self._candidate_limit(exact, candidates, k)
+            with self._learned.limited_threads():
+                results = [
+                    self._nearest(graph, asked, k, allowed, limit) for graph, asked in zip(graphs, queries, strict=True)
+                ]
+        return results if is_several(query) else results[0]
+
+    def range(
+        self, query: Any, radius: float, *, view: View = "raw", where: Condition | None = None, distinct: bool = False
+    ) -> SearchResult:
+        """All graphs at most at this learned distance from one query, nearest first; none is missed."""
+        if is_several(query):
+            raise InvalidArgument("range takes one query; call it for each")
+        if not radius >= 0:
+            raise InvalidArgument(f"radius must be a number that is not negative; got {radius!r}")
+        started = time.perf_counter()
+        graphs = self._resolve(query)
+        asked = self._encoded(graphs, view)[0]
+        allowed = self._held.allowed(where, distinct)
+        found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+        removed: dict[str, int] = {}
+        with self._learned.limited_threads():
+            for held, mask in zip(self._held.segments, allowed.masks, strict=True):
+                positions, distances, stages = find_within(asked, held.space, mask, radius)
+                found.append((positions + held.offset, distances))
+                removed = {name: removed.get(name, 0) + number for name, number in stages.items()}
+        positions, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        order = np.lexsort((positions, distances))
+        report = SearchReport(allowed.count, True, removed, time.perf_counter() - started)
+        return SearchResult(graphs[0], self._hits(positions[order], distances[order]), view, report)
+
+    def explain(self, query: Any, hit: SearchHit | Hashable) -> Explanation:
+        """How the query becomes the graph of a hit: which nodes correspond, the edits, a drawing."""
+        graph = self._resolve(query)[0]
+        found = hit if isinstance(hit, SearchHit) else SearchHit(hit, float("nan"), partial(self.graph, hit))
+        return explain_hit(self._learned, graph, found)
+
+    def verify(self) -> None:
+        """Read every file of the index on disk and compare digests; raises FileError at the first that is wrong."""
+        if self._home is None:
+            raise InvalidArgument("the index is in memory only; there are no files to verify")
+        GraphIndex.load(self._home[0], verify=True)
+
+    def _resolve(self, query: Any) -> GraphCollection:
+        asked = list(query) if is_several(query) else [query]
+        return as_graphs([self._resolve_one(item) for item in asked])
+
+    def _resolve_one(self, query: Any) -> Graph:
+        if is_id(query):
+            position = self._held.find(query)
+            if position is not None:
+                return self._held.graph(position)
+            if not isinstance(query, str):
+                raise InvalidArgument(f"the index has no graph {query!r}")
+        return as_graph(query)
+
+    def _encoded(self, graphs: GraphCollection, view: View) -> list[Query]:
+        return encode_queries(self._learned, graphs, view) if len(graphs) else []
+
+    def _candidate_limit(self, exact: bool | None, candidates: int | None, k: int) -> int | None:
+        """How many graphs an approximate search looks at; None for an exact one."""
+        if candidates is not None and candidates < k:
+            raise InvalidArgument(f"candidates must be at least k = {k}; got {candidates}")
+        if exact and candidates is not None:
+            raise InvalidArgument("an exact search looks at all graphs it has to: leave out candidates")
+        if exact or (exact is None and candidates is None and len(self) <= EXACT_UP_TO):
+            return None
+        return max(k, CANDIDATES) if candidates is None else candidates
+
+    def _nearest(self, graph: Graph, query: Query, k: int, allowed: Allowed, limit: int | None) -> SearchResult:
+        started = time.perf_counter()
+        search = LearnedSearch(query, k)
+        for held, mask in zip(self._held.segments, allowed.masks, strict=True):
+            search.visit(held.space, held.offset, mask, limit)
+        complete = limit is None or search.removed[BY_CANDIDATES] == 0
+        report = SearchReport(allowed.count, complete, search.removed, time.perf_counter() - started)
+        return SearchResult(graph, self._hits(search.best.positions, search.best.distances), query.view, report)
+
+    def _hits(self, positions: NDArray[np.int64], distances: NDArray[np.float32]) -> tuple[SearchHit, ...]:
+        named = map(self._held.named, positions.tolist())
+        return tuple(SearchHit(id, near, load) for (id, load), near in zip(named, distances.tolist(), strict=True))
+
+    def _encode(self, builder: SegmentBuilder, graphs: Any, ids: Iterable[Hashable] | None) -> Segment:
+        """Run all graphs through the model into a segment."""
+        encoder = ChunkEncoder(self._learned)
+        names = None if ids is None else iter(ids)
+        number = count(self._next_number)
+        total = len(graphs) if hasattr(graphs, "__len__") else 0
+        with progress("indexing", total, "graphs") as bar:
+            for chunk in in_chunks(graphs):
+                own = [graph.id for graph in chunk] if names is None else list(islice(names, len(chunk)))
+                if len(own) != len(chunk):
+                    raise InvalidArgument("there are fewer ids than graphs; each graph has one")
+                given = [next(number) if name is None else name for name in own]
+                builder.append(encoder.encode(chunk, given))
+                bar.advance(len(chunk))
+        if encoder.basis is not None:
+            builder.keep("basis", encoder.basis)
+        segment = builder.finish()
+        self._held.check_new_ids(segment)
+        self._next_number = next(number)
+        return segment
+
+    def _hold(self, segment: Segment, lists: ListIndex | None, stored: StoredSegment | None = None) -> None:
+        if lists is None and stored is None:
+            lists = _make_lists(segment)
+        self._held.append(Held(self._learned, segment, lists, stored))
+
+    def _compact(self) -> None:
+        """Make one segment of all graphs that count; the model is not asked again."""
+        merged = HeldSegments([])
+        merged.append(Held(self._learned, merge_segments(self._held), None, None))
+        self._held = merged
+
+    def _publish(self, place: IndexFolder, segments: tuple[StoredSegment, ...]) -> None:
+        if not place.model(self._digest).exists():
+            self._model.save(place.model(self._digest))
+        manifest = place.publish(Manifest(self._digest, self._next_number, segments))
+        self._home = place.path, manifest.edition
+
+
+def _make_lists(segment: Segment) -> ListIndex | None:
+    vectors = segment.arrays["vectors"]
+    return ListIndex.build(vectors) if lists_are_worthwhile(vectors) else None

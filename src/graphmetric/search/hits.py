@@ -1,0 +1,120 @@
+"""What a search found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, overload
+
+from graphmetric.distance import View
+from graphmetric.edit_distance import EditDistance, EditPath
+from graphmetric.graphs.graph import Graph
+
+
+@dataclass(frozen=True, eq=False)
+class SearchHit:
+    """One graph of an index, and how far it is from the query.
+
+    ``exact``, ``lower``, ``upper``, ``proven`` and ``edits`` belong to certified searches; elsewhere they are None.
+    """
+
+    id: Hashable
+    distance: float
+    """The learned distance; in a certified search the edit distance, or the best upper bound of it that is known."""
+    load: Callable[[], Graph]
+    """Makes the graph."""
+    exact: float | None = None
+    """The edit distance, if it is known exactly; in the view that was asked for."""
+    lower: float | None = None
+    """The edit distance is at least this."""
+    upper: float | None = None
+    """The edit distance is at most this."""
+    proven: bool | None = None
+    """Whether it is proven that this graph and those before it are as near as any: that the rank is right."""
+    explain: Callable[[Graph], EditDistance] | None = None
+    """Makes the edits."""
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Made when first asked for."""
+        return self.load()
+
+    @cached_property
+    def edits(self) -> EditDistance | None:
+        """Bounds, node map and edits, from the query to this graph, on the raw scale."""
+        return None if self.explain is None else self.explain(self.graph)
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Of the graph."""
+        return self.graph.metadata
+
+    @property
+    def edit_path(self) -> EditPath | None:
+        """Edits that turn the query into this graph, at the cost of the upper bound; None unless certified."""
+        return None if self.edits is None else self.edits.edit_path
+
+    def __repr__(self) -> str:
+        if self.proven is None:
+            return f"SearchHit({self.id!r}, {self.distance:.4g})"
+        known = f"{self.exact:.4g}" if self.exact is not None else f"{self.lower:.4g} .. {self.upper:.4g}"
+        return f"SearchHit({self.id!r}, {known}, {'proven' if self.proven else 'not proven'})"
+
+
+@dataclass(frozen=True, slots=True)
+class SearchReport:
+    """How an answer was found."""
+
+    graphs: int
+    """Of the index that were allowed as answers."""
+    exact: bool
+    """Whether the answer is that of looking at all of them; else near graphs may have been missed."""
+    stages: Mapping[str, int] = field(default_factory=dict)
+    """Graphs that each stage removed, in order; the last ones were looked at in full."""
+    seconds: float = 0.0
+    complete: bool = True
+    """False where a time limit ended a certified search."""
+
+    @property
+    def refined(self) -> float:
+        """The share of graphs whose distance was computed in full."""
+        return 1.0 - sum(self.stages.values()) / self.graphs if self.graphs else 0.0
+
+    def __str__(self) -> str:
+        steps = [f"{count:,} removed by {name}" for name, count in self.stages.items() if count]
+        kind = "complete" if self.exact and self.complete else "approximate" if self.complete else "out of time"
+        rest = f"{self.refined:.1%} looked at in full" + ("" if self.complete else " or still open")
+        return "; ".join([f"{kind} among {self.graphs:,} graphs", *steps, rest])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchResult(Sequence[SearchHit]):
+    """The hits for one query, nearest first."""
+
+    query: Graph
+    hits: tuple[SearchHit, ...]
+    view: View
+    report: SearchReport
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, key: int) -> SearchHit: ...
+    @overload
+    def __getitem__(self, key: slice) -> Sequence[SearchHit]: ...
+    def __getitem__(self, key: int | slice) -> SearchHit | Sequence[SearchHit]:
+        return self.hits[key]
+
+    def __iter__(self) -> Iterator[SearchHit]:
+        return iter(self.hits)
+
+    def __repr__(self) -> str:
+        lines = [f"SearchResult({len(self)} hits, {self.report})"]
+        return "\n".join([*lines, *(f"  {rank:>3}. {hit!r}" for rank, hit in enumerate(self, 1))])
+
+    def _repr_svg_(self) -> str:
+        from graphmetric.search.gallery import draw_hits
+
+        return draw_hits(self)

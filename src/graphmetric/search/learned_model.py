@@ -1,0 +1,63 @@
+"""What an index asks of a model, and how it tells one model from another."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from hashlib import blake2b
+from typing import Protocol
+
+import torch
+from joblib import effective_n_jobs
+
+from graphmetric.distance import Matching, PairDistance
+from graphmetric.features import GraphFeaturizer
+from graphmetric.learned_distance import LearnedDistance
+from graphmetric.model import GraphDistanceModel
+
+
+class IndexableModel(Protocol):
+    """A fitted :class:`graphmetric.GraphDistance`, or anything that has the same parts."""
+
+    @property
+    def strict(self) -> bool: ...
+
+    @property
+    def n_jobs(self) -> int | None: ...
+
+    @property
+    def model_(self) -> GraphDistanceModel: ...
+
+    @property
+    def featurizer_(self) -> GraphFeaturizer: ...
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model into a folder."""
+
+
+def learned_distance_of(model: IndexableModel) -> LearnedDistance:
+    """The distance that the model answers with."""
+    return LearnedDistance(model.model_, model.featurizer_, model.strict, effective_n_jobs(model.n_jobs))
+
+
+def head_on_cpu(learned: LearnedDistance) -> PairDistance:
+    """The distance of the model where the index keeps its arrays."""
+    head = learned.model.head
+    return head if learned.model.device.type == "cpu" else copy.deepcopy(head).cpu()
+
+
+def matching_of(head: PairDistance) -> Matching | None:
+    """The part of the head that matches nodes, if it has one."""
+    return next((part for part in head.modules() if isinstance(part, Matching)), None)
+
+
+def digest_of_model(learned: LearnedDistance) -> str:
+    """Of everything that the distances depend on: weights, options, features, strictness."""
+    about = [learned.model.options.to_dict(), learned.featurizer.to_state(), learned.strict]
+    digest = blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
+    for name, tensor in sorted(learned.model.state_dict().items()):
+        numbers = tensor.detach().to("cpu", torch.float64).contiguous().numpy()
+        digest.update(f"{name}{tensor.dtype}{numbers.shape}".encode())
+        digest.update(numbers.tobytes())
+    return digest.hexdigest()

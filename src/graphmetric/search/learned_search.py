@@ -1,0 +1,165 @@
+"""Nearest graphs by the learned distance: candidates by vectors, bounds, then the distance itself.
+
+Where the distance has bounds (the matching head), graphs are looked at in the order of their bounds, and the search
+ends when no bound is below the k-th best distance: the answer is that of looking at all graphs. Asked for so many
+``candidates``, it looks at the graphs of that many nearest vectors, and the answer is approximate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.search.space import Floats, Positions, Query, SegmentSpace
+from graphmetric.search.vector_index import smallest
+
+_FIRST, _LARGEST = 256, 1 << 16
+"""Graphs bounded together, growing from the one to the other."""
+_MEASURED = 48
+"""Distances computed before the k-th best is looked at again."""
+_SCANNED = 1 << 14
+"""Distances computed together where all are."""
+BY_VECTORS, BY_AXES, BY_CANDIDATES = "pooled vectors", "sorted axes", "the limit on candidates"
+
+Mask = NDArray[np.bool_] | None
+
+
+class Best:
+    """The ``k`` smallest distances so far, ties by position."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+        self.distances = np.empty(0, dtype=np.float32)
+        self.positions = np.empty(0, dtype=np.int64)
+
+    @property
+    def limit(self) -> float:
+        """What a graph has to be nearer than."""
+        return float(self.distances[-1]) if len(self.distances) == self.k else np.inf
+
+    def offer(self, distances: Floats, positions: Positions) -> None:
+        """Keep those that are among the best."""
+        distances = np.concatenate([self.distances, distances])
+        positions = np.concatenate([self.positions, positions])
+        order = np.lexsort((positions, distances))[: self.k]
+        self.distances, self.positions = distances[order], positions[order]
+
+
+class LearnedSearch:
+    """One query against segment after segment; positions count through all of them."""
+
+    def __init__(self, query: Query, k: int) -> None:
+        self._query = query
+        self.best = Best(k)
+        self.removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_AXES), 0)
+
+    def visit(self, space: SegmentSpace, offset: int, allowed: Mask, candidates: int | None) -> None:
+        """Look at the graphs of a segment that are allowed; at that many candidates only, if their number is given."""
+        everyone = _positions(space, allowed)
+        if candidates is None:
+            positions = everyone
+            gaps = space.gaps(self._query)[positions] if space.bounds_exist else None
+        else:
+            positions, gaps = find_candidates(self._query, space, allowed, candidates)
+        self.removed[BY_CANDIDATES] += len(everyone) - len(positions)
+        if space.bounds_exist and gaps is not None:
+            self._refine(space, offset, positions, gaps)
+        else:
+            self._measure_all(space, offset, positions)
+
+    def _measure_all(self, space: SegmentSpace, offset: int, positions: Positions) -> None:
+        for start in range(0, len(positions), _SCANNED):
+            part = positions[start : start + _SCANNED]
+            self.best.offer(space.measure(self._query, part), part + offset)
+
+    def _refine(self, space: SegmentSpace, offset: int, positions: Positions, gaps: Floats) -> None:
+        """By rising bounds, which are tightened before a distance is computed, until none is below the limit."""
+        bounds = space.bound(self._query, gaps, positions)
+        seen = 0
+        for next_ones in _rising_blocks(bounds):
+            block = next_ones[bounds[next_ones] < self.best.limit]
+            if len(block) == 0:
+                break
+            seen += len(block)
+            tight = space.tighten(self._query, gaps[block], positions[block])
+            order = np.argsort(tight, kind="stable")
+            self.removed[BY_AXES] += len(block) - self._measure(space, offset, positions[block[order]], tight[order])
+        self.removed[BY_VECTORS] += len(positions) - seen
+
+    def _measure(self, space: SegmentSpace, offset: int, positions: Positions, bounds: Floats) -> int:
+        """Distances by rising bounds until none is below the limit; how many it took."""
+        measured = 0
+        while measured < len(positions) and bounds[measured] < self.best.limit:
+            part = slice(measured, measured + _MEASURED)
+            chosen = positions[part][bounds[part] < self.best.limit]
+            self.best.offer(space.measure(self._query, chosen), chosen + offset)
+            measured += len(chosen)
+        return measured
+
+
+def find_candidates(query: Query, space: SegmentSpace, allowed: Mask, count: int) -> tuple[Positions, Floats]:
+    """Graphs of a segment with the nearest vectors, and how far these are."""
+    if space.lists is not None:
+        found = space.lists.nearest(query.vector, count, allowed)
+        vectors = space.segment.arrays["vectors"][found]
+        return found, np.asarray(np.linalg.norm(vectors - query.vector, axis=1), dtype=np.float32)
+    gaps = space.gaps(query)
+    if allowed is not None:
+        gaps[~allowed] = np.inf
+    found = smallest(gaps, count)
+    return found, gaps[found]
+
+
+def propose(
+    queries: Sequence[Query], spaces: Sequence[tuple[SegmentSpace, int, Mask]], k: int, candidates: int
+) -> list[Positions]:
+    """For each query the ``k`` nearest of so many candidates by the learned distance, all measured together.
+
+    Spaces come with the position of their first graph and the mask of graphs that are allowed.
+    """
+    best = [Best(k) for _ in queries]
+    for space, offset, allowed in spaces:
+        found = [find_candidates(query, space, allowed, candidates)[0] for query in queries]
+        rows = np.repeat([query.row for query in queries], [len(positions) for positions in found])
+        distances = space.measure_pairs(queries[0], rows, np.concatenate(found))
+        ends = np.cumsum([len(positions) for positions in found])[:-1]
+        for one, positions, measured in zip(best, found, np.split(distances, ends), strict=True):
+            one.offer(measured, positions + offset)
+    return [one.positions for one in best]
+
+
+def find_within(
+    query: Query, space: SegmentSpace, allowed: Mask, radius: float
+) -> tuple[Positions, Floats, dict[str, int]]:
+    """All graphs of a segment at this distance at most, their distances, and how many each stage removed."""
+    positions = everyone = _positions(space, allowed)
+    removed = dict.fromkeys((BY_VECTORS, BY_AXES), 0)
+    if space.bounds_exist:
+        gaps = space.gaps(query)[positions]
+        near = space.bound(query, gaps, positions) <= radius
+        positions, gaps = positions[near], gaps[near]
+        removed[BY_VECTORS] = len(everyone) - len(positions)
+        near = space.tighten(query, gaps, positions) <= radius
+        positions = positions[near]
+        removed[BY_AXES] = int((~near).sum())
+    parts = [positions[start : start + _SCANNED] for start in range(0, len(positions), _SCANNED)]
+    distances = [space.measure(query, part) for part in parts]
+    found = np.concatenate(distances) if distances else np.empty(0, dtype=np.float32)
+    return positions[found <= radius], found[found <= radius], removed
+
+
+def _positions(space: SegmentSpace, allowed: Mask) -> Positions:
+    return np.arange(len(space)) if allowed is None else np.flatnonzero(allowed)
+
+
+def _rising_blocks(bounds: Floats) -> Iterator[Positions]:
+    """All places by rising bounds, a growing number at a time; sorts no more than is asked for."""
+    size, left = _FIRST, np.arange(len(bounds))
+    while len(chosen := smallest(bounds[left], size)):
+        yield left[chosen]
+        rest = np.ones(len(left), dtype=bool)
+        rest[chosen] = False
+        left = left[rest]
+        size = min(4 * size, _LARGEST)

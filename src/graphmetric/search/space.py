@@ -1,0 +1,125 @@
+"""The learned distance from a query to the graphs of a segment, and lower bounds of it that cost less."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graphmetric.distance import Comparison, Matching, PairDistance, Representation, View, view_distances
+from graphmetric.distance.comparison import Side
+from graphmetric.distance.strict import EPSILON
+from graphmetric.distance.views import Extent
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.learned_distance import LearnedDistance
+from graphmetric.search._kernels.axis_gaps import AxisValues, add_axis_gaps
+from graphmetric.search.encoding import certify, represent, sort_within
+from graphmetric.search.learned_model import head_on_cpu
+from graphmetric.search.segment import Arrays, Segment
+from graphmetric.search.vector_index import ListIndex, scan
+
+_ROUNDING = 4e-6
+"""Of single precision, relative to the sum of the norms of all states, which bounds every number on the way."""
+
+Floats = NDArray[np.float32]
+Positions = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """Encoded queries, of which one is looked at."""
+
+    arrays: Arrays
+    side: Side
+    row: int
+    view: View
+
+    @property
+    def vector(self) -> Floats:
+        """What the vector index is asked for."""
+        return self.arrays["vectors"][self.row]  # type: ignore[no-any-return]
+
+    @property
+    def states(self) -> Floats:
+        """Of its nodes."""
+        start, size = int(self.side.graphs.start[self.row]), int(self.side.graphs.size[self.row])
+        return self.arrays["states"][start : start + size]
+
+
+def encode_queries(learned: LearnedDistance, graphs: GraphCollection, view: View) -> list[Query]:
+    """All queries in one batch."""
+    head = head_on_cpu(learned)
+    encoded = learned.encode(graphs).detached().compacted()
+    arrays = represent(head, encoded)
+    if learned.strict:
+        arrays["certificates"] = certify(graphs)
+    side = _side(head, arrays, encoded.start, encoded.size, learned.strict)
+    return [Query(arrays, side, row, view) for row in range(len(graphs))]
+
+
+class SegmentSpace:
+    """A segment, ready to be searched by the learned distance."""
+
+    def __init__(self, learned: LearnedDistance, segment: Segment, lists: ListIndex | None) -> None:
+        self.head, self.segment, self.lists = head_on_cpu(learned), segment, lists
+        arrays = dict(segment.arrays)
+        pointers = torch.from_numpy(arrays["node_ptr"])
+        self._side = _side(self.head, arrays, pointers[:-1], pointers.diff(), learned.strict)
+
+    @property
+    def bounds_exist(self) -> bool:
+        """Whether the distance of pooled vectors is a lower bound."""
+        return isinstance(self.head, Matching)
+
+    def __len__(self) -> int:
+        return len(self.segment)
+
+    def measure(self, query: Query, positions: Positions) -> Floats:
+        """The learned distances to chosen graphs."""
+        return self.measure_pairs(query, np.full(len(positions), query.row), positions)
+
+    def measure_pairs(self, query: Query, rows: Positions, positions: Positions) -> Floats:
+        """The same from several queries that were encoded together with this one, at once."""
+        comparison = Comparison(self.head, query.view, query.side, self._side, EPSILON)
+        return comparison.of_pairs(torch.from_numpy(np.column_stack([rows, positions]))).numpy()
+
+    def gaps(self, query: Query) -> Floats:
+        """Distances of the vectors of all graphs; where bounds exist, no raw distance is below, rounding aside."""
+        blocks = self.head.heads if isinstance(self.head, Matching) else 1
+        return scan(self.segment.arrays["vectors"], query.vector, blocks)
+
+    def bound(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
+        """Lower bounds of the distances to these graphs, in the view of the query, from the gaps of their vectors."""
+        left = Extent(*(part[query.row] for part in query.side.extent))
+        right = Extent(*(part[torch.from_numpy(positions)] for part in self._side.extent))
+        slack = _ROUNDING * (left.to_empty + right.to_empty)
+        raw = (torch.from_numpy(gaps) - slack).clamp(min=0)
+        return view_distances(raw, self.head.scale, query.view, left, right).numpy()
+
+    def tighten(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
+        """The same from the sorted states of these graphs along a few axes; see ``_kernels/axis_gaps.py``."""
+        arrays = self.segment.arrays
+        if "axes" not in arrays:
+            return self.bound(query, gaps, positions)
+        states = query.states
+        own = sort_within(states @ arrays["basis"], np.array([len(states)]))
+        more = np.empty(len(positions))
+        add_axis_gaps(own, AxisValues(arrays["axes"], arrays["node_ptr"]), positions, more)
+        squared = np.square(gaps, dtype=np.float64) + more
+        return self.bound(query, np.sqrt(np.maximum(squared, 0)).astype(np.float32), positions)
+
+
+def _side(head: PairDistance, arrays: Arrays, start: Tensor, size: Tensor, strict: bool) -> Side:
+    """Arrays of a segment as the comparison of collections has them, nothing computed anew."""
+    vectors = torch.from_numpy(arrays["vectors"])
+    z = vectors[:, :0] if isinstance(head, Matching) else torch.from_numpy(arrays.get("projected", arrays["vectors"]))
+    rows = torch.from_numpy(arrays["states"]) if "states" in arrays else vectors[:0]
+    to_empty = torch.from_numpy(arrays["to_empty"])
+    number = None
+    if strict:  # as Comparison.prepare has it
+        number = torch.from_numpy(arrays["certificates"][:, :8].copy().view("<i8")[:, 0].astype(np.int64))
+        to_empty = torch.where(size > 0, to_empty + EPSILON, 0.0)
+    return Side(Representation(z, rows, start, size), Extent(size.to(to_empty), to_empty), number)

@@ -1,0 +1,42 @@
+"""The model that lies in the folder of an index."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from graphmetric.features import GraphFeaturizer
+from graphmetric.model import GraphDistanceModel
+from graphmetric.saving import SavedModel, read_model, write_model
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredModel:
+    """A saved model with the names that an index looks for."""
+
+    saved: SavedModel
+    n_jobs: int | None
+
+    @classmethod
+    def read(cls, folder: Path, n_jobs: int | None) -> StoredModel:
+        """Raises FileNotFoundError where the folder is gone, FileError where it is damaged."""
+        if not folder.exists():
+            raise FileNotFoundError(2, "no such folder", str(folder))
+        return cls(read_model(folder), n_jobs)
+
+    @property
+    def strict(self) -> bool:
+        return bool(self.saved.parameters.get("strict"))
+
+    @property
+    def model_(self) -> GraphDistanceModel:
+        return self.saved.model
+
+    @property
+    def featurizer_(self) -> GraphFeaturizer:
+        return self.saved.featurizer
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write it again, elsewhere."""
+        write_model(folder, self.saved)

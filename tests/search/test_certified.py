@@ -1,0 +1,162 @@
+"""Certified answers are the true nearest graphs, and unfinished ones say what they know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import graphmetric as gm
+from graphmetric.edit_distance.encoding import encode
+from graphmetric.search.count_vectors import bound_all, count_graphs, number_labels
+from graphmetric.search.segment import EncodedChunk, SegmentBuilder
+from tests.strategies import graph_lists
+
+VIEWS = ("raw", "paper", "steinhaus")
+
+
+def in_view(distances: Any, view: str, queries: gm.GraphCollection, graphs: gm.GraphCollection) -> Any:
+    if view == "paper":
+        return gm.normalized_distance(distances, queries, graphs)
+    return gm.steinhaus_distance(distances, queries, graphs) if view == "steinhaus" else distances
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_top_ten_of_molecules_is_the_true_one(index: gm.GraphIndex, molecules: gm.GraphCollection, view: Any) -> None:
+    graphs, queries = molecules[:100], molecules[95:110]
+    exact = gm.pairwise_edit_distances(queries, graphs).distances
+    shown = in_view(exact, view, queries, graphs)
+    position = {graph.id: k for k, graph in enumerate(graphs)}
+    for row, result in enumerate(index.search(queries, 10, certified=True, view=view)):
+        assert np.allclose([hit.exact for hit in result], np.sort(shown[row])[:10], atol=1e-9)
+        assert all(hit.proven for hit in result)
+        assert result.report.complete
+        for hit in result:
+            assert hit.exact == pytest.approx(shown[row, position[hit.id]])
+            assert hit.edit_path is not None
+            assert len(hit.edit_path) == exact[row, position[hit.id]]
+            assert hit.edit_path.apply(result.query).is_isomorphic(hit.graph)
+
+
+def test_single_queries_and_odd_labels(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    """A query coded on its own, one with labels that the index has never seen, and one without labels."""
+    graphs = molecules[:100]
+    strange = molecules[3].replace(node_labels=["Xx"] * molecules[3].num_nodes)
+    for query in (molecules[107], strange, molecules[3].replace(node_labels=None), gm.Graph(0), gm.Graph(1)):
+        (exact,) = gm.pairwise_edit_distances([query], graphs).distances
+        result = index.search(query, 10, certified=True)
+        assert [hit.exact for hit in result] == np.sort(exact)[:10].tolist()
+
+
+def test_programs_are_directed() -> None:
+    graphs = gm.load_dataset("programs").graphs[:90]
+    model = gm.GraphDistance("small", max_steps=5, label_budget=100, n_jobs=1).fit(graphs[:40])
+    index = gm.GraphIndex.build(model, graphs[:80])
+    exact = gm.pairwise_edit_distances(graphs[80:], graphs[:80]).distances
+    for row, result in zip(exact, index.search(graphs[80:], 10, certified=True), strict=True):
+        assert [hit.exact for hit in result] == np.sort(row)[:10].tolist()
+        assert all(hit.proven for hit in result)
+
+
+def test_other_costs(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    graphs, query = molecules[:100], molecules[104]
+    for costs in (
+        gm.EditCosts(ignore={"node_labels"}),  # type: ignore[arg-type]
+        gm.EditCosts(node_substitute=0.5, edge_delete=2, edge_insert=2.5, node_insert=1.25),
+    ):
+        (exact,) = gm.pairwise_edit_distances([query], graphs, costs=costs).distances
+        result = index.search(query, 10, certified=True, costs=costs)
+        assert np.allclose([hit.exact for hit in result], np.sort(exact)[:10])
+
+
+def test_more_than_there_are(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
+    index = gm.GraphIndex.build(model, molecules[:6])
+    result = index.search(molecules[100], 10, certified=True)
+    (exact,) = gm.pairwise_edit_distances([molecules[100]], molecules[:6]).distances
+    assert [hit.exact for hit in result] == np.sort(exact).tolist()
+
+
+@pytest.mark.parametrize("time_limit", [0.0, 0.02])
+def test_a_time_limit_leaves_valid_bounds(model: gm.GraphDistance, time_limit: float) -> None:
+    """Trees of 24 nodes, whose distances take long; checked against the bounds of a longer search."""
+    rng = np.random.default_rng(0)
+    trees = [gm.Graph(24, [(int(rng.integers(v)), v) for v in range(1, 24)], id=k) for k in range(10)]
+    index = gm.GraphIndex.build(model, trees[:9])
+    result = index.search(trees[9], 4, certified=True, time_limit=time_limit)
+    longer = gm.pairwise_edit_distances(trees[9:], trees[:9], method=gm.ExactSearch(node_limit=3_000))
+    assert len(result) == 4
+    for hit in result:
+        assert hit.lower is not None
+        assert hit.upper is not None
+        assert hit.edit_path is not None
+        assert hit.lower <= longer.upper[0, hit.id]  # type: ignore[call-overload]
+        assert hit.upper >= longer.lower[0, hit.id]  # type: ignore[call-overload]
+        assert len(hit.edit_path) == hit.upper == hit.distance
+        assert hit.proven is False or hit.exact == hit.distance
+    if not all(hit.proven for hit in result):
+        assert not result.report.complete
+
+
+def test_a_proven_rank_is_right_whatever_is_open(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    graphs, query = molecules[:100], molecules[108]
+    (exact,) = gm.pairwise_edit_distances([query], graphs).distances
+    for time_limit in (0.0, 0.001, 0.01):
+        result = index.search(query, 10, certified=True, time_limit=time_limit)
+        proven = [hit.exact for hit in result if hit.proven]
+        assert proven == np.sort(exact)[: len(proven)].tolist()
+        assert [hit.proven for hit in result] == [True] * len(proven) + [False] * (10 - len(proven))
+
+
+@settings(max_examples=60)
+@given(
+    graph_lists(
+        min_size=2,
+        max_size=5,
+        max_nodes=5,
+        node_labels=st.sampled_from(["a", "b", 1, 1.0, None]),
+        edge_labels=st.sampled_from(["x", "y"]),
+        edge_weights=False,
+        node_features=False,
+        node_texts=None,
+        node_images=False,
+        direction=False,
+        ids=None,
+        metadata=None,
+    )
+)
+def test_counts_bound_edit_distances(graphs: list[gm.Graph]) -> None:
+    """The law that pruning rests on, for labels that the collection knows and those it does not."""
+    first, others = gm.GraphCollection(graphs[:1]), gm.GraphCollection(graphs[1:])
+    builder = SegmentBuilder()
+    builder.append(EncodedChunk(others.columns, list(range(len(others))), {}))
+    segment = builder.finish()
+    (query,) = count_graphs(first.columns, *segment.places)
+    bounds = bound_all(query, segment.arrays["counts"], gm.EditCosts())
+    exact = gm.pairwise_edit_distances(first, others).distances[0]
+    assert (bounds <= exact + 1e-9).all()
+
+
+def test_equal_labels_have_one_place() -> None:
+    assert number_labels(["a", 1, 1.0, True, None]) == {b"n": 0, b"sa": 1, b"i1": 2}
+
+
+def test_limits_of_single_pairs(molecules: gm.GraphCollection) -> None:
+    """A search told a limit proves that the distance is above it, or finds it."""
+    problem = encode(molecules[:1], molecules[1:40], gm.EditCosts())
+    pairs = np.column_stack([np.zeros(39, dtype=np.int64), np.arange(39)])
+    exact = gm.ExactSearch().solve(problem, pairs).lower
+    assert exact is not None
+    limits = np.random.default_rng(0).integers(0, 14, size=39)
+    found = gm.ExactSearch().solve_within(problem, pairs, limits)
+    assert found.lower is not None
+    assert found.upper is not None
+    near = exact <= limits
+    assert near.any()
+    assert not near.all()
+    assert (found.upper[near] == exact[near]).all()
+    assert (found.lower[near] == exact[near]).all()
+    assert (found.lower[~near] > limits[~near]).all()
+    assert (found.lower <= exact).all()

@@ -1,0 +1,110 @@
+"""Queries of every kind, conditions, isomorphic graphs, explanations, changes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import graphmetric as gm
+from graphmetric.errors import InvalidArgument
+from graphmetric.search.gallery import draw_hits, page_of_hits, picture_of_hits
+
+
+@pytest.mark.filterwarnings("ignore:graphs have edge_tags")  # bonds of a SMILES, which the model does not know
+def test_a_graph_in_any_form(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    graph = molecules[17]
+    by_graph = [hit.id for hit in index.search(graph, 4)]
+    assert by_graph == [hit.id for hit in index.search(graph.to_networkx(), 4)]
+    assert by_graph == [hit.id for hit in index.search(graph.id, 4)]
+    assert len(index.search("CCO", 4)) == 4
+    many = index.search([graph, graph.id, graph.to_networkx()], 4)
+    assert [[hit.id for hit in result] for result in many] == [by_graph] * 3
+    assert index.search([], 4) == []
+    with pytest.raises(InvalidArgument, match="no graph 123456"):
+        index.search(123456)
+
+
+def test_hits_have_their_graph_and_metadata(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    hit = index.search(molecules[17], 1)[0]
+    assert hit.graph == molecules[17]
+    assert (hit.graph.id, dict(hit.metadata)) == (molecules[17].id, {"class": 17 % 3})
+    assert hit.exact is hit.proven is hit.edit_path is None
+
+
+@pytest.mark.parametrize("certified", [False, True])
+def test_conditions_on_metadata(index: gm.GraphIndex, molecules: gm.GraphCollection, certified: bool) -> None:
+    for where in ({"class": 1}, lambda facts: facts["class"] == 1):
+        result = index.search(molecules[17], 12, where=where, certified=certified)
+        assert {hit.metadata["class"] for hit in result} == {1}
+        assert result.report.graphs == 33
+    assert len(index.search(molecules[17], 5, where={"class": 7}, certified=certified)) == 0
+
+
+@pytest.mark.parametrize("certified", [False, True])
+def test_of_isomorphic_graphs_the_first(
+    model: gm.GraphDistance, molecules: gm.GraphCollection, certified: bool
+) -> None:
+    copies = [molecules[5].relabeled(np.random.default_rng(k).permutation(molecules[5].num_nodes)) for k in range(4)]
+    index = gm.GraphIndex.build(model, [*molecules[:20], *copies], ids=range(24))
+    plain, distinct = (index.search(molecules[5], 5, distinct=d, certified=certified) for d in (False, True))
+    assert sorted(hit.id for hit in plain) == [5, 20, 21, 22, 23]
+    assert distinct[0].id == 5
+    assert not {hit.id for hit in distinct} & {20, 21, 22, 23}
+
+
+def test_added_and_removed_graphs(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
+    index = gm.GraphIndex.build(model, molecules[:40])
+    whole = gm.GraphIndex.build(model, molecules[:60])
+    index.add(molecules[40:60])
+    for certified in (False, True):
+        ours, theirs = (one.search(molecules[50], 8, certified=certified) for one in (index, whole))
+        assert np.allclose([hit.distance for hit in ours], [hit.distance for hit in theirs], atol=1e-4)
+    index.remove([molecules[50].id, molecules[3].id])
+    assert len(index) == 58
+    assert molecules[50].id not in index
+    assert molecules[51].id in index
+    for certified in (False, True):
+        assert molecules[50].id not in [hit.id for hit in index.search(molecules[50], 58, certified=certified)]
+    index.add([molecules[50]])
+    assert index.search(molecules[50], 1)[0].id == molecules[50].id
+    assert index.ids == [g.id for g in molecules[:60] if g.id not in (molecules[50].id, molecules[3].id)] + [
+        molecules[50].id
+    ]
+
+
+def test_ids_tell_graphs_apart(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
+    index = gm.GraphIndex.build(model, [graph.replace(id=None) for graph in molecules[:3]])
+    assert index.ids == [0, 1, 2]
+    index.add([molecules[9].replace(id=None), molecules[8].replace(id=("a", 1.5))])
+    assert index.ids == [0, 1, 2, 3, ("a", 1.5)]
+    for wrong in ([molecules[4], molecules[4]], [molecules[4].replace(id=2)]):
+        with pytest.raises(InvalidArgument, match="occurs twice"):
+            index.add(wrong)
+    with pytest.raises(InvalidArgument, match="fewer ids"):
+        index.add(molecules[:3], ids=["x"])
+    with pytest.raises(InvalidArgument, match="nothing was removed"):
+        index.remove([0, "nobody"])
+    assert len(index) == 5
+
+
+def test_explanations(models: dict[str, gm.GraphDistance], index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    query = molecules[102]
+    certified = index.search(query, 2, certified=True)[1]
+    text = index.explain(query, certified).text
+    assert f"{certified.exact:g} edits (exact)" in text
+    assert index.explain(query, certified).svg.startswith("<svg")
+    assert "(learned)" in str(index.explain(query, index.search(query, 1)[0]))
+    pooled = gm.GraphIndex.build(models["block-norm"], molecules[:10])
+    assert "(beam)" in str(pooled.explain(query, molecules[4].id))
+    assert "the graphs are the same" in str(index.explain(molecules[4], molecules[4].id))
+
+
+def test_drawings(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    for certified in (False, True):
+        result = index.search(molecules[102], 3, certified=certified)
+        svg = draw_hits(result)
+        assert svg == result._repr_svg_()
+        assert svg.count("<circle") == sum(graph.num_nodes for graph in (result.query, *(hit.graph for hit in result)))
+        assert svg in page_of_hits(result)
+        assert picture_of_hits(result).startswith(b"\x89PNG")
+        assert repr(result).count("SearchHit") == 3

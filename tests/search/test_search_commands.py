@@ -1,0 +1,95 @@
+"""index and search as a user meets them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import graphmetric as gm
+from graphmetric.cli import cli, main
+
+
+@pytest.fixture(scope="module")
+def folders(
+    model: gm.GraphDistance, molecules: gm.GraphCollection, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """Of a model and of an index that the command made."""
+    root = tmp_path_factory.mktemp("commands")
+    model.save(root / "model")
+    gm.write_graphs(molecules[:30], root / "graphs.gmg")
+    done = CliRunner().invoke(
+        cli, ["index", str(root / "model"), str(root / "graphs.gmg"), "--out", str(root / "idx"), "--jobs", "1"]
+    )
+    assert done.exit_code == 0, done.output
+    assert "30 graphs indexed" in done.output
+    return root / "model", root / "idx"
+
+
+def search(index: Path, *arguments: str) -> str:
+    done = CliRunner().invoke(cli, ["search", str(index), *arguments])
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    return done.stdout
+
+
+def test_learned_and_certified(folders: tuple[Path, Path], molecules: gm.GraphCollection) -> None:
+    found = json.loads(search(folders[1], "molecules:4", "-k", "3", "--json"))
+    assert found["hits"][0]["id"] == molecules[4].id
+    assert found["report"]["exact"]
+    certified = json.loads(search(folders[1], "molecules:40", "-k", "3", "--certified", "--explain", "--json"))
+    for hit in certified["hits"]:
+        assert hit["proven"]
+        assert hit["exact"] == len(hit["edits"])
+        assert "edits (exact)" in hit["explanation"]
+    assert "(proven)" in search(folders[1], "molecules:40", "--certified", "--time-limit", "30")
+    assert "looked at in full" in search(folders[1], "molecules:40", "--explain")
+
+
+def test_other_queries_and_conditions(folders: tuple[Path, Path], molecules: gm.GraphCollection) -> None:
+    by_id = json.loads(search(folders[1], str(molecules[4].id), "--id", "-k", "1", "--json"))
+    assert by_id["hits"][0]["distance"] == pytest.approx(0, abs=1e-4)
+    assert len(json.loads(search(folders[1], "CCO", "--smiles", "-k", "2", "--json"))["hits"]) == 2
+    only = json.loads(search(folders[1], "molecules:4", "--where", "class=2", "--distinct", "--json"))
+    assert {hit["metadata"]["class"] for hit in only["hits"]} == {2}
+    assert len(json.loads(search(folders[1], "molecules:4", "--radius", "1e9", "--json"))["hits"]) == 30
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.svg", b"<svg"), ("a.png", b"\x89PNG"), ("a.html", b"<!doctype html>")])
+def test_plots(folders: tuple[Path, Path], tmp_path: Path, name: str, start: bytes) -> None:
+    search(folders[1], "molecules:4", "-k", "3", "--plot", str(tmp_path / name))
+    assert (tmp_path / name).read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["search", "no-index", "molecules:1"], "not a folder of an index"),
+        (["search", "INDEX", "molecules"], "holds 973 graphs"),
+        (["search", "INDEX", "molecules:1", "--plot", "a.gif"], ".svg"),
+        (["search", "INDEX", "nobody", "--id"], "no graph 'nobody'"),
+        (["search", "INDEX", "molecules:1", "--where", "class"], "key=value"),
+        (["search", "INDEX", "molecules:1", "-k", "0"], "0 is not in the range"),
+        (["search", "INDEX", "molecules:1", "--radius", "1", "--certified"], "leave out"),
+        (["index", "no-model", "molecules", "--out", "other"], "not a folder of a model"),
+        (["index", "MODEL", "molecules", "--out", "INDEX"], "--overwrite"),
+        (["index", "MODEL", "molecules"], "--out"),
+    ],
+)
+def test_wrong_use_is_one_clear_line(
+    capsys: pytest.CaptureFixture[str],
+    folders: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    places = {"MODEL": str(folders[0]), "INDEX": str(folders[1])}
+    with pytest.raises(SystemExit) as stopped:
+        main([places.get(argument, argument) for argument in arguments])
+    errors = capsys.readouterr().err
+    assert stopped.value.code != 0
+    assert said in errors
+    assert "Traceback" not in errors
