@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import product
@@ -54,19 +54,29 @@ class _Unit:
 
 
 def run_experiment(experiment: Experiment, options: RunOptions) -> list[RunRecord]:
-    """Run every unit that has no record yet, then write the tables of all; stopped, it goes on where it was."""
-    units = [
-        _Unit(row, dataset, seed)
-        for dataset, row in product(experiment.datasets, _chosen_rows(experiment, options.only))
-        for seed in options.seeds[: 1 if options.quick or not row.learns else None]
-    ]
-    records: list[RunRecord] = []
-    with progress(experiment.name, len(units), "runs") as bar:
-        for unit in units:
-            records += _run_or_read(unit, experiment, options)
+    """Run every chosen unit that has no record yet, then write the tables of all rows that have; resumable.
+
+    Rows that were left out by ``only`` are in the tables, and in what is returned, if an earlier call has run them.
+    """
+    chosen = list(_units(experiment, _chosen_rows(experiment, options.only), options))
+    with progress(experiment.name, len(chosen), "runs") as bar:
+        for unit in chosen:
+            _run(unit, experiment, options)
             bar.advance(1, note=f"{unit.row.name}, {unit.dataset}")
-    write_report(options.out / experiment.name, make_tables(records))
+    paths = [
+        path
+        for unit in _units(experiment, experiment.rows, options)
+        for path in _record_paths(unit, experiment, options).values()
+    ]
+    records = [read_record(path) for path in paths if path.exists()]
+    write_report(options.out / experiment.name, make_tables(records, metrics=experiment.metrics))
     return records
+
+
+def _units(experiment: Experiment, rows: Sequence[Row], options: RunOptions) -> Iterator[_Unit]:
+    for dataset, row in product(experiment.datasets, rows):
+        for seed in options.seeds[: 1 if options.quick or not row.learns else None]:
+            yield _Unit(row, dataset, seed)
 
 
 def _chosen_rows(experiment: Experiment, words: Sequence[str]) -> list[Row]:
@@ -77,28 +87,23 @@ def _chosen_rows(experiment: Experiment, words: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _run_or_read(unit: _Unit, experiment: Experiment, options: RunOptions) -> list[RunRecord]:
-    repairs = ("none",) if unit.row.slow else experiment.repairs
-    wanted = {
-        (protocol, repair): _record_path(unit, experiment, options, f"{protocol}-{repair}")
-        for protocol, repair in product(experiment.protocols, repairs)
-    }
-    missing = [key for key, path in wanted.items() if not path.exists()]
-    if missing:
-        logger.info("%s: %s on %s, seed %d", experiment.name, unit.row.name, unit.dataset, unit.seed)
-        benchmark = load_benchmark(
-            unit.dataset,
-            truth=experiment.truth_of(unit.dataset),
-            split=experiment.split,
-            limit=options.limit,
-            root=options.root,
-            store=options.out / "truth",
-        )
-        prediction = _predict_or_read(unit, experiment, benchmark, options)
-        for protocol, repair in missing:
-            record = score_prediction(prediction, benchmark, benchmark.protocol(protocol), repair)
-            _write(wanted[protocol, repair], record)
-    return [read_record(path) for path in wanted.values()]
+def _run(unit: _Unit, experiment: Experiment, options: RunOptions) -> None:
+    """Train once, and score under every protocol and repair that has no record."""
+    missing = {key: path for key, path in _record_paths(unit, experiment, options).items() if not path.exists()}
+    if not missing:
+        return
+    logger.info("%s: %s on %s, seed %d", experiment.name, unit.row.name, unit.dataset, unit.seed)
+    benchmark = load_benchmark(
+        unit.dataset,
+        truth=experiment.truth_of(unit.dataset),
+        split=experiment.split,
+        limit=options.limit,
+        root=options.root,
+        store=options.out / "truth",
+    )
+    prediction = _predict_or_read(unit, experiment, benchmark, options)
+    for (protocol, repair), path in missing.items():
+        _write(path, score_prediction(prediction, benchmark, benchmark.protocol(protocol), repair))
 
 
 def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, options: RunOptions) -> Prediction:
@@ -144,8 +149,11 @@ def _write(path: Path, record: RunRecord) -> None:
         file.write(record.to_json().encode())
 
 
-def _record_path(unit: _Unit, experiment: Experiment, options: RunOptions, variant: str) -> Path:
-    return options.out / experiment.name / "records" / f"{_key(unit, experiment, options)}-{_words(variant)}.json"
+def _record_paths(unit: _Unit, experiment: Experiment, options: RunOptions) -> dict[tuple[str, str], Path]:
+    """By protocol and repair; a slow row is not repaired."""
+    folder, key = options.out / experiment.name / "records", _key(unit, experiment, options)
+    variants = product(experiment.protocols, ("none",) if unit.row.slow else experiment.repairs)
+    return {variant: folder / f"{key}-{_words('-'.join(variant))}.json" for variant in variants}
 
 
 def _key(unit: _Unit, experiment: Experiment, options: RunOptions) -> str:
