@@ -14,6 +14,7 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.cli import main
+from graphmetric.metric_repair.matrix_files import read_matrix
 
 QUICK = ("--preset", "small", "--steps", "5", "--label-budget", "80", "--jobs", "1")
 
@@ -69,6 +70,18 @@ def test_labels_of_the_label_command(capsys: pytest.CaptureFixture[str], source:
 
 
 @pytest.mark.filterwarnings("ignore:graphs have edge_tags")  # bonds of a SMILES, which the model does not know
+@pytest.mark.parametrize("suffix", [".npy", ".csv"])
+def test_all_pairs_go_into_a_file(
+    capsys: pytest.CaptureFixture[str], source: Path, model: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"distances{suffix}"
+    _, text, _ = run(capsys, "distance", str(model), str(source), "--out", str(out))
+    stored, graphs = read_matrix(out), gm.read_graphs(source)
+    assert f"{len(graphs)} graphs" in text
+    expected = gm.GraphDistance.load(model).pairwise(graphs)
+    assert np.array_equal(stored.matrix.astype(np.float32), expected)
+
+
 def test_distance_is_that_of_the_model(capsys: pytest.CaptureFixture[str], source: Path, model: Path) -> None:
     a, b = source / "00.json", source / "03.json"
     learned = gm.GraphDistance.load(model)
@@ -145,6 +158,8 @@ def test_a_finished_model_is_not_replaced_unasked(
         (["train", "molecules", "--labels", "no-labels", "--out", "model"], "no-labels"),
         (["distance", "no-model", "molecules:0", "molecules:1"], "not a folder of a model"),
         (["distance", "MODEL", "molecules", "molecules:1"], "holds 973 graphs"),
+        (["distance", "MODEL", "molecules"], "give two graphs, or one source"),
+        (["distance", "MODEL", "molecules", "--out", "matrix.txt"], "matrix.txt"),
         (["distance", "MODEL", "molecules:0", "molecules:1", "--view", "square"], "square"),
         (["embed", "MODEL", "molecules", "--out", "vectors.txt"], ".npy or .csv"),
         (["embed", "no-model", "molecules", "--out", "vectors.npy"], "not a folder of a model"),

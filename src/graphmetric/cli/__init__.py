@@ -20,7 +20,7 @@ COMMANDS = {
     "label": "Edit distances of many pairs, resumable, into a folder.",
     "train": "Learn a distance from a folder of graphs.",
     "evaluate": "How good a model is on graphs, and a report to look at.",
-    "distance": "Learned distance of two graphs.",
+    "distance": "Learned distance of two graphs, or of all pairs.",
     "embed": "A vector for every graph.",
     "index": "Index graphs for searching.",
     "search": "Nearest graphs of an index, by learned or certified edit distance.",

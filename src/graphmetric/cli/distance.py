@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.sources import open_graph
+from graphmetric.cli.sources import open_graph, open_source
+from graphmetric.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from graphmetric.estimator import GraphDistance
 
 EPILOG = """\b
 Examples:
   graphmetric distance model/ first.json second.json
   graphmetric distance model/ molecules:3 molecules:8 --view steinhaus
   graphmetric distance model/ CCO CCN --smiles --align
+  graphmetric distance model/ my-graphs/ --out distances.csv
 """
 
 
-@click.command(epilog=EPILOG, short_help="Learned distance of two graphs.")
+@click.command(epilog=EPILOG, short_help="Learned distance of two graphs, or of all pairs.")
 @click.argument("model", type=click.Path(file_okay=False))
 @click.argument("first")
-@click.argument("second")
+@click.argument("second", required=False)
 @click.option(
     "--view",
     type=click.Choice(["raw", "steinhaus", "paper"]),
@@ -29,25 +34,33 @@ Examples:
     show_default=True,
     help="In edits, or on one of two scales of [0, 1].",
 )
+@click.option("--out", type=click.Path(dir_okay=False), help="Matrix of all pairs: .npy, .npz, .csv or .parquet.")
 @click.option("--align", is_flag=True, help="Show also which nodes correspond, where the model can tell.")
 @click.option("--smiles", is_flag=True, help="FIRST and SECOND are SMILES.")
 @click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    model: str, first: str, second: str, view: Any, align: bool, smiles: bool, root: str | None, as_json: bool
+    model: str, first: str, second: str | None, view: Any, out: str | None, root: str | None, **how: bool
 ) -> None:
     """How far MODEL, a folder that `graphmetric train` wrote, thinks FIRST is from SECOND.
 
-    A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many.
+    A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many. Without
+    SECOND, and with --out: the distances of all graphs of the source FIRST to each other.
     """
     from graphmetric.estimator import GraphDistance
 
+    if (second is None) == (out is None):
+        raise InvalidArgument("give two graphs, or one source of many and --out FILE for the matrix of all pairs")
     learned = GraphDistance.load(model)
-    g, h = (open_graph(text, root=root, smiles=smiles) for text in (first, second))
+    if second is None or out is not None:
+        assert out is not None
+        _write_all_pairs(learned, first, out, view, root)
+        return
+    g, h = (open_graph(text, root=root, smiles=how["smiles"]) for text in (first, second))
     with warnings_as_notes():
         distance = learned.distance(g, h, view)
-        found = learned.align(g, h) if align else None
-    if as_json:
+        found = learned.align(g, h) if how["align"] else None
+    if how["as_json"]:
         aligned = {} if found is None else {"node_map": found.node_map, "edits": int(found.upper)}
         click.echo(json.dumps({"distance": distance, "view": view, **aligned}, indent=2))
         return
@@ -56,3 +69,18 @@ def command(
         click.echo(f"\nnode map  first -> second, which takes {found.upper:g} edits")
         for u, v in enumerate(found.node_map or ()):
             click.echo(f"  {u} -> {'deleted' if v is None else v}")
+
+
+def _write_all_pairs(learned: GraphDistance, source: str, out: str, view: Any, root: str | None) -> None:
+    """A ``.npy`` file may be larger than memory; the other formats also hold the ids of the graphs."""
+    from graphmetric.metric_repair.matrix_files import check_suffix, write_matrix
+
+    check_suffix(out)
+    graphs = open_source(source, root=root).graphs
+    with warnings_as_notes():
+        if out.endswith(".npy"):
+            learned.pairwise(graphs, view=view, out=out)
+        else:
+            ids = tuple(str(k if graph.id is None else graph.id) for k, graph in enumerate(graphs))
+            write_matrix(out, learned.pairwise(graphs, view=view), ids=ids)
+    click.echo(f"distances of {len(graphs):,} graphs in {out}")
