@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS_READY := $(VENV)/.docs-ready
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint bench fuzz clean
+.PHONY: help demo test lint docs bench fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -36,6 +37,16 @@ lint: $(READY)  ## style, types and layers
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 
+$(DOCS_READY): $(READY)
+	@echo "==> installing what builds the documentation"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCS_READY)  ## the documentation site, in docs/_build/html
+	@$(BIN)/python tools/collect_departures.py
+	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "==> open docs/_build/html/index.html"
+
 bench: $(READY)  ## side-by-side measurements (docs/results.md says what they mean)
 	@for script in benchmarks/[a-z]*.py; do echo "==> $$script"; $(BIN)/python $$script || exit 1; done
 
@@ -43,4 +54,4 @@ fuzz: $(READY)  ## 100,000 broken files through every reader
 	@$(BIN)/python tests/fuzz/fuzz_readers.py --inputs 100000 --seed 0
 
 clean:  ## remove what make made
-	rm -rf $(VENV) build dist demo-output
+	rm -rf $(VENV) build dist demo-output docs/_build docs/_generated
