@@ -11,7 +11,7 @@ import graphmetric as gm
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import RunRecord, score_rankings
 from graphmetric.reproduction import make_experiment, run_experiment
-from graphmetric.reproduction.benchmark import Benchmark, load_benchmark
+from graphmetric.reproduction.benchmark import _THREE, Benchmark, load_benchmark
 from graphmetric.reproduction.claims import GB_DISTANCE, check_claims
 from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment
 from graphmetric.reproduction.methods import Row
@@ -139,3 +139,16 @@ def test_claims_are_decided_by_the_numbers() -> None:
     assert held["after fixing, the distances keep the triangle inequality"]
     assert not held["Beam, a search, is nearer to the truth than what is learned (rho)"]
     assert check_claims(records[3:]) == []
+
+
+def test_mean_of_three_is_the_mean_and_the_same_for_copies(tmp_path: Path) -> None:
+    found = load_benchmark("programs", truth="mean of three", limit=30, store=tmp_path)
+    first, second = np.unique(found.classes, return_index=True)[1][:2]
+    both = [
+        np.mean([gm.graph_edit_distance(found.graphs[i], found.graphs[j], method=name).upper for name in _THREE])
+        for i, j in ((first, second), (second, first))
+    ]
+    assert found.distances[first, second] == pytest.approx(np.mean(both))
+    same = found.classes[:, None] == found.classes[None, :]
+    assert (found.distances[same] == 0).all()
+    assert same.sum() > len(found.classes)
