@@ -17,10 +17,10 @@ from sklearn.manifold import TSNE
 import graphmetric as gm
 
 
-def main(path: str = "molecules.svg", count: int = 300, **options: Any) -> np.ndarray:
+def main(path: str = "molecules.svg", count: int = 300, max_steps: int = 400, **options: Any) -> np.ndarray:
     """Draw the map; returns the place of each graph, (count, 2)."""
     graphs = gm.load_dataset("molecules").graphs[:count]
-    model = gm.GraphDistance("small", **options).fit(graphs)
+    model = gm.GraphDistance("small", max_steps=max_steps, **options).fit(graphs)
     distances = model.pairwise(graphs, view="steinhaus")  # in [0, 1], whatever the sizes of the graphs
     places = TSNE(metric="precomputed", init="random", random_state=0).fit_transform(distances)
 

@@ -14,11 +14,11 @@ from sklearn.neighbors import KNeighborsClassifier
 import graphmetric as gm
 
 
-def main(count: int = 300, **options: Any) -> float:
+def main(count: int = 300, max_steps: int = 400, **options: Any) -> float:
     """Search and classify; returns the accuracy of telling molecules with a ring from those without."""
     graphs = gm.load_dataset("molecules").graphs[:count]
     train, test = np.arange(0, count - count // 5), np.arange(count - count // 5, count)
-    model = gm.GraphDistance("small", **options).fit(graphs[train])  # the test graphs play no part
+    model = gm.GraphDistance("small", max_steps=max_steps, **options).fit(graphs[train])  # the test graphs play no part
 
     query = graphs[test[0]]
     distances, positions = model.kneighbors([query], k=5)

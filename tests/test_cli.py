@@ -153,13 +153,6 @@ def test_doctor_finds_what_is_installed(capsys: pytest.CaptureFixture[str]) -> N
     assert "numba" in run(capsys, "doctor")[1]
 
 
-def test_demo_shows_every_embedded_set(capsys: pytest.CaptureFixture[str]) -> None:
-    code, text, _ = run(capsys, "demo")
-    assert code == 0
-    for name in ("molecules", "programs", "atlas"):
-        assert name in text
-
-
 def test_runs_as_a_module() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "graphmetric.cli", "--version"], capture_output=True, text=True, check=False

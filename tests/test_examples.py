@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -25,14 +26,17 @@ def load_example(name: str) -> ModuleType:
 
 
 def test_every_example_is_tested() -> None:
-    assert {path.stem for path in FOLDER.glob("*.py")} == {"clustering", "neighbours", "embedding_map"}
+    names = ["clustering", "embedding_map", "neighbours", "own_molecules", "workflows"]
+    assert sorted(path.stem for path in FOLDER.glob("*.py")) == names
 
 
 def test_clustering(capsys: pytest.CaptureFixture[str]) -> None:
     dense, tree = load_example("clustering").main(**QUICK)
     assert len(dense) == len(tree) == 60
     assert set(tree) == set(range(5))
-    assert "DBSCAN" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "DBSCAN" in text
+    assert text.count(" edits apart, like ") == 5
 
 
 def test_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,3 +50,26 @@ def test_embedding_map(tmp_path: Path) -> None:
     assert places.shape == (60, 2)
     assert np.isfinite(places).all()
     assert "<svg" in (tmp_path / "map.svg").read_text()
+
+
+def test_own_molecules(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("rdkit")
+    assert len(set(load_example("own_molecules").main(max_steps=40, n_jobs=1))) == 5
+    text = capsys.readouterr().out
+    assert "dopamine, 4 edits" in text
+    assert text.count("delete node") == 2
+
+
+def test_own_molecules_without_rdkit(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rdkit", None)
+    assert load_example("own_molecules").main() == []
+    assert "pip install" in capsys.readouterr().out
+
+
+def test_workflows(capsys: pytest.CaptureFixture[str]) -> None:
+    example = load_example("workflows")
+    assert example.main(variants=6, max_steps=60, n_jobs=1) >= 0.8
+    assert "proven to be nearest: order " in capsys.readouterr().out
+    workflow = example.read_workflow("a>b, b>c, a>c", "name")
+    assert (workflow.node_labels, workflow.directed) == (("a", "b", "c"), True)
+    assert sorted(workflow.edges.tolist()) == [[0, 1], [0, 2], [1, 2]]

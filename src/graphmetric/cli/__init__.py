@@ -13,7 +13,7 @@ from graphmetric import __version__
 from graphmetric.errors import GraphMetricError
 
 COMMANDS = {
-    "demo": "A tour on the embedded graphs.",
+    "demo": "A tour on the embedded molecules, in a few minutes.",
     "info": "What is in a file, folder or data set of graphs.",
     "convert": "Turn graphs from one file format into another.",
     "ged": "Edit distance of two graphs, and the edits.",
@@ -69,7 +69,8 @@ class _LazyGroup(click.Group):
 def cli(verbose: bool) -> None:
     """Learn and compute distances between graphs."""
     logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format="%(message)s", stream=sys.stderr)
-    logging.getLogger("numba").setLevel(logging.WARNING)
+    for talkative in ("numba", "faiss"):
+        logging.getLogger(talkative).setLevel(logging.WARNING)
 
 
 def main(arguments: list[str] | None = None) -> Any:

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import click
 
-from graphmetric.cli.info import print_summary
-from graphmetric.graphs.datasets import load_dataset
-from graphmetric.graphs.summary import summarize
+from graphmetric.cli.notes import warnings_as_notes
 
-EMBEDDED = ("molecules", "programs", "atlas")
+EPILOG = """\b
+Examples:
+  graphmetric demo
+  graphmetric demo --quick --out /tmp/demo
+Stopped by Ctrl-C or a crash, the same command goes on where it was.
+"""
 
 
-@click.command()
-def command() -> None:
-    """Load the embedded data sets and show what is in them."""
-    for name in EMBEDDED:
-        dataset = load_dataset(name)
-        print_summary(summarize(dataset.graphs), name, dataset.description)
-        click.echo()
-    click.echo("Next: graphmetric info PATH  on a file or folder of your own graphs.")
+@click.command(epilog=EPILOG, short_help="A tour on the embedded molecules, in a few minutes.")
+@click.option("--out", default="demo-output", show_default=True, type=click.Path(file_okay=False), help="Results.")
+@click.option("--quick", is_flag=True, help="Few molecules and hardly any training: seconds, and bad numbers.")
+@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+def command(out: str, quick: bool, jobs: int) -> None:
+    """Label, train, repair, evaluate and search on the embedded molecules, and write a report to look at."""
+    # Read when torch is loaded. Threads that spin while they wait make training ten times slower on a busy machine.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    from graphmetric.tour import TourOptions, run_tour
+    from graphmetric.tour.options import QUICK
+
+    try:
+        with warnings_as_notes():
+            run_tour(Path(out), QUICK if quick else TourOptions(), click.echo, jobs)
+    except KeyboardInterrupt:
+        click.echo("nothing is lost: the same command goes on where it was", err=True)
+        raise

@@ -1,0 +1,155 @@
+"""Figure 2 of the paper: a query and its ten nearest graphs by the learned distance, one row for each data set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from graphmetric.atomic import atomic_write
+from graphmetric.estimator import GraphDistance
+from graphmetric.graphs.drawing.layout import layout
+from graphmetric.graphs.drawing.svg import INK, Canvas, add_graph, place
+from graphmetric.graphs.graph import Graph
+from graphmetric.model_report.examples import Neighbour, choose_examples
+from graphmetric.model_report.trial import Trial
+from graphmetric.plain_options import to_plain
+from graphmetric.reproduction.benchmark import Benchmark, load_benchmark
+from graphmetric.reproduction.runner import RunOptions
+from graphmetric.saving import CHECKPOINT, CONFIG
+from graphmetric.training import preset
+
+NEAREST = 10
+_CELL, _PICTURE, _ROW, _TITLE = 128.0, 96.0, 190.0, 30.0
+"""Pixels: width of a cell, height of the graph in it, height of a row, and of the words above it."""
+_RIGHT, _WRONG, _FAINT = "#1a7f37", "#b3261e", "#6b7280"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FigureRow:
+    """One query and its answer."""
+
+    dataset: str
+    graphs: Sequence[Graph]
+    query: int
+    """Position in ``graphs``."""
+    ranked: int
+    """Graphs whose true distance to the query is known, and which were ranked."""
+    neighbours: tuple[Neighbour, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The numbers, for JSON."""
+        hits = [asdict(hit) | {"id": str(self.graphs[hit.graph].id)} for hit in self.neighbours]
+        return {"dataset": self.dataset, "query": str(self.graphs[self.query].id), "ranked": self.ranked, "hits": hits}
+
+
+def draw_figure(datasets: Sequence[str], options: RunOptions) -> list[Path]:
+    """Write ``figure2/figure2.svg``, and its numbers as JSON; gives both paths.
+
+    The model is the preset small with the first seed, trained as the protocols have it and kept, so that it is trained
+    once. The query is the first test graph, which ranks the training and validation graphs.
+    """
+    folder = options.out / "figure2"
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [_find_row(name, options, folder) for name in datasets]
+    contents = {
+        folder / "figure2.svg": draw_rows(rows),
+        folder / "figure2.json": json.dumps([row.to_dict() for row in rows], indent=2),
+    }
+    for path, text in contents.items():
+        with atomic_write(path) as file:
+            file.write(text.encode())
+    return list(contents)
+
+
+def _find_row(name: str, options: RunOptions, folder: Path) -> FigureRow:
+    benchmark = load_benchmark(name, limit=options.limit, root=options.root, store=options.out / "truth")
+    model = _train_or_load(benchmark, options, folder)
+    protocol = benchmark.protocol("A")
+    trial = Trial(protocol.queries[:1], protocol.database, "rank the training and validation graphs", split=True)
+    predicted = model.pairwise(benchmark.graphs[trial.queries], benchmark.graphs[trial.database]).astype(np.float64)
+    true = protocol.test_distances(benchmark.distances)[:1]
+    (example,) = choose_examples(trial, predicted, true, NEAREST)
+    return FigureRow(name, benchmark.graphs, example.graph, int((~np.isnan(true)).sum()), example.by_model)
+
+
+def _train_or_load(benchmark: Benchmark, options: RunOptions, folder: Path) -> GraphDistance:
+    model, training = preset("small")
+    if options.quick:
+        training = replace(training, steps=(training.steps or 0) // 10)
+    seed = options.seeds[0]
+    settings = f"{to_plain(model)} {to_plain(training)} {seed} {options.limit}"
+    path = folder / f"{benchmark.name}-{blake2b(settings.encode(), digest_size=6).hexdigest()}"
+    if (path / CONFIG).exists():
+        return GraphDistance.load(path).set_params(n_jobs=options.threads)  # type: ignore[no-any-return]
+    protocol = benchmark.protocol("A")
+    held_out = np.arange(len(protocol.train), len(protocol.seen))
+    learned = GraphDistance(
+        (model, training), random_state=seed, n_jobs=options.threads, checkpoint=path / CHECKPOINT
+    ).fit(benchmark.graphs[protocol.seen], protocol.visible_distances(benchmark.distances), held_out)
+    learned.save(path)
+    return learned
+
+
+def draw_rows(rows: Sequence[FigureRow]) -> str:
+    """All rows as one SVG: the query in a frame, then its neighbours with learned and true distance below.
+
+    ✓ marks graphs that are truly among the nearest, all that tie with the last of them included.
+    """
+    width = _CELL * (1 + max((len(row.neighbours) for row in rows), default=0))
+    height = _ROW * len(rows)
+    body = "\n".join(_draw_row(row, _ROW * k) for k, row in enumerate(rows))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="Helvetica, Arial, sans-serif">\n'
+        f'<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n'
+    )
+
+
+def _draw_row(row: FigureRow, top: float) -> str:
+    title = f"{row.dataset}: the nearest of {row.ranked:,} graphs, with learned and true distance in edits"
+    frame = (
+        f'<rect x="4" y="{top + _TITLE - 4:.0f}" width="{_CELL - 8:.0f}" height="{_PICTURE + 8:.0f}" rx="6" '
+        'fill="none" stroke="#5b8def" stroke-width="1.5"/>'
+    )
+    parts = [_text(8, top + 18, title, size=13), frame, _draw_cell(row.graphs[row.query], 0, top)]
+    parts.append(_text(_CELL / 2, top + _TITLE + _PICTURE + 22, "query", anchor="middle"))
+    parts.append(_name(row.graphs[row.query], _CELL / 2, top))
+    for rank, neighbour in enumerate(row.neighbours, 1):
+        left, graph = rank * _CELL, row.graphs[neighbour.graph]
+        sign, color = ("✓", _RIGHT) if neighbour.right else ("✗", _WRONG)
+        words = f"{sign} {neighbour.predicted:.2f}, true {neighbour.true:g}"
+        parts += [
+            _draw_cell(graph, left, top),
+            _text(left + _CELL / 2, top + _TITLE + _PICTURE + 22, words, anchor="middle", color=color),
+            _name(graph, left + _CELL / 2, top),
+        ]
+    return "\n".join(parts)
+
+
+def _draw_cell(graph: Graph, left: float, top: float) -> str:
+    """The graph, made as small as it has to be."""
+    canvas = Canvas()
+    add_graph(canvas, graph, place(layout(graph)))
+    scale = min((_CELL - 12) / max(canvas.width, 1), _PICTURE / max(canvas.height, 1), 0.75)
+    x = left + (_CELL - scale * canvas.width) / 2
+    y = top + _TITLE + (_PICTURE - scale * canvas.height) / 2
+    return f'<g transform="translate({x:.1f} {y:.1f}) scale({scale:.4f})">{canvas.to_svg()}</g>'
+
+
+def _name(graph: Graph, x: float, top: float) -> str:
+    words = "" if graph.id is None else str(graph.id)
+    return _text(x, top + _TITLE + _PICTURE + 37, words[:20], anchor="middle", size=10, color=_FAINT)
+
+
+def _text(x: float, y: float, words: str, *, size: float = 12, anchor: str = "start", color: str = INK) -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{color}">'
+        f"{escape(words)}</text>"
+    )
