@@ -109,7 +109,7 @@ def test_whole_numbers_may_stand_for_real_ones() -> None:
 
 def test_heads_that_do_not_fit_are_refused() -> None:
     schema = GraphFeaturizer(FEATURES).fit(GRAPHS).schema
-    with pytest.raises(InvalidArgument, match="3 matching heads, 1 blocks each, cannot share states of width 8"):
+    with pytest.raises(InvalidArgument, match="3 matching heads cannot share states of width 8"):
         GraphDistanceModel(schema, ModelOptions(ENCODER, FEATURES, HeadOptions("matching", matching_heads=3)))
     with pytest.raises(InvalidArgument, match="no head 'cosine'"):
         HeadOptions("cosine")  # type: ignore[arg-type]

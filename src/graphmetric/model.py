@@ -42,8 +42,6 @@ class HeadOptions:
     """Width of a block; None: all together are as wide as z."""
     matching_heads: int = 1
     """matching, and the matching under a concave head: equal pieces of the states that are matched on their own."""
-    matching_blocks: int = 1
-    """Likewise: equal pieces of the states whose norms are added for the cost of turning one node into another."""
     concave: Concave = "log1p"
     """concave: the function between layers."""
     bases: tuple[HeadKind, ...] = ()
@@ -165,12 +163,9 @@ def _build_simple_head(kind: HeadKind, options: HeadOptions, dim: int) -> PairDi
         return SquaredFC(dim, options.hidden)
     if kind == "block-norm":
         return BlockNorm(dim, options.blocks, options.block_width)
-    if dim % (options.matching_heads * options.matching_blocks):
-        raise InvalidArgument(
-            f"{options.matching_heads} matching heads, {options.matching_blocks} blocks each, cannot share states of "
-            f"width {dim}"
-        )
-    return Matching(options.matching_heads, options.matching_blocks)
+    if dim % options.matching_heads:
+        raise InvalidArgument(f"{options.matching_heads} matching heads cannot share states of width {dim}")
+    return Matching(options.matching_heads)
 
 
 @torch.no_grad()

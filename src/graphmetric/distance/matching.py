@@ -47,18 +47,16 @@ class Matching(PairDistance):
     cube of the number of nodes.
 
     With several heads the states are cut into as many equal pieces, each matched on its own, and the distances added.
-    With several blocks the norm of a state, or of a difference, is the sum of the Euclidean norms of as many equal
-    pieces, which is a norm, too: all of the above holds. Heads have a bijection each, blocks share that of their head.
     """
 
-    def __init__(self, heads: int = 1, blocks: int = 1) -> None:
+    def __init__(self, heads: int = 1) -> None:
         super().__init__()
-        if heads < 1 or blocks < 1:
-            raise InvalidArgument(f"a matching needs at least one head and one block; got {heads} and {blocks}")
-        self.heads, self.blocks, self.width = heads, blocks, 0
+        if heads < 1:
+            raise InvalidArgument(f"a matching needs at least one head; got {heads}")
+        self.heads, self.width = heads, 0
 
     def extra_repr(self) -> str:
-        return f"heads={self.heads}, blocks={self.blocks}"
+        return f"heads={self.heads}"
 
     def project(self, z: Tensor) -> Tensor:
         """The pooled vector plays no part."""
@@ -92,7 +90,7 @@ class Matching(PairDistance):
 
     def lower_bound(self, left_pooled: Tensor, right_pooled: Tensor) -> Tensor:
         """The distance is at least this, up to rounding, by the triangle inequality of the norm; see :meth:`pool`."""
-        return sum_block_norms(left_pooled - right_pooled, self.heads * self.blocks)
+        return sum_block_norms(left_pooled - right_pooled, self.heads)
 
     def _measured(self, left: Representation, right: Representation) -> Tensor:
         pairs = _broadcast_pairs(left, right)
@@ -114,21 +112,19 @@ class Matching(PairDistance):
             _rows_or_zero(side.rows[:, a.first : a.last], torch.from_numpy(slots[:, k].copy()))
             for k, side in enumerate((left, right))
         )
-        costs = sum_block_norms(left_rows - right_rows, self.blocks)
+        costs: Tensor = torch.linalg.vector_norm(left_rows - right_rows, dim=-1)  # its gradient is 0 where it is 0
         sums = costs.new_zeros(len(end)).index_add(0, torch.from_numpy(owner).to(costs.device), costs)
         return sums.reshape(_broadcast_shape(left, right))
 
     def _states(self, graphs: Representation, head: int) -> NodeStates:
         dim = graphs.rows.shape[1]
-        if dim % (self.heads * self.blocks):
-            raise InvalidArgument(
-                f"states of width {dim} cannot be cut into {self.heads} equal heads of {self.blocks} equal blocks"
-            )
+        if dim % self.heads:
+            raise InvalidArgument(f"states of width {dim} cannot be cut into {self.heads} equal heads")
         double = graphs.rows.dtype == torch.float64
         rows = graphs.rows.detach().to("cpu", torch.float64 if double else torch.float32)  # numpy knows no bfloat16
         start, size = (part.flatten().cpu().numpy() for part in (graphs.start, graphs.size))
         first, last = head * dim // self.heads, (head + 1) * dim // self.heads
-        return NodeStates(rows.contiguous().numpy(), start, size, first, last, (last - first) // self.blocks)
+        return NodeStates(rows.contiguous().numpy(), start, size, first, last)
 
 
 def _rows_or_zero(rows: Tensor, chosen: Tensor) -> Tensor:

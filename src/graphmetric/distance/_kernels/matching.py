@@ -28,17 +28,13 @@ NOBODY = -1
 
 
 class NodeStates(NamedTuple):
-    """Graph g has the rows start[g] .. start[g] + size[g] - 1, of which the columns first .. last - 1 matter.
-
-    These are pieces of ``width`` columns, whose Euclidean norms are added.
-    """
+    """Graph g has the rows start[g] .. start[g] + size[g] - 1, of which the columns first .. last - 1 matter."""
 
     rows: NDArray[Any]
     start: Integers
     size: Integers
     first: int
     last: int
-    width: int
 
 
 @entry
@@ -138,16 +134,8 @@ def list_matches(few: NodeStates, a: int, many: NodeStates, b: int, work: Assign
 
 @part
 def row_distance(left: NodeStates, i: int, right: NodeStates, j: int) -> float:
-    """Sum over the pieces of the Euclidean distance."""
-    total = 0.0
-    for c in range(left.first, left.last, left.width):
-        total += euclidean_distance(left.rows[i, c : c + left.width], right.rows[j, c : c + left.width])
-    return total
-
-
-@part
-def euclidean_distance(a: NDArray[Any], b: NDArray[Any]) -> float:
-    """Four running sums, which do not wait for each other, make it twice as fast as one."""
+    """Euclidean. Four running sums, which do not wait for each other, make it twice as fast as one."""
+    a, b = left.rows[i, left.first : left.last], right.rows[j, right.first : right.last]
     s0 = s1 = s2 = s3 = a.dtype.type(0)
     fours = len(a) // 4
     for k in range(fours):
@@ -161,11 +149,8 @@ def euclidean_distance(a: NDArray[Any], b: NDArray[Any]) -> float:
 
 @part
 def row_norm(states: NodeStates, i: int) -> float:
-    """Sum over the pieces of the Euclidean norm."""
+    """Euclidean."""
     total = 0.0
-    for first in range(states.first, states.last, states.width):
-        squares = 0.0
-        for c in range(first, first + states.width):
-            squares += np.float64(states.rows[i, c]) ** 2
-        total += np.sqrt(squares)
-    return total
+    for c in range(states.first, states.last):
+        total += np.float64(states.rows[i, c]) ** 2
+    return np.sqrt(total)
