@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -23,8 +22,6 @@ Stopped by Ctrl-C or a crash, the same command goes on where it was.
 @click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
 def command(out: str, quick: bool, jobs: int) -> None:
     """Label, train, repair, evaluate and search on the embedded molecules, and write a report to look at."""
-    # Read when torch is loaded. Threads that spin while they wait make training ten times slower on a busy machine.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from graphmetric.tour import TourOptions, run_tour
     from graphmetric.tour.options import QUICK
 
