@@ -73,8 +73,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_steps: Mini-batches of training instead of those of the preset.
         epochs: Passes over the graphs instead.
         validation_fraction: Graphs that ``fit`` holds out, if not told which, to choose the best weights.
-        n_jobs: Threads; -1: one per core. On a busy machine set ``OMP_WAIT_POLICY=PASSIVE`` before Python starts, as the
-            commands do: torch's threads otherwise spin while they wait, and training may take ten times as long.
+        n_jobs: Threads; -1: one per core. On a busy machine set ``OMP_WAIT_POLICY=PASSIVE`` before Python starts, as
+            the commands do: torch's threads otherwise spin while they wait, and training may take ten times as long.
         device: "cpu", "cuda", "mps".
         random_state: Seed of everything that is drawn. The same seed and threads give the same weights.
         checkpoint: Folder for unfinished work. A fit that was stopped, called again with the same graphs and
