@@ -103,7 +103,7 @@ def test_label_fills_a_folder_once(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 def test_interrupted_labelling_goes_on(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "graphmetric.cli", "label", "programs", "--pairs", "random:400000", "--jobs", "1"]
+    command = [sys.executable, "-m", "graphmetric.cli", "label", "molecules", "--pairs", "all", "--jobs", "1"]
     job = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True)
     while len(list(tmp_path.glob("work/chunk-*"))) < 2 and job.poll() is None:
         time.sleep(0.01)
