@@ -152,3 +152,12 @@ def test_mean_of_three_is_the_mean_and_the_same_for_copies(tmp_path: Path) -> No
     same = found.classes[:, None] == found.classes[None, :]
     assert (found.distances[same] == 0).all()
     assert same.sum() > len(found.classes)
+
+
+def test_known_distances_that_are_no_metric_are_repaired_before_they_are_kept() -> None:
+    predicted = np.full((4, 4), 0.5) - 0.5 * np.eye(4)
+    known = np.full((4, 4), np.nan)
+    known[:3, :3] = [[0, 0.9, 0.1], [0.9, 0, 0.1], [0.1, 0.1, 0]]
+    fixed = REPAIRS["known fixed, fixing"](predicted, known)
+    assert (fixed[:, :, None] <= fixed[:, None, :] + fixed[None, :, :].transpose(0, 2, 1) + TOLERANCE).all()
+    assert fixed[0, 1] == pytest.approx(0.9 - 0.7 / 3, abs=1e-3)  # each side of the triangle gives a third

@@ -8,7 +8,7 @@ change at once. Here each is a variant of its own:
     none                nothing
     fixing              the nearest metric to the predictions alone
     known, fixing       training pairs written in first and then as free to move as all others, as the paper has it
-    known fixed, fixing training pairs written in and kept
+    known fixed, fixing training pairs written in and kept; where the truth is no metric itself, repaired first
     known, closure      training pairs written in, then every distance cut to the shortest path: cheap, no nearness
 """
 
@@ -20,6 +20,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair import shortest_path_closure, triangle_fixing
 
 Floats = NDArray[np.float64]
@@ -40,8 +41,25 @@ def _write_in_and_fix(predicted: Floats, known: Known) -> Floats:
 
 
 def _keep_known_and_fix(predicted: Floats, known: Known) -> Floats:
+    try:
+        return _fix_others(predicted, known)
+    except InvalidArgument:  # the known distances contradict each other: a mean of upper bounds is no metric
+        return _fix_others(predicted, _repair_known(predicted, known))
+
+
+def _fix_others(predicted: Floats, known: Known) -> Floats:
     fixed = ~np.isnan(known)
     return triangle_fixing(_write_in(predicted, known), fixed=fixed, bounds=(0, 1), tolerance=TOLERANCE).matrix
+
+
+def _repair_known(predicted: Floats, known: Known) -> Known:
+    """The known distances after triangle fixing among the graphs that have any, closed to the last bit."""
+    named = np.flatnonzero((~np.isnan(known)).any(axis=1))
+    among = np.ix_(named, named)
+    repaired = triangle_fixing(_write_in(predicted, known)[among], bounds=(0, 1), tolerance=TOLERANCE).matrix
+    changed = known.copy()
+    changed[among] = np.where(np.isnan(known[among]), np.nan, repaired)
+    return changed
 
 
 def _write_in_and_close(predicted: Floats, known: Known) -> Floats:
