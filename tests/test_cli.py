@@ -104,7 +104,12 @@ def test_label_fills_a_folder_once(capsys: pytest.CaptureFixture[str], tmp_path:
 
 def test_interrupted_labelling_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "graphmetric.cli", "label", "molecules", "--pairs", "all", "--jobs", "1"]
-    job = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True)
+    job = subprocess.Popen(
+        [*command, "--out", str(tmp_path)],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell in the background ignores it
+    )
     while len(list(tmp_path.glob("work/chunk-*"))) < 2 and job.poll() is None:
         time.sleep(0.01)
     job.send_signal(signal.SIGINT)
