@@ -97,11 +97,9 @@ def main() -> None:
     among = TrainingLabels.from_matrix(np.triu(distances, k=1) + np.triu(distances, k=1).T)
     truth = data.distances[np.ix_(data.val, data.train)]
     rows, columns = np.nonzero(~np.isnan(truth))
-    labels = TrainingLabels.exact(
-        np.concatenate([among.pairs, np.column_stack([len(train) + rows, columns])]),
-        np.concatenate([among.lower, truth[rows, columns]]),
-    )
-    graphs = GraphCollection(list(train) + list(data.graphs[data.val]))
+    across = TrainingLabels.exact(np.column_stack([len(train) + rows, columns]), truth[rows, columns])
+    labels = among.joined(across)
+    graphs = train + data.graphs[data.val]
 
     clock = time.process_time()
     estimator = gm.GraphDistance((model, training), random_state=given.seed, n_jobs=1)
@@ -112,8 +110,7 @@ def main() -> None:
     predicted = estimator.pairwise(queries, database)
     if given.predictions:
         np.save(given.predictions, predicted)
-    sizes = (queries.sizes[:, None] + database.sizes[None, :]) / 2
-    scores = score_distances(-np.expm1(-predicted / sizes), -np.expm1(-truth / sizes))
+    scores = score_distances(*(gm.normalized_distance(found, queries, database) for found in (predicted, truth)))
     torch.set_num_threads(1)
     clock = time.process_time()
     embed_graphs(estimator.featurizer_, estimator.model_.encoder, graphs)

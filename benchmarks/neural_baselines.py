@@ -19,8 +19,7 @@ import numpy as np
 
 import graphmetric as gm
 from graphmetric.baselines import BASELINES, Baseline, TrainingTask, build_baseline
-from graphmetric.evaluation import mean_squared_error, score_rankings
-from graphmetric.training import TrainingLabels
+from graphmetric.evaluation import make_protocol, mean_squared_error, score_rankings
 
 
 def main() -> None:
@@ -49,7 +48,8 @@ def measure(name: str, data: Any, seed: int, options: argparse.Namespace) -> Non
         baseline.network = replace(baseline.network, **changes)
         baseline.training = replace(baseline.training, **options.training)
     started = time.process_time()
-    baseline.fit(make_task(data, seed, options.threads))
+    protocol = make_protocol("A", *data.split)
+    baseline.fit(TrainingTask.of_protocol(protocol, data.graphs, data.distances, seed, options.threads))
     trained = time.process_time() - started
     show(baseline, data, data.val, data.train, f"{name} seed {seed}, validation x training")
     if options.test:
@@ -72,30 +72,12 @@ def show(baseline: Baseline, data: Any, queries: np.ndarray, known: np.ndarray, 
     if baseline.scale == "raw":
         predicted = gm.normalized_distance(predicted, *sides)
     raw = data.distances[np.ix_(queries, known)]
-    true = np.where(np.isnan(raw), np.nan, gm.normalized_distance(np.nan_to_num(raw), *sides))
+    true = gm.normalized_distance(raw, *sides)
     scores, error = score_rankings(predicted, true), mean_squared_error(predicted, true)
     print(
         f"{what}: rho {scores.rho:.3f}  tau {scores.tau:.3f}  p@10 {scores.precision[10]:.3f}  "
         f"p@20 {scores.precision[20]:.3f}  MSE {1e3 * error:.3f}e-3  ({seconds:.1f} s CPU)",
         flush=True,
-    )
-
-
-def make_task(data: Any, seed: int, threads: int) -> TrainingTask:
-    """Pairs of training graphs, and of validation with training graphs, whose distance is known."""
-    known = np.concatenate([data.train, data.val])
-    distances = data.distances[np.ix_(known, known)]
-    first, second = np.triu_indices(len(known), k=1)
-    labelled = ~np.isnan(distances[first, second]) & (first < len(data.train))
-    pairs = np.column_stack([first, second])[labelled]
-    labels = TrainingLabels.exact(pairs, distances[pairs[:, 0], pairs[:, 1]])
-    inside = pairs[:, 1] < len(data.train)
-    return TrainingTask(
-        data.graphs[known],
-        labels.take(np.flatnonzero(inside)),
-        labels.take(np.flatnonzero(~inside)),
-        seed=seed,
-        threads=threads,
     )
 
 

@@ -12,18 +12,8 @@ from pathlib import Path
 import pytest
 
 from graphmetric import Graph, __version__, read_graphs, write_graphs
-from graphmetric.cli import COMMANDS, main
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    """Exit code, output and errors of one call."""
-    try:
-        main(list(arguments))
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
+from graphmetric.cli import COMMANDS
+from tests.command_line import run
 
 
 @pytest.fixture

@@ -12,21 +12,10 @@ from pathlib import Path
 import pytest
 
 import graphmetric as gm
-from graphmetric.cli import main
 from graphmetric.model_report import evaluate_model
+from tests.command_line import run
 
 QUICK = ("--queries", "5", "--label-budget", "500", "--jobs", "1")
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    """Exit code, output and errors of one call."""
-    try:
-        main(list(arguments))
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture(scope="module")

@@ -15,19 +15,9 @@ import pytest
 import graphmetric as gm
 from graphmetric.cli import main
 from graphmetric.metric_repair.matrix_files import read_matrix
+from tests.command_line import run
 
 QUICK = ("--preset", "small", "--steps", "5", "--label-budget", "80", "--jobs", "1")
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
-    """Exit code, output and errors of one call."""
-    try:
-        main(list(arguments))
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture(scope="module")

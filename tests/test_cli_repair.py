@@ -10,22 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 import graphmetric as gm
-from graphmetric.cli import cli, main
+from graphmetric.cli import cli
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair import read_matrix, triangle_fixing, triangle_violations, write_matrix
+from tests.command_line import run
 
 BROKEN = np.array([[0, 1, 5, 2], [1, 0, 1, 2], [5, 1, 0, 2], [2, 2, 2, 0]], dtype=float)
-
-
-def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
-    """Exit code, output and errors of one call."""
-    try:
-        main([str(argument) for argument in arguments])
-        code = 0
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 @pytest.fixture

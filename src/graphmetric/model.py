@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, get_args
 
@@ -14,7 +13,7 @@ from torch import Tensor, nn
 
 from graphmetric.distance import BlockNorm, ConcaveHead, Matching, PairDistance, Representation, SquaredFC
 from graphmetric.distance.concave_head import Concave
-from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, to_tensors
+from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, map_in_threads, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable, GraphFeaturizer
 from graphmetric.features.bucketing import group_by_size
@@ -190,11 +189,4 @@ def encode_graphs(
         return encode_table(model, featurizer.transform(collection[start : start + _CHUNK]))
 
     starts = range(0, max(1, len(collection)), _CHUNK)
-    if threads <= 1 or len(starts) == 1:
-        return Representation.concatenate([encode_chunk(start) for start in starts])
-    before = torch.get_num_threads()
-    try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            return Representation.concatenate(list(pool.map(encode_chunk, starts)))
-    finally:
-        torch.set_num_threads(before)
+    return Representation.concatenate(map_in_threads(encode_chunk, starts, threads))

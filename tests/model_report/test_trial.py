@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from graphmetric.model_report.examples import choose_examples
 from graphmetric.model_report.trial import Trial, plan_trial
-from graphmetric.model_report.truth import KnownDistances
+from graphmetric.model_report.truth import TrueDistances
 
 
 @given(st.integers(3, 400), st.integers(1, 5_000), st.integers(0, 5))
@@ -34,7 +34,7 @@ def test_known_distances_as_a_matrix(data: st.DataObject) -> None:
     possible = [(i, j) for i in range(count) for j in range(i + 1, count)]
     pairs = data.draw(st.lists(st.sampled_from(possible), min_size=1, unique=True))
     values = {pair: float(k) for k, pair in enumerate(pairs)}
-    known = KnownDistances.given((np.array(pairs), np.array(list(values.values()))), count)
+    known = TrueDistances.given((np.array(pairs), np.array(list(values.values()))), count)
     queries, database = (
         np.array(data.draw(st.lists(st.integers(0, count - 1), min_size=1, unique=True))) for _ in range(2)
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphmetric as gm
+from graphmetric.baselines import TrainingTask
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import RunRecord, score_rankings
 from graphmetric.reproduction import make_experiment, run_experiment
@@ -16,7 +17,7 @@ from graphmetric.reproduction.claims import GB_DISTANCE, check_claims
 from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment
 from graphmetric.reproduction.methods import Row
 from graphmetric.reproduction.repairs import REPAIRS, TOLERANCE
-from graphmetric.reproduction.runner import RunOptions, _task
+from graphmetric.reproduction.runner import RunOptions
 from graphmetric.reproduction.scoring import Prediction, score_prediction
 
 
@@ -31,7 +32,8 @@ def benchmark() -> Benchmark:
 
 
 def test_a_method_sees_no_test_graph_and_no_pair_of_validation_graphs(benchmark: Benchmark) -> None:
-    task = _task(benchmark, seed=0, threads=1)
+    protocol = benchmark.protocol("paper")
+    task = TrainingTask.of_protocol(protocol, benchmark.graphs, benchmark.distances, seed=0, threads=1)
     assert [graph.id for graph in task.graphs] == [benchmark.graphs[k].id for k in range(32)]
     assert task.training.pairs.max() < 24
     assert (task.validation.pairs >= 24).sum(axis=1).tolist() == [1] * (8 * 24)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric.evaluation import Protocol
 from graphmetric.graphs.collection import GraphCollection
 
 if TYPE_CHECKING:  # its package brings torch, which only some baselines need
@@ -33,6 +34,18 @@ class TrainingTask:
     threads: int = 1
     folder: Path | None = None
     """Where checkpoints go; None: nowhere."""
+
+    @classmethod
+    def of_protocol(
+        cls, protocol: Protocol, graphs: GraphCollection, distances: NDArray[np.float64], seed: int, threads: int
+    ) -> TrainingTask:
+        """What a protocol shows of all graphs and their distances in edits, NaN where unknown."""
+        from graphmetric.training.labels import TrainingLabels
+
+        labels = TrainingLabels.from_matrix(protocol.visible_distances(distances))
+        validates = (labels.pairs >= len(protocol.train)).any(axis=1)
+        training, validation = (labels.take(np.flatnonzero(chosen)) for chosen in (~validates, validates))
+        return cls(graphs[protocol.seen], training, validation, seed, threads)
 
 
 class Baseline(ABC):

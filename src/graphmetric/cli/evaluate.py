@@ -14,7 +14,6 @@ from rich.table import Table
 
 from graphmetric.cli.notes import warnings_as_notes
 from graphmetric.cli.sources import open_source
-from graphmetric.edit_distance import read_labels
 
 if TYPE_CHECKING:
     from graphmetric.model_report import ModelEvaluation
@@ -64,6 +63,7 @@ def command(
     The test graphs of a data set rank its training and validation graphs. Of a file or folder, some graphs drawn at
     random rank all others. True distances are those of --labels or of the data set; else they are searched for.
     """
+    from graphmetric.edit_distance import read_labels
     from graphmetric.model_report import evaluate_model, write_report
 
     opened = open_source(source, root=root)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +15,8 @@ from graphmetric.encoder.tensors import to_tensors
 from graphmetric.features import BatchLimits, FeatureTable, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
+
+Result = TypeVar("Result")
 
 _CHUNK = 4096
 """Graphs whose features exist at a time, per thread: memory does not grow with the collection."""
@@ -39,18 +42,20 @@ def embed_graphs(
         chunk = collection[start : start + _CHUNK]
         z[start : start + len(chunk)] = embed_table(encoder, featurizer.transform(chunk), limits=limits)
 
-    starts = range(0, len(collection), _CHUNK)
-    if threads <= 1:
-        for start in starts:
-            embed_chunk(start)
-        return z
+    map_in_threads(embed_chunk, range(0, len(collection), _CHUNK), threads)
+    return z
+
+
+def map_in_threads(work: Callable[[int], Result], starts: Sequence[int], threads: int) -> list[Result]:
+    """``work`` of every start, in order; several threads have one thread of torch each, one has all of them."""
+    if threads <= 1 or len(starts) <= 1:
+        return [work(start) for start in starts]
     before = torch.get_num_threads()
     try:
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            list(pool.map(embed_chunk, starts))
+            return list(pool.map(work, starts))
     finally:
         torch.set_num_threads(before)
-    return z
 
 
 def embed_table(

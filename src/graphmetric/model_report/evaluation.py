@@ -27,7 +27,7 @@ from graphmetric.model_report.examples import ExampleQuery, choose_examples
 from graphmetric.model_report.familiarity import describe_familiarity
 from graphmetric.model_report.model_facts import Facts, open_model
 from graphmetric.model_report.trial import QUERIES, Trial, plan_trial
-from graphmetric.model_report.truth import Floats, KnownDistances, search_distances
+from graphmetric.model_report.truth import Floats, TrueDistances, search_distances
 
 LABEL_BUDGET = 50_000
 _NEAREST = 10
@@ -210,13 +210,13 @@ def _assemble(
     )
 
 
-def _find_known(distances: Any, dataset: Dataset | None, plan: Trial, count: int) -> KnownDistances | None:
+def _find_known(distances: Any, dataset: Dataset | None, plan: Trial, count: int) -> TrueDistances | None:
     """The distances that the user gave or, if it knows most of those that are asked for, those of the data set."""
     if distances is not None:
-        return KnownDistances.given(distances, count)
+        return TrueDistances.given(distances, count)
     if dataset is None or not len(plan.database):
         return None
-    known = KnownDistances.of_dataset(dataset)
+    known = TrueDistances.of_dataset(dataset)
     covered = known.partners(plan.database)[plan.queries].mean() / len(plan.database)
     return known if covered >= _WELL_COVERED else None
 
@@ -236,7 +236,7 @@ def _drop_thin_queries(trial: Trial, true: Floats) -> tuple[Trial, Floats, list[
     return trial.with_queries(trial.queries[kept]), true[kept], said
 
 
-def _notes_on_truth(model: GraphDistance, trial: Trial, true: Floats, known: KnownDistances | None) -> Iterator[str]:
+def _notes_on_truth(model: GraphDistance, trial: Trial, true: Floats, known: TrueDistances | None) -> Iterator[str]:
     unknown = float(np.isnan(true[trial.queries[:, None] != trial.database]).mean())
     if known is not None and unknown > 0:
         yield f"Of the distances to the graphs that are ranked {1 - unknown:.1%} are known; the others are left out."

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class KnownDistances:
+class TrueDistances:
     """Distances of some pairs of different graphs of a collection."""
 
     graphs: int
@@ -33,14 +33,14 @@ class KnownDistances:
     """Where they come from, in words."""
 
     @classmethod
-    def given(cls, distances: Any, graphs: int) -> KnownDistances:
+    def given(cls, distances: Any, graphs: int) -> TrueDistances:
         """In any form that ``GraphDistance.fit`` takes; pairs of which only bounds are known are left out."""
         labels = read_distances(distances, graphs)
         known = (labels.lower == labels.upper) & (labels.pairs[:, 0] != labels.pairs[:, 1])
         return cls(graphs, labels.pairs[known], labels.lower[known], "given with the graphs")
 
     @classmethod
-    def of_dataset(cls, data: Dataset) -> KnownDistances:
+    def of_dataset(cls, data: Dataset) -> TrueDistances:
         """Those that come with a data set."""
         i, j, distance = data.known_pairs
         return cls(len(data.graphs), np.column_stack([i, j]), distance, f"of the data set: {data.distance_kind}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.atomic import atomic_write
-from graphmetric.edit_distance import ExactSearch, pairwise_edit_distances
+from graphmetric.edit_distance import ExactSearch, normalized_distance, pairwise_edit_distances
 from graphmetric.evaluation import Protocol, make_protocol
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.datasets import Dataset, load_dataset
@@ -52,15 +52,9 @@ class Benchmark:
         """The protocol of this name on this split."""
         return make_protocol(name, self.train, self.val, self.test, classes=self.classes)
 
-    @property
-    def mean_sizes(self) -> Floats:
-        """(n1 + n2) / 2 of every pair, 1 where both graphs are empty."""
-        sizes = self.graphs.sizes.astype(np.float64)
-        return np.maximum((sizes[:, None] + sizes[None, :]) / 2, 1)
-
     def to_paper_scale(self, distances: Floats) -> Floats:
         """1 - exp(-d / mean size) of a square matrix of edits."""
-        scaled: Floats = -np.expm1(-distances / self.mean_sizes)
+        scaled: Floats = normalized_distance(distances, self.graphs)
         return scaled
 
 

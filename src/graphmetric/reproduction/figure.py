@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from html import escape
 from pathlib import Path
@@ -21,9 +21,9 @@ from graphmetric.model_report.examples import Neighbour, choose_examples
 from graphmetric.model_report.trial import Trial
 from graphmetric.plain_options import to_plain
 from graphmetric.reproduction.benchmark import Benchmark, load_benchmark
+from graphmetric.reproduction.methods import Row
 from graphmetric.reproduction.runner import RunOptions
 from graphmetric.saving import CHECKPOINT, CONFIG
-from graphmetric.training import preset
 
 NEAREST = 10
 _CELL, _PICTURE, _ROW, _TITLE = 128.0, 96.0, 190.0, 30.0
@@ -80,9 +80,7 @@ def _find_row(name: str, options: RunOptions, folder: Path) -> FigureRow:
 
 
 def _train_or_load(benchmark: Benchmark, options: RunOptions, folder: Path) -> GraphDistance:
-    model, training = preset("small")
-    if options.quick:
-        training = replace(training, steps=(training.steps or 0) // 10)
+    model, training = Row("figure 2", preset="small").options(options.quick)
     seed = options.seeds[0]
     settings = f"{to_plain(model)} {to_plain(training)} {seed} {options.limit}"
     path = folder / f"{benchmark.name}-{blake2b(settings.encode(), digest_size=6).hexdigest()}"

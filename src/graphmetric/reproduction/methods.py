@@ -41,7 +41,7 @@ class Row:
     def build(self, *, quick: bool = False) -> Baseline:
         """The method, not fitted, on a scale that can be repaired; ``quick`` cuts a training to a tenth."""
         if self.baseline is None:
-            return OwnModel(self.name, *self._options(quick))
+            return OwnModel(self.name, *self.options(quick))
         built = build_baseline(self.baseline, **self.parameters)
         training = getattr(built, "training", None)
         if quick and isinstance(training, TrainingOptions):
@@ -51,11 +51,12 @@ class Row:
     def configuration(self, *, quick: bool) -> dict[str, Any]:
         """Everything that shapes it, as plain data."""
         if self.baseline is None:
-            model, training = self._options(quick)
+            model, training = self.options(quick)
             return {"model": to_plain(model), "training": to_plain(training), "quick": quick}
         return {"baseline": self.baseline, "parameters": self.parameters, "quick": quick}
 
-    def _options(self, quick: bool) -> tuple[ModelOptions, TrainingOptions]:
+    def options(self, quick: bool) -> tuple[ModelOptions, TrainingOptions]:
+        """Of a model of our own."""
         model, training = preset(self.preset)
         model = ModelOptions(
             replace(model.encoder, **self.encoder),

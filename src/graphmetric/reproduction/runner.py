@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import product
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 
 from graphmetric.atomic import atomic_write
 from graphmetric.baselines import TrainingTask
+from graphmetric.edit_distance import normalized_distance
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import RunRecord, make_tables, read_record, write_report
 from graphmetric.progress import progress
@@ -21,7 +23,6 @@ from graphmetric.reproduction.benchmark import Benchmark, Floats, load_benchmark
 from graphmetric.reproduction.experiments import Experiment
 from graphmetric.reproduction.methods import Row
 from graphmetric.reproduction.scoring import Prediction, score_prediction
-from graphmetric.training import TrainingLabels
 
 logger = logging.getLogger(__name__)
 
@@ -60,8 +61,9 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> list[RunRecor
     """
     chosen = list(_units(experiment, _chosen_rows(experiment, options.only), options))
     with progress(experiment.name, len(chosen), "runs") as bar:
+        load = lru_cache(maxsize=1)(partial(_load, experiment, options))  # units are in the order of the data sets
         for unit in chosen:
-            _run(unit, experiment, options)
+            _run(unit, experiment, options, load)
             bar.advance(1, note=f"{unit.row.name}, {unit.dataset}")
     paths = [
         path
@@ -87,20 +89,24 @@ def _chosen_rows(experiment: Experiment, words: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _run(unit: _Unit, experiment: Experiment, options: RunOptions) -> None:
-    """Train once, and score under every protocol and repair that has no record."""
-    missing = {key: path for key, path in _record_paths(unit, experiment, options).items() if not path.exists()}
-    if not missing:
-        return
-    logger.info("%s: %s on %s, seed %d", experiment.name, unit.row.name, unit.dataset, unit.seed)
-    benchmark = load_benchmark(
-        unit.dataset,
-        truth=experiment.truth_of(unit.dataset),
+def _load(experiment: Experiment, options: RunOptions, dataset: str) -> Benchmark:
+    return load_benchmark(
+        dataset,
+        truth=experiment.truth_of(dataset),
         split=experiment.split,
         limit=options.limit,
         root=options.root,
         store=options.out / "truth",
     )
+
+
+def _run(unit: _Unit, experiment: Experiment, options: RunOptions, load: Callable[[str], Benchmark]) -> None:
+    """Train once, and score under every protocol and repair that has no record."""
+    missing = {key: path for key, path in _record_paths(unit, experiment, options).items() if not path.exists()}
+    if not missing:
+        return
+    logger.info("%s: %s on %s, seed %d", experiment.name, unit.row.name, unit.dataset, unit.seed)
+    benchmark = load(unit.dataset)
     prediction = _predict_or_read(unit, experiment, benchmark, options)
     for (protocol, repair), path in missing.items():
         _write(path, score_prediction(prediction, benchmark, benchmark.protocol(protocol), repair))
@@ -124,23 +130,15 @@ def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, 
 def _train_and_predict(unit: _Unit, benchmark: Benchmark, options: RunOptions) -> Floats:
     """On the paper's scale, all graphs by all graphs; a slow method only does the rows of the test graphs."""
     method = unit.row.build(quick=options.quick)
-    method.fit(_task(benchmark, unit.seed, options.threads))
-    queries = benchmark.test if unit.row.slow else np.arange(len(benchmark.graphs))
-    found = method.predict(benchmark.graphs[queries], benchmark.graphs)
+    protocol, graphs = benchmark.protocol(benchmark.protocol_names[0]), benchmark.graphs
+    method.fit(TrainingTask.of_protocol(protocol, graphs, benchmark.distances, unit.seed, options.threads))
+    queries = benchmark.test if unit.row.slow else np.arange(len(graphs))
+    found = method.predict(graphs[queries], graphs)
     if method.scale == "raw":
-        found = -np.expm1(-found / benchmark.mean_sizes[queries])
+        found = normalized_distance(found, graphs[queries], graphs)
     matrix = np.full(benchmark.distances.shape, np.nan)
     matrix[queries] = found
     return matrix
-
-
-def _task(benchmark: Benchmark, seed: int, threads: int) -> TrainingTask:
-    """What a method may see: distances among training graphs, and of validation graphs to training graphs."""
-    protocol = benchmark.protocol(benchmark.protocol_names[0])
-    labels = TrainingLabels.from_matrix(protocol.visible_distances(benchmark.distances))
-    validates = (labels.pairs >= len(protocol.train)).any(axis=1)
-    training, validation = (labels.take(np.flatnonzero(chosen)) for chosen in (~validates, validates))
-    return TrainingTask(benchmark.graphs[protocol.seen], training, validation, seed, threads)
 
 
 def _write(path: Path, record: RunRecord) -> None:

@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from graphmetric.edit_distance import normalized_distance, raw_distance
 from graphmetric.evaluation import Protocol, Raw, RunRecord, installed_versions, score_distances
 from graphmetric.evaluation.axioms import measure_axioms
 from graphmetric.reproduction.benchmark import Benchmark, Floats
 from graphmetric.reproduction.repairs import REPAIRS
+
+_FARTHEST = 1 - 1e-12
+"""On the paper's scale; 1 itself is infinitely many edits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,14 +38,15 @@ def score_prediction(prediction: Prediction, benchmark: Benchmark, protocol: Pro
         matrix = REPAIRS[repair](_symmetric(matrix), _known(benchmark))
     complete = not np.isnan(matrix).any()
     axioms = measure_axioms(matrix, classes=benchmark.classes).to_dict() if complete else None
-    asked = np.ix_(protocol.queries, protocol.database)
-    true, predicted = benchmark.to_paper_scale(benchmark.distances)[asked], matrix[asked]
-    raw = Raw(_to_edits(predicted, benchmark.mean_sizes[asked]), benchmark.distances[asked])
+    sides = benchmark.graphs[protocol.queries], benchmark.graphs[protocol.database]
+    predicted = matrix[np.ix_(protocol.queries, protocol.database)]
+    edits = protocol.test_distances(benchmark.distances)
+    raw = Raw(raw_distance(np.minimum(predicted, _FARTHEST), *sides), edits)
     return RunRecord(
         method=prediction.method if repair == "none" else f"{prediction.method} + {repair}",
         dataset=benchmark.name,
         protocol=protocol.name,
-        scores=score_distances(predicted, true, raw=raw).to_dict(),
+        scores=score_distances(predicted, normalized_distance(edits, *sides), raw=raw).to_dict(),
         axioms=axioms,
         configuration={
             **prediction.configuration,
@@ -70,8 +75,3 @@ def _known(benchmark: Benchmark) -> Floats:
     inside = np.ix_(benchmark.train, benchmark.train)
     known[inside] = benchmark.to_paper_scale(benchmark.distances)[inside]
     return known
-
-
-def _to_edits(distances: Floats, mean_sizes: Floats) -> Floats:
-    edits: Floats = -np.log1p(-np.minimum(distances, 1 - 1e-12)) * mean_sizes  # a distance of 1 is infinitely far
-    return edits
