@@ -2,10 +2,10 @@
 
     python benchmarks/choose_model.py AIDS700nef --preset base --encoder layers=4 attention_size=64 --pool 1520
 
-Changes are NAME=JSON of the options of the encoder, the features, the head and the training. ``--pool`` adds mutated
-training graphs, labelled exactly, until there are so many training graphs; ``--edits`` is how many edits a mutation has
-at most. Validation graphs rank the training graphs; test graphs are never looked at. One line of JSON per run, appended
-to ``--out``.
+Changes are NAME=JSON of the options of the encoder, the features, the head and the training. ``--pool`` trains on so
+many training graphs and mutations of them, drawn and labelled as ``GraphDistance.fit`` does, and not on the distances
+of the benchmark; ``--edits`` is how many edits a mutation has at most. Validation graphs rank the training graphs; test
+graphs are never looked at. One line of JSON per run, appended to ``--out``.
 """
 
 from __future__ import annotations
@@ -24,38 +24,17 @@ import torch
 import graphmetric as gm
 from graphmetric.encoder import embed_graphs
 from graphmetric.evaluation import score_distances
-from graphmetric.graphs.collection import GraphCollection
-from graphmetric.supervision import LabelBudget
+from graphmetric.supervision import LabelBudget, TrainingPool, draw_pool
 from graphmetric.training import TrainingLabels, preset
 
 
-def mutated(graphs: GraphCollection, wanted: int, edits: int, seed: int) -> GraphCollection:
-    """Graphs until there are ``wanted``, by 1 to ``edits`` edits of one drawn at random, connected and no larger."""
-    rng = np.random.default_rng(seed)
-    labels = [label for graph in graphs for label in (graph.node_labels or ())]
-    largest = int(graphs.sizes.max())
-    made = []
-    while len(graphs) + len(made) < wanted:
-        origin = graphs[int(rng.integers(len(graphs)))]
-        mutation = gm.mutate(
-            origin, int(rng.integers(1, edits + 1)), random_state=rng, connected=True, max_nodes=largest,
-            node_labels=labels or None,
-        )  # fmt: skip
-        made.append(mutation.graph)
-    return GraphCollection(list(graphs) + made)
-
-
-def label_pool(graphs: GraphCollection, cache: Path) -> np.ndarray:
-    """All exact distances among the graphs, kept in a file since they take a minute."""
-    if cache.exists():
-        return np.load(cache)
-    pairs = np.column_stack(np.triu_indices(len(graphs), k=1))
-    found = LabelBudget(len(pairs), n_jobs=1).label(graphs, pairs)
-    matrix = np.full((len(graphs), len(graphs)), np.nan, dtype=np.float32)
-    exact = found.lower == found.upper
-    matrix[pairs[exact, 0], pairs[exact, 1]] = found.lower[exact]
-    np.save(cache, matrix)
-    return matrix
+def label_pool(pool: TrainingPool, cache: Path) -> TrainingLabels:
+    """Distances of all pairs of the pool, kept in a file since they take a minute."""
+    pairs = pool.pairs()
+    if not cache.exists():
+        found, _ = LabelBudget(len(pairs), n_jobs=1).label(pool.graphs, pairs)
+        np.save(cache, np.stack([found.lower, found.upper]))
+    return TrainingLabels(pairs, *np.load(cache)).joined(pool.label_empty_graphs())
 
 
 def changed(options: Any, changes: list[str]) -> Any:
@@ -87,26 +66,24 @@ def main() -> None:
     training = changed(training, given.training)
 
     data = gm.load_dataset(given.dataset, root=given.data)
-    train = mutated(data.graphs[data.train], given.pool, given.edits, given.seed)
-    own = len(data.train)
+    queries, database = data.graphs[data.val], data.graphs[data.train]
     if given.pool:
+        pool = draw_pool(database, given.pool * (given.pool - 1) // 2, given.edits, np.random.default_rng(given.seed))
         cache = given.out.parent / f"pool-{given.dataset}-{given.pool}-{given.edits}-{given.seed}.npy"
-        distances = label_pool(train, cache)
+        learned, among = pool.graphs, label_pool(pool, cache)
     else:
-        distances = data.distances[np.ix_(data.train, data.train)]
-    among = TrainingLabels.from_matrix(np.triu(distances, k=1) + np.triu(distances, k=1).T)
+        learned, among = database, TrainingLabels.from_matrix(data.distances[np.ix_(data.train, data.train)])
     truth = data.distances[np.ix_(data.val, data.train)]
     rows, columns = np.nonzero(~np.isnan(truth))
-    across = TrainingLabels.exact(np.column_stack([len(train) + rows, columns]), truth[rows, columns])
-    labels = among.joined(across)
-    graphs = train + data.graphs[data.val]
+    graphs = learned + database + queries
+    places = np.column_stack([len(learned) + len(database) + rows, len(learned) + columns])
+    labels = among.joined(TrainingLabels.exact(places, truth[rows, columns]))
 
     clock = time.process_time()
     estimator = gm.GraphDistance((model, training), random_state=given.seed, n_jobs=1)
-    estimator.fit(graphs, distances=labels, val=np.arange(len(train), len(graphs)))
+    estimator.fit(graphs, distances=labels, val=np.arange(len(graphs) - len(queries), len(graphs)))
     seconds = time.process_time() - clock
 
-    queries, database = data.graphs[data.val], data.graphs[data.train]
     predicted = estimator.pairwise(queries, database)
     if given.predictions:
         np.save(given.predictions, predicted)
@@ -117,7 +94,7 @@ def main() -> None:
     cost = (time.process_time() - clock) / len(graphs)
     record = {
         **{name: getattr(given, name) for name in ("dataset", "preset", "encoder", "features", "head", "training")},
-        "pool": given.pool, "edits": given.edits, "seed": given.seed, "own": own, **scores.to_dict(),
+        "pool": given.pool, "edits": given.edits, "seed": given.seed, "own": len(database), **scores.to_dict(),
         "mae": float(np.nanmean(np.abs(predicted - truth))), "seconds": seconds, "embed_us": 1e6 * cost,
         "losses": [[past["step"], past["loss"], past["validation"]] for past in estimator.report_["history"][-1::-10]],
     }  # fmt: skip

@@ -46,6 +46,21 @@ def test_a_folder_of_graphs_is_enough(
     assert (tmp_path / "model" / "model.safetensors").read_bytes() == (model / "model.safetensors").read_bytes()
 
 
+def test_budgets_of_time_and_mutations(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:
+    spend = ("--label-budget", "0.05s", "--mutation-edits", "2", "--json")
+    code, text, errors = run(capsys, "train", str(source), "--out", str(tmp_path / "model"), *QUICK, *spend)
+    assert code == 0, errors
+    labels = json.loads(text)["labels"]
+    assert 0 < labels["mutated_graphs_in_training_pairs"] <= 4 * 11
+    assert labels["mutated_graphs_in_training_pairs"] < labels["graphs_in_training_pairs"]
+    card = (tmp_path / "model" / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert "| Mutated graphs in training pairs |" in card
+    assert "| Cpu seconds |" in card
+    code, _, errors = run(capsys, "train", str(source), "--out", str(tmp_path / "x"), *QUICK, "--label-budget", "soon")
+    assert code == 1
+    assert "such as '90s'" in errors
+
+
 def test_labels_of_the_label_command(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:
     labels, out = str(tmp_path / "labels"), str(tmp_path / "model")
     assert run(capsys, "label", str(source), "--pairs", "random:30", "--out", labels, "--jobs", "1")[0] == 0

@@ -258,7 +258,7 @@ class TestInput:
     def test_labels_stay_within_the_budget(self, molecules: GraphCollection) -> None:
         fitted = gm.GraphDistance(**QUICK | {"label_budget": 50}).fit(molecules)
         report = fitted.report_["labels"]
-        to_empty_graph = fitted.report_["graphs"]["training_graphs"]
+        to_empty_graph = report["graphs_in_training_pairs"] - 1
         assert 40 <= report["training_pairs"] + report["validation_pairs"] - to_empty_graph <= 50
 
     @pytest.mark.parametrize(
@@ -267,6 +267,8 @@ class TestInput:
             ({"preset": "huge"}, "huge"),
             ({"head": "cosine"}, "cosine"),
             ({"label_budget": 0}, "label_budget"),
+            ({"label_budget": "soon"}, "label_budget.*soon"),
+            ({"mutation_edits": -1}, "mutation_edits"),
             ({"validation_fraction": 1.5}, "validation_fraction"),
             ({"epochs": 2}, "either epochs or steps"),
             ({"device": "abacus"}, "abacus"),
@@ -366,7 +368,7 @@ class TestAnswers:
             patch.setattr(gm.GraphDistance, "_log", stop)
             with pytest.raises(KeyboardInterrupt):
                 kept.fit(molecules)
-        assert (tmp_path / "work" / "labels" / "manifest.json").exists()
+        assert (tmp_path / "work" / "labels" / "training-00" / "manifest.json").exists()
         assert (tmp_path / "work" / "training" / "checkpoint.safetensors").exists()
         assert same_weights(kept.fit(molecules), gm.GraphDistance(**QUICK).fit(molecules))
         with pytest.raises(InvalidArgument, match="another"):

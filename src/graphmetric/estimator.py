@@ -66,8 +66,12 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             :class:`~graphmetric.model.HeadOptions`; None: that of the preset.
         strict: Graphs that are not isomorphic are kept apart, even those that the encoder cannot tell apart.
         pretrain: Whether the encoder learns to recover attributes and structure first; None: as the preset says.
-        label_budget: Edit distances, in pairs, that ``fit`` computes when it is given none. A pair takes
-            microseconds at 10 nodes, a millisecond or two at 25 and some hundredths of a second at 100.
+        label_budget: What ``fit`` may spend on edit distances when it is given none. A number of pairs; a CPU time such
+            as "90s", "10min" or "2h", by which the model depends on the speed of the machine; or "auto": a million
+            pairs, fewer of graphs so large that they would take more than some five minutes. A pair takes 50
+            microseconds at 10 nodes, five milliseconds at 25 and some hundredths of a second at 100.
+        mutation_edits: The pairs are of training graphs and of mutations of them, which are made by one to so many
+            random edits; 0: of training graphs alone.
         time_limit_per_pair: Seconds after which one of these searches gives bounds instead. None: after a number of
             search steps, which makes the labels, and the model, the same on every run.
         max_steps: Mini-batches of training instead of those of the preset.
@@ -79,6 +83,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Seed of everything that is drawn. The same seed and threads give the same weights.
         checkpoint: Folder for unfinished work. A fit that was stopped, called again with the same graphs and
             parameters, goes on to the very weights it would have reached.
+        tensorboard: Folder for the curves of the training, as TensorBoard reads them; needs the extra of that name.
         verbose: Log every look at the validation pairs.
 
     Attributes:
@@ -109,7 +114,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         head: str | HeadOptions | None = None,
         strict: bool = False,
         pretrain: bool | None = None,
-        label_budget: int = 50_000,
+        label_budget: int | str = "auto",
+        mutation_edits: int = 5,
         time_limit_per_pair: float | None = None,
         max_steps: int | None = None,
         epochs: int | None = None,
@@ -118,6 +124,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "cpu",
         random_state: int | np.random.RandomState | None = 0,
         checkpoint: str | os.PathLike[str] | None = None,
+        tensorboard: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
         self.preset = preset
@@ -125,6 +132,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.strict = strict
         self.pretrain = pretrain
         self.label_budget = label_budget
+        self.mutation_edits = mutation_edits
         self.time_limit_per_pair = time_limit_per_pair
         self.max_steps = max_steps
         self.epochs = epochs
@@ -133,6 +141,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
         self.checkpoint = checkpoint
+        self.tensorboard = tensorboard
         self.verbose = verbose
 
     def fit(self, graphs: Any, distances: Any = None, val: ArrayLike | None = None) -> GraphDistance:
@@ -142,18 +151,22 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             graphs: Training and validation graphs.
             distances: What is known of their distances: a square matrix with NaN where unknown, the labels of
                 :func:`graphmetric.read_labels`, or a tuple of pairs (n, 2) and values. None: edit distances are
-                computed, of at most ``label_budget`` pairs.
+                computed within the ``label_budget``, of the training graphs and mutations of them.
             val: Positions of the graphs that only choose the weights to keep: pairs with them are never trained on.
                 None: a fraction of the graphs.
         """
         model_options, training_options = self._options()
+        curves = None if self.tensorboard is None else training.TensorBoardLog(self.tensorboard)
         collection = as_graphs(graphs)
         if len(collection) == 0:
             raise InvalidArgument("fit needs graphs; got an empty collection")
         seed = _seed_of(self.random_state)
         held_out = hold_out(len(collection), val, self.validation_fraction, seed)
-        supervision = self._supervise(collection, distances, held_out, seed)
         learned_from = collection[np.setdiff1d(np.arange(len(collection)), held_out)]
+        if distances is None:
+            supervision = self._make_supervision(learned_from, collection[held_out], seed)
+        else:
+            supervision = read_supervision(collection, distances, held_out)
         featurizer = GraphFeaturizer(model_options.features).fit(learned_from)
         model = GraphDistanceModel(featurizer.schema, model_options, seed=seed)
         result = training.fit(
@@ -166,8 +179,10 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             device=self.device,
             threads=effective_n_jobs(self.n_jobs),
             folder=self._work_folder("training"),
-            report=self._log,
+            report=lambda record: self._log(record, curves),
         )
+        if curves is not None:
+            curves.close()
         self.model_, self.featurizer_, self.graphs_ = model, featurizer, collection
         predicted = self._learned().measure_pairs(supervision.graphs, supervision.validation.pairs)
         self.report_ = describe_fit(learned_from, supervision, result, predicted)
@@ -238,8 +253,9 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def score(self, graphs: Any, distances: Any = None) -> float:
         """Mean over graphs of the rank correlation (Spearman) between known and predicted distances to the others.
 
-        ``distances`` as for :meth:`fit`; None: edit distances are computed, of at most ``label_budget`` pairs. Pairs
-        of which only bounds are known do not count. NaN if no graph has two others at different known distances.
+        ``distances`` as for :meth:`fit`; None: edit distances are computed, of at most 50,000 pairs, fewer if the
+        ``label_budget`` is less. Pairs of which only bounds are known do not count. NaN if no graph has two others at
+        different known distances.
         """
         learned, collection = self._learned(), as_graphs(graphs)
         if distances is None:
@@ -303,12 +319,9 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             options = replace(options, pretraining=pretraining)
         return model, options
 
-    def _supervise(
-        self, graphs: GraphCollection, distances: Any, held_out: NDArray[np.int64], seed: int
-    ) -> Supervision:
-        if distances is not None:
-            return read_supervision(graphs, distances, held_out)
-        return make_supervision(graphs, held_out, self._budget(self._work_folder("labels")), seed)
+    def _make_supervision(self, training: GraphCollection, validation: GraphCollection, seed: int) -> Supervision:
+        budget = self._budget(self._work_folder("labels"))
+        return make_supervision(training, validation, budget, self.mutation_edits, seed)
 
     def _budget(self, store: Path | None) -> LabelBudget:
         return LabelBudget(self.label_budget, self.time_limit_per_pair, self.n_jobs, store)
@@ -327,7 +340,9 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return repair_matrix(self.pairwise(a, view=view), known, n_jobs=self.n_jobs).matrix
 
-    def _log(self, record: Mapping[str, Any]) -> None:
+    def _log(self, record: Mapping[str, Any], curves: training.TensorBoardLog | None) -> None:
+        if curves is not None:
+            curves.write(record)
         level = logging.INFO if self.verbose else logging.DEBUG
         logger.log(level, "%s", ", ".join(f"{key} {value:.4g}" for key, value in record.items() if value is not None))
 
@@ -337,7 +352,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters for JSON. Where work was kept is of no use to others, nor is a generator of random numbers."""
-        parameters: dict[str, Any] = self.get_params(deep=False) | {"checkpoint": None}
+        parameters: dict[str, Any] = self.get_params(deep=False) | {"checkpoint": None, "tensorboard": None}
         if not isinstance(self.preset, str):
             parameters["preset"] = [to_plain(part) for part in self.preset]
         if not isinstance(self.head, str | None):

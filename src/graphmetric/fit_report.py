@@ -53,8 +53,10 @@ def _describe_labels(supervision: Supervision) -> dict[str, Any]:
         "origin": supervision.origin,
         "training_pairs": len(training),
         "graphs_in_training_pairs": len(training.graphs),
+        "mutated_graphs_in_training_pairs": supervision.mutated,
         "exact": float((training.lower == training.upper).mean()),
         "validation_pairs": len(supervision.validation),
+        "cpu_seconds": round(supervision.cpu_seconds, 1),
     }
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from graphmetric.errors import InvalidArgument
 from graphmetric.training import TrainingLabels, TrainingOptions
 from graphmetric.training.mini_batches import MiniBatch, MiniBatches
+from graphmetric.training.randomness import Stream, generator
 
 OPTIONS = TrainingOptions(epochs=1, steps=None, graphs_per_step=6)
 
@@ -134,3 +135,50 @@ def test_near_graphs_come_along_where_asked_for() -> None:
 def test_near_share_is_a_share() -> None:
     with pytest.raises(InvalidArgument, match="near_share"):
         TrainingOptions(near_share=1.0)
+
+
+def disjoint(*parts: TrainingLabels) -> TrainingLabels:
+    """The labels of each part, its graphs numbered after those of the parts before."""
+    first, moved = 0, []
+    for part in parts:
+        moved.append(TrainingLabels(part.pairs + first, part.lower, part.upper))
+        first += int(part.pairs.max()) + 1
+    return moved[0].joined(*moved[1:])
+
+
+def test_blocks_are_drawn_within_parts() -> None:
+    """Cliques of 18 and 30: blocks of six fit into either, so all have all fifteen pairs."""
+    batches = MiniBatches(disjoint(all_pairs(18), all_pairs(30)), OPTIONS, seed=0)
+    assert batches.in_blocks
+    assert batches.steps_per_epoch == 8
+    for epoch in range(5):
+        found = [batches.at(8 * epoch + k) for k in range(8)]
+        assert sorted(np.concatenate([batch.graphs for batch in found]).tolist()) == list(range(48))
+        assert [len(batch.pairs) for batch in found] == [15] * 8
+    turns = ["".join("b" if batches.at(8 * epoch + k).graphs[0] >= 18 else "a" for k in range(8)) for epoch in range(9)]
+    assert all(turn.count("a") == 3 for turn in turns)
+    assert any("ab" in turn and "ba" in turn for turn in turns)  # parts take turns in no fixed order
+
+
+def test_many_small_parts_share_a_block() -> None:
+    batches = MiniBatches(disjoint(*[all_pairs(3)] * 40), OPTIONS, seed=0)
+    assert batches.in_blocks
+    assert batches.steps_per_epoch == 20  # two triangles each
+    counts = Counter(label for step in range(20) for label in seen(batches.at(step)))
+    assert counts == Counter(listed(batches.labels))
+
+
+def test_pairs_without_a_graph_in_common_are_drawn_one_by_one() -> None:
+    single = disjoint(*[all_pairs(2)] * 40)
+    batches = MiniBatches(single, OPTIONS, seed=0)
+    assert not batches.in_blocks
+    counts = Counter(label for step in range(batches.steps_per_epoch) for label in seen(batches.at(step)))
+    assert counts == Counter(listed(single))
+
+
+def test_one_part_is_drawn_as_ever() -> None:
+    """The order of an epoch is the plain permutation that it was before there were parts."""
+    batches = MiniBatches(all_pairs(20), OPTIONS, seed=3)
+    order = generator(3, Stream.EPOCHS, 1).permutation(20)
+    for k in range(4):
+        assert batches.at(4 + k).graphs.tolist() == sorted(order[5 * k : 5 * k + 5].tolist())

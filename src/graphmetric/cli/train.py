@@ -23,6 +23,7 @@ EPILOG = """\b
 Examples:
   graphmetric train my-graphs/ --out model/
   graphmetric train molecules --preset small --out model/
+  graphmetric train my-graphs/ --label-budget 10min --out model/
   graphmetric train my-graphs/ --labels labels/ --out model/ --strict
 Stopped by Ctrl-C or a crash, the same command with --resume goes on where it was.
 """
@@ -36,10 +37,22 @@ Stopped by Ctrl-C or a crash, the same command with --resume goes on where it wa
 @click.option("--head", help="Another distance: matching, block-norm, concave or squared-fc.")
 @click.option("--strict", is_flag=True, help="Distance 0 only between isomorphic graphs.")
 @click.option("--pretrain/--no-pretrain", default=None, help="Pre-train the encoder; else as the preset says.")
-@click.option("--label-budget", default=50_000, show_default=True, help="Pairs to label where there are no labels.")
+@click.option(
+    "--label-budget",
+    default="auto",
+    show_default=True,
+    help="What to spend on labels where there are none: a number of pairs, or CPU time such as 90s, 10min or 2h.",
+)
+@click.option(
+    "--mutation-edits",
+    default=5,
+    show_default=True,
+    help="Learn from mutations of the graphs, too, of at most so many edits; 0 for none.",
+)
 @click.option("--time-limit", type=float, help="Seconds per pair after which a label is bounds.")
 @click.option("--steps", type=int, help="Steps of training instead of the preset's.")
 @click.option("--validation", default=0.1, show_default=True, help="Fraction of graphs that only choose the weights.")
+@click.option("--tensorboard", type=click.Path(file_okay=False), help="Folder for curves that TensorBoard shows.")
 @click.option("--resume", is_flag=True, help="Go on with a training that was stopped.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is there, once the new one is trained.")
 @click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
@@ -61,9 +74,9 @@ def command(
 ) -> None:
     """Learn a distance from the graphs of SOURCE: a file, a folder or a data set.
 
-    Without --labels, edit distances of some pairs are computed first. Of a data set with a split, only the training
-    graphs are learned from, the validation graphs choose the weights, and the test graphs are left for `graphmetric
-    evaluate`.
+    Without --labels, edit distances are computed first, of pairs of graphs and of mutations of them. Of a data set with
+    a split, only the training graphs are learned from, the validation graphs choose the weights, and the test graphs
+    are left for `graphmetric evaluate`.
     """
     from graphmetric.cli.sources import open_source
     from graphmetric.estimator import GraphDistance
@@ -76,6 +89,7 @@ def command(
         strict=how["strict"],
         pretrain=how["pretrain"],
         label_budget=how["label_budget"],
+        mutation_edits=how["mutation_edits"],
         time_limit_per_pair=how["time_limit"],
         max_steps=how["steps"],
         validation_fraction=how["validation"],
@@ -83,6 +97,7 @@ def command(
         device=how["device"],
         random_state=how["seed"],
         checkpoint=checkpoint,
+        tensorboard=how["tensorboard"],
         verbose=True,
     )
     try:
@@ -131,14 +146,19 @@ def _tell(model: GraphDistance, out: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"out": out, **report}, indent=2))
         return
-    graphs, labels, found = report["graphs"], report["labels"], report["validation"]
+    labels, done, found = report["labels"], report["training"], report["validation"]
     click.echo(
-        f"learned from {graphs['training_graphs']:,} graphs and {labels['training_pairs']:,} pairs in "
-        f"{report['training']['seconds']:.0f} s ({report['training']['steps']:,} steps)"
+        f"learned from {report['graphs']['training_graphs']:,} graphs{_mutated(labels)} and "
+        f"{labels['training_pairs']:,} pairs in {done['seconds']:.0f} s ({done['steps']:,} steps)"
     )
     if found is not None:
         click.echo(f"held out: mean error {found['mean_absolute_error_in_edits']:.2f} edits{_correlation(found)}")
     click.echo(f"model in {out}; try: graphmetric distance {out} A B")
+
+
+def _mutated(labels: dict[str, Any]) -> str:
+    count = labels["mutated_graphs_in_training_pairs"]
+    return f", {count:,} mutations of them" if count else ""
 
 
 def _correlation(found: dict[str, Any]) -> str:

@@ -6,11 +6,13 @@ from graphmetric.training.options import PretrainingOptions, TrainingOptions
 from graphmetric.training.presets import PRESETS, preset
 from graphmetric.training.pretrain import PretrainingLosses, pretrain
 from graphmetric.training.run import TrainingResult
+from graphmetric.training.tensorboard import TensorBoardLog
 
 __all__ = [
     "PRESETS",
     "PretrainingLosses",
     "PretrainingOptions",
+    "TensorBoardLog",
     "TrainingLabels",
     "TrainingOptions",
     "TrainingResult",

@@ -1,8 +1,10 @@
 """Which pairs a step of training sees.
 
 A graph is encoded once per step for all pairs it is in, so a step draws a block of graphs and takes every labelled
-pair among them: encoding n graphs serves n(n-1)/2 pairs. Where labels are too few for that, it draws pairs instead.
-Either way a step costs the same however many graphs and labels there are.
+pair among them: encoding n graphs serves n(n-1)/2 pairs. Where labels fall into parts without a label between them
+(cliques that were labelled one by one), a block is drawn within a part; two share a block only where one ends and the
+next begins. Where labels are too few for all that, a step draws pairs instead. Either way it costs the same however
+many graphs and labels there are.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.training.labels import TrainingLabels
@@ -46,8 +50,8 @@ class MiniBatches:
         self._ends = np.searchsorted(self.graphs, labels.pairs)
         self._by_first = np.argsort(self._ends[:, 0], kind="stable")
         self._start = np.searchsorted(self._ends[self._by_first, 0], np.arange(len(self.graphs) + 1))
-        share = min(1.0, options.graphs_per_step / len(self.graphs))
-        self.in_blocks = len(labels) * share**2 >= options.graphs_per_step / 2
+        self._part = _find_parts(self._ends, len(self.graphs))
+        self.in_blocks = self._count_pairs_of_block() >= options.graphs_per_step / 2
         """Whether a block holds more labelled pairs than as many graphs drawn as pairs would."""
         self._order = lru_cache(maxsize=1)(self._shuffle)
         self._nearest = self._find_nearest() if options.near_share and self.in_blocks else None
@@ -86,15 +90,32 @@ class MiniBatches:
         """Pairs per step where pairs are drawn: so many that they have graphs_per_step graphs at most."""
         return max(1, self.options.graphs_per_step // 2)
 
+    def _count_pairs_of_block(self) -> float:
+        """Labels in a block, on average: a pair needs one graph in the block, and the other among those of its part."""
+        size, sizes = self.options.graphs_per_step, np.bincount(self._part)
+        together = np.minimum(1, size / sizes)
+        if len(sizes) > 1:
+            together -= 1 / size  # at least: a share may end between two graphs that stand side by side
+        labels = np.bincount(self._part[self._ends[:, 0]])
+        return float(labels @ (together * min(1, size / len(self.graphs))))
+
     def _share(self, step: int) -> Integers:
         """What of the epoch's order belongs to this step; shares of an epoch differ by one item at most."""
-        epoch, k = divmod(step, self.steps_per_epoch)
-        order = self._order(epoch)
+        epoch, turn = divmod(step, self.steps_per_epoch)
+        order, turns = self._order(epoch)
+        k = int(turns[turn])
         first, last = (place * self._items // self.steps_per_epoch for place in (k, k + 1))
         return order[first:last]
 
-    def _shuffle(self, epoch: int) -> Integers:
-        return generator(self.seed, Stream.EPOCHS, epoch).permutation(self._items)
+    def _shuffle(self, epoch: int) -> tuple[Integers, Integers]:
+        """Items, the graphs of a part one after another, and which of the shares is whose turn."""
+        random = generator(self.seed, Stream.EPOCHS, epoch)
+        order, turns = random.permutation(self._items), np.arange(self.steps_per_epoch)
+        parts = int(self._part.max()) + 1
+        if parts > 1 and self.in_blocks:
+            order = order[np.argsort(random.permutation(parts)[self._part[order]], kind="stable")]
+            turns = random.permutation(turns)
+        return order, turns
 
     def _draw_block(self, step: int) -> tuple[Integers, Integers]:
         """Places of graphs, ascending, and labels among them."""
@@ -131,6 +152,13 @@ class MiniBatches:
 
     def _around(self, chosen: Integers) -> tuple[Integers, Integers]:
         return np.unique(self._ends[chosen]), chosen
+
+
+def _find_parts(ends: Integers, count: int) -> Integers:
+    """For each graph the number of its connected part of the labels, counted from 0."""
+    edges = coo_array((np.ones(len(ends), dtype=bool), (ends[:, 0], ends[:, 1])), shape=(count, count))
+    parts: Integers = connected_components(edges, directed=False)[1].astype(np.int64)
+    return parts
 
 
 def _with_unlabelled_pairs(batch: MiniBatch) -> MiniBatch:
