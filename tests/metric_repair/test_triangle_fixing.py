@@ -344,6 +344,12 @@ def test_all_zero_is_a_metric() -> None:
     assert not triangle_fixing(np.zeros((5, 5))).matrix.any()
 
 
+def test_all_zero_is_raised_to_the_lower_bound() -> None:
+    result = triangle_fixing(np.zeros((4, 4)), bounds=(0.3, 0.7))
+    np.testing.assert_allclose(result.matrix, 0.3 * (1 - np.eye(4)))
+    assert result.converged
+
+
 def test_says_how_it_went() -> None:
     assert "converged, largest violation 0.0e+00" in repr(triangle_fixing(make_noisy(20)))
 

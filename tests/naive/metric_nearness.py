@@ -106,3 +106,16 @@ def check_conditions(
             weight = 1.0 if weights is None else weights[i][j]
             stationarity = max(stationarity, abs(weight * (x[i][j] - d[i][j]) + force[i, j]))
     return Conditions(violation, max([0.0, *(-value for value in multipliers)]), slackness, stationarity, moved)
+
+
+def find_first_copies(*matrices):
+    """For each item the first one with which it can be swapped in all the matrices without changing any."""
+    m = len(matrices[0])
+    return [next(p for p in range(m) if all(is_same_swapped(matrix, p, q) for matrix in matrices)) for q in range(m)]
+
+
+def is_same_swapped(matrix, p, q):
+    """Whether the matrix stays the same off its diagonal when items p and q change places."""
+    m = len(matrix)
+    to = {p: q, q: p}
+    return all(matrix[i][j] == matrix[to.get(i, i)][to.get(j, j)] for i, j in combinations(range(m), 2))

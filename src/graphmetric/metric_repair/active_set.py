@@ -22,7 +22,7 @@ from graphmetric.metric_repair._kernels.sweeps import (
 )
 from graphmetric.metric_repair.nearness_problem import NearnessProblem
 from graphmetric.metric_repair.pair_matrix import Matrix
-from graphmetric.metric_repair.repair_result import RepairDuals
+from graphmetric.metric_repair.repair_duals import RepairDuals
 
 Triangles = NDArray[np.int32]
 Floats = NDArray[np.float64]

@@ -16,10 +16,13 @@ _BLOCK = 256  # rows
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NearnessProblem:
-    """Distances in units of ``scale``, a power of two, so that scaling and back changes no bit."""
+    """Distances in units of ``scale``, a power of two, so that scaling and back changes no bit.
+
+    ``largest`` is in [1/2, 1), unless all distances may be 0.
+    """
 
     given: Matrix
-    """(m, m) d; the largest entry is in [1/2, 1), unless all are 0."""
+    """(m, m) d."""
     scale: float
     inverse_weights: Matrix | None
     """(m, m) 1/w, 0 where d is fixed; None: all are one."""
@@ -28,7 +31,7 @@ class NearnessProblem:
     lower: float
     upper: float
     largest: float
-    """The largest given distance, of which tolerances are parts."""
+    """The largest given distance, or the lower bound if that is above it; tolerances are parts of this."""
 
     @property
     def largest_inverse(self) -> float:
@@ -58,7 +61,7 @@ def pose_problem(
     if mask is not None:
         _refuse_fixed_outside(given, mask, lower, upper)
     inverse = _invert_weights(weights, mask, len(given))
-    largest = float(given.max(initial=0.0))
+    largest = max(float(given.max(initial=0.0)), lower)
     scale = 2.0 ** math.frexp(largest)[1] if largest else 1.0
     given /= scale
     return NearnessProblem(given, scale, inverse, mask, lower / scale, upper / scale, largest / scale)

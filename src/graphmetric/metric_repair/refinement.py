@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphmetric.metric_repair.active_set import ActiveSet
+from graphmetric.metric_repair.copies import MergedProblem
 from graphmetric.metric_repair.feasible_matrix import ROUNDING, close_paths, keep_bounds, raise_free
-from graphmetric.metric_repair.nearness_problem import NearnessProblem
 from graphmetric.metric_repair.pair_matrix import Matrix
 from graphmetric.metric_repair.repair_result import RepairResult
 from graphmetric.metric_repair.scanner import Scan, TriangleScanner
@@ -46,15 +46,16 @@ class Limits:
 class Refinement:
     """A repair at work: ``run`` once, then ``describe``."""
 
-    def __init__(self, problem: NearnessProblem, active: ActiveSet, scanner: TriangleScanner, limits: Limits) -> None:
-        self._problem, self._active, self._scanner, self._limits = problem, active, scanner, limits
-        self._smallest = limits.tolerance * problem.largest
+    def __init__(self, merged: MergedProblem, active: ActiveSet, scanner: TriangleScanner, limits: Limits) -> None:
+        self._merged, self._problem = merged, merged.small
+        self._active, self._scanner, self._limits = active, scanner, limits
+        self._smallest = limits.tolerance * merged.whole.largest
         self._finest = _FINEST
         self._sweeps = self._scans = 0
         self._only_worst = True
         self._last_violation = 0.0
         self._converged = False
-        self._matrix: Matrix = problem.given
+        self._matrix: Matrix = merged.whole.given
         self._violation = self._objective = self._gap = 0.0
 
     def run(self) -> None:
@@ -68,7 +69,7 @@ class Refinement:
     def describe(self, seconds: float) -> RepairResult:
         """The outcome, in the units of the given distances; the matrix is scaled in place, since it may be large."""
         scale = self._problem.scale
-        changed = int(np.count_nonzero(self._matrix != self._problem.given)) // 2
+        changed = int(np.count_nonzero(self._matrix != self._merged.whole.given)) // 2
         self._matrix *= scale
         return RepairResult(
             matrix=self._matrix,
@@ -80,7 +81,7 @@ class Refinement:
             sweeps=self._sweeps,
             scans=self._scans,
             seconds=seconds,
-            duals=self._active.describe(),
+            duals=self._merged.expand_duals(self._active.describe()),
         )
 
     def _approach(self, shown: _Approach) -> None:
@@ -106,7 +107,7 @@ class Refinement:
         if not self._active.is_idle:
             return False
         self._scans += 1
-        return not len(self._scanner.find(self._matrix, ROUNDING * self._problem.largest, enough=1).triangles)
+        return not len(self._scanner.find(self._active.x, ROUNDING * self._problem.largest, enough=1).triangles)
 
     def _scan(self) -> tuple[Scan, bool]:
         """Violated triangles, and whether these are all; while many are violated only the worst are listed."""
@@ -144,12 +145,13 @@ class Refinement:
         problem, x = self._problem, self._active.x
         self._violation = 0.0
         if problem.fixed is None:
-            self._matrix = close_paths(problem, x, self._scanner, near=near)
+            kept = close_paths(problem, x, self._scanner, near=near)
         else:
             tolerance = self._limits.tolerance
-            self._matrix = keep_bounds(problem, x) if near else raise_free(problem, x, self._scanner, tolerance)
-            self._violation = self._scanner.find(self._matrix, ROUNDING * problem.largest).largest
-        self._objective = problem.measure(self._matrix)
+            kept = keep_bounds(problem, x) if near else raise_free(problem, x, self._scanner, tolerance)
+            self._violation = self._scanner.find(kept, ROUNDING * problem.largest).largest
+        self._matrix = self._merged.expand(kept)
+        self._objective = self._merged.whole.measure(self._matrix)
         self._gap = abs(self._objective - bound) / self._objective if self._objective else 0.0
         self._converged = self._violation <= self._smallest and self._is_tight(self._objective, bound)
 

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair.active_set import ActiveSet
 from graphmetric.metric_repair.completion import complete_fixed
+from graphmetric.metric_repair.copies import merge_copies
 from graphmetric.metric_repair.nearness_problem import pose_problem
 from graphmetric.metric_repair.refinement import Limits, Refinement
-from graphmetric.metric_repair.repair_result import RepairDuals, RepairResult
+from graphmetric.metric_repair.repair_duals import RepairDuals
+from graphmetric.metric_repair.repair_result import RepairResult
 from graphmetric.metric_repair.scanner import TriangleScanner
 
 
@@ -49,7 +51,8 @@ def triangle_fixing(
 
     Almost all multipliers end at zero. So this scans for violated triangles, adds them to a list, forgets those whose
     multiplier is zero, sweeps over the list with over-relaxation (omega up to 2), and scans again, until no triangle
-    is violated and the duality gap is closed.
+    is violated and the duality gap is closed. Items that cannot be told apart are solved for once, see
+    :mod:`~graphmetric.metric_repair.copies`.
 
     Differs from the paper: Algorithm 1 as printed takes theta = min(mu, z), which is zero for ever; only one
     orientation of a triangle; and violated triangles only, which forgets to relax those that were closed too far. The
@@ -85,10 +88,12 @@ def triangle_fixing(
     problem = pose_problem(distances, weights, fixed, bounds)
     limits = _check_limits(tolerance, time_limit, max_scans, started)
     duals = _check_start(start, len(problem.given))
-    scanner = TriangleScanner(len(problem.given), effective_n_jobs(n_jobs))
+    threads = effective_n_jobs(n_jobs)
     if problem.fixed is not None:
-        complete_fixed(problem, scanner, tolerance)
-    refinement = Refinement(problem, ActiveSet(problem, duals), scanner, limits)
+        complete_fixed(problem, TriangleScanner(len(problem.given), threads), tolerance)
+    merged = merge_copies(problem)
+    active, scanner = ActiveSet(merged.small, merged.merge_duals(duals)), TriangleScanner(len(merged.kept), threads)
+    refinement = Refinement(merged, active, scanner, limits)
     refinement.run()
     return refinement.describe(time.perf_counter() - started)
 

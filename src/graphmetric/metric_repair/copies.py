@@ -1,0 +1,161 @@
+r"""Items that a problem cannot tell apart, solved for once.
+
+Two items are copies of each other if to swap them changes nothing: they have the same distances to all others, with the
+same weights, and the same ones are fixed. A swap of copies turns the nearest metric into a nearest metric, and there is
+only one: copies are copies in the result too. They come in groups, since two copies of the same item are copies of each
+other, (q r) = (p q)(p r)(p q). So the result has one number x_AB for all distances between two groups and one number
+x_AA for all within a group, and such a matrix is a metric exactly if
+
+.. math:: x_{AB} \le x_{AC} + x_{BC}, \quad x_{AA} \le 2 x_{AB}, \quad 0 \le x_{AA}.
+
+These are the triangles of a small matrix that has two items of each group. Where the members of a group are given at
+distance 0 and may stay there, one is enough: for any x_AB, the nearest x_AA that is allowed is 0. With the weights of
+all pairs that a pair of the small matrix stands for, both matrices have the same objective, and sums of multipliers are
+multipliers, with the same lower bound. Nothing is approximated.
+
+A thousand small graphs are often a hundred different ones, so this is worth a lot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.metric_repair.nearness_problem import NearnessProblem
+from graphmetric.metric_repair.pair_matrix import Matrix
+from graphmetric.metric_repair.repair_duals import RepairDuals
+
+Items = NDArray[np.int64]
+
+_ROUNDING = 1e-14  # of a sum, for each of its numbers; copies that are missed cost time only
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MergedProblem:
+    """A problem and the small one that takes its place; both are the same object if no item is saved."""
+
+    whole: NearnessProblem
+    small: NearnessProblem
+    group: Items
+    """(m,) which group each item of the whole is in."""
+    kept: Items
+    """(r,) the items of the whole that the small problem has, rising."""
+    first: Items
+    """(groups,) the item of the small problem that stands for the group."""
+    second: Items
+    """(groups,) the other one that does; the same where one is enough."""
+
+    def expand(self, x: Matrix) -> Matrix:
+        """The matrix of the whole from one of the small problem, in which two items of a group may differ a little.
+
+        Their mean is no further away and violates nothing by more; where they agree it has the same bits.
+        """
+        if self.small is self.whole:
+            return x
+        a, b = self.first, self.second
+        same, crossed = x[np.ix_(a, a)] + x[np.ix_(b, b)], x[np.ix_(a, b)] + x[np.ix_(b, a)]
+        between = (same + crossed) / 4
+        np.fill_diagonal(between, x[a, b])
+        expanded: Matrix = between[np.ix_(self.group, self.group)]
+        np.fill_diagonal(expanded, 0.0)
+        return expanded
+
+    def merge_duals(self, duals: RepairDuals) -> RepairDuals:
+        """Multipliers of the small problem from those of the whole, or of its first items."""
+        m = len(duals.copy_of)
+        if (self.group[duals.copy_of] != self.group[:m]).any():
+            duals = duals.spread()  # items that were copies then are not any more
+        if self.small is self.whole:
+            return duals
+        odd = np.arange(len(self.group)) % 2 == 1
+        stand_in = np.where(odd, self.second[self.group], self.first[self.group])
+        stand_in[self.kept] = np.arange(len(self.kept))
+        return duals.rename(stand_in.astype(np.int32))
+
+    def expand_duals(self, duals: RepairDuals) -> RepairDuals:
+        """Multipliers of the whole from those of the small problem."""
+        if self.small is self.whole:
+            return duals
+        named = duals.rename(self.kept.astype(np.int32))
+        return replace(named, copy_of=self.kept[self.first][self.group].astype(np.int32))
+
+
+def merge_copies(problem: NearnessProblem) -> MergedProblem:
+    """Find the groups of copies and put one or two items in the place of each."""
+    firsts, group = np.unique(_find_first_copies(problem), return_inverse=True)
+    seconds = _choose_seconds(problem, firsts, group)
+    kept = np.union1d(firsts, seconds)
+    small = problem if len(kept) == len(group) else _shrink(problem, kept, group)
+    return MergedProblem(problem, small, group, kept, np.searchsorted(kept, firsts), np.searchsorted(kept, seconds))
+
+
+def _find_first_copies(problem: NearnessProblem) -> Items:
+    """For each item the first one that it is a copy of, most often itself."""
+    parts = [values for values in (problem.given, problem.inverse_weights) if values is not None]
+    checks = [_Checksum(values) for values in parts]
+    first = np.arange(len(problem.given))
+    for p in range(len(first)):
+        if first[p] != p:
+            continue
+        others = np.flatnonzero(np.all([check.may_swap(p) for check in checks], axis=0) & (first > p))
+        for values in parts:
+            others = others[_can_swap(values, p, others)]
+        first[others] = p
+    return first
+
+
+class _Checksum:
+    """Tells almost all rows that are not copies apart by one number each, in m^2 steps for all pairs."""
+
+    def __init__(self, values: Matrix) -> None:
+        self._values = values
+        self._factors = np.random.default_rng(0).random(len(values))
+        self._sums = np.einsum("ij,j->i", values, self._factors) - np.diagonal(values) * self._factors
+        self._slack = _ROUNDING * len(values) * float(values.max(initial=0.0))
+
+    def may_swap(self, p: int) -> NDArray[np.bool_]:
+        """For each q, whether p and q may be copies: without v_pq their rows must have the same sum."""
+        between = self._values[p]
+        mine = self._sums[p] - between * self._factors
+        theirs = self._sums - between * self._factors[p]
+        likely: NDArray[np.bool_] = np.abs(mine - theirs) <= self._slack
+        return likely
+
+
+def _can_swap(values: Matrix, p: int, others: Items) -> NDArray[np.bool_]:
+    """Which rows are bit for bit that of p, but for the columns p and their own."""
+    same = values[others] == values[p]
+    same[:, p] = True
+    same[np.arange(len(others)), others] = True
+    swappable: NDArray[np.bool_] = same.all(axis=1)
+    return swappable
+
+
+def _choose_seconds(problem: NearnessProblem, firsts: Items, group: Items) -> Items:
+    """The last item of each group whose members may end up apart from each other, otherwise the first."""
+    last = np.zeros_like(firsts)
+    np.maximum.at(last, group, np.arange(len(group)))
+    together = (problem.given[firsts, last] == 0) & (problem.lower == 0)
+    return np.where(together, firsts, last)
+
+
+def _shrink(problem: NearnessProblem, kept: Items, group: Items) -> NearnessProblem:
+    """The problem for the kept items, with the weights of all pairs that theirs stand for."""
+    corner = np.ix_(kept, kept)
+    inverse = 1.0 if problem.inverse_weights is None else problem.inverse_weights[corner]
+    fixed = None if problem.fixed is None else problem.fixed[corner]
+    if fixed is not None and not np.triu(fixed, 1).any():
+        fixed = None
+    weighted = inverse / _count_pairs(group, kept)
+    np.fill_diagonal(weighted, 0.0)
+    return replace(problem, given=problem.given[corner], inverse_weights=weighted, fixed=fixed)
+
+
+def _count_pairs(group: Items, kept: Items) -> Matrix:
+    """How many pairs of the whole each pair of kept items stands for; between two groups that may be a fraction."""
+    mine = group[kept]
+    size, shown = np.bincount(group)[mine], np.bincount(mine)[mine]
+    within = np.maximum(1, size * (size - 1) / 2)  # nothing is to be divided by 0 on the diagonal
+    return np.where(mine[:, None] == mine, within, np.outer(size / shown, size / shown))
