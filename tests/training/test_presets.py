@@ -43,7 +43,7 @@ def test_the_paper_s_parameters() -> None:
 
 
 def test_the_others_are_metrics_by_construction() -> None:
-    for name in ("small", "base"):
+    for name in ("small", "base", "large"):
         options = preset(name)[0]
         schema = replace(SCHEMA, return_steps=options.features.return_steps, max_hops=options.features.max_hops)
         assert GraphDistanceModel(schema, options).head.axioms == METRIC

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.model import ModelOptions
 from graphmetric.plain_options import to_plain
 from graphmetric.training import TrainingOptions, preset
+
+LabelSource = Literal["given", "computed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class Row:
     features: dict[str, Any] = field(default_factory=dict)
     head: dict[str, Any] = field(default_factory=dict)
     training: dict[str, Any] = field(default_factory=dict)
+    labels: LabelSource = "given"
+    """Of the model: distances of the benchmark, or, of training graphs and mutations of them, edit distances of our
+    own; these are the same distances, of more graphs."""
     learns: bool = True
     """Whether the seed makes a difference."""
     slow: bool = False
@@ -41,7 +46,7 @@ class Row:
     def build(self, *, quick: bool = False) -> Baseline:
         """The method, not fitted, on a scale that can be repaired; ``quick`` cuts a training to a tenth."""
         if self.baseline is None:
-            return OwnModel(self.name, *self.options(quick))
+            return OwnModel(self.name, *self.options(quick), self.labels)
         built = build_baseline(self.baseline, **self.parameters)
         training = getattr(built, "training", None)
         if quick and isinstance(training, TrainingOptions):
@@ -52,7 +57,8 @@ class Row:
         """Everything that shapes it, as plain data."""
         if self.baseline is None:
             model, training = self.options(quick)
-            return {"model": to_plain(model), "training": to_plain(training), "quick": quick}
+            plain = {"model": to_plain(model), "training": to_plain(training), "quick": quick}
+            return plain if self.labels == "given" else plain | {"labels": self.labels}
         return {"baseline": self.baseline, "parameters": self.parameters, "quick": quick}
 
     def options(self, quick: bool) -> tuple[ModelOptions, TrainingOptions]:
@@ -70,15 +76,18 @@ class Row:
 class OwnModel(Baseline):
     """A learned distance of ours with the face of a baseline."""
 
-    def __init__(self, name: str, model: ModelOptions, training: TrainingOptions) -> None:
+    def __init__(
+        self, name: str, model: ModelOptions, training: TrainingOptions, labels: LabelSource = "given"
+    ) -> None:
         self.name, self.scale = name, "raw"
-        self.options = model, training
+        self.options, self.labels = (model, training), labels
         self.estimator: GraphDistance | None = None
 
     def fit(self, task: TrainingTask) -> Self:
         held_out = np.setdiff1d(np.arange(len(task.graphs)), task.training.graphs)
         estimator = GraphDistance(self.options, random_state=task.seed, n_jobs=task.threads, checkpoint=task.folder)
-        self.estimator = estimator.fit(task.graphs, distances=task.training.joined(task.validation), val=held_out)
+        distances = task.training.joined(task.validation) if self.labels == "given" else None
+        self.estimator = estimator.fit(task.graphs, distances=distances, val=held_out)
         return self
 
     def predict(self, queries: GraphCollection, database: GraphCollection) -> NDArray[np.float64]:
