@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.search.count_vectors import bound_all, count_graphs, number_labels
+from graphmetric.search.count_vectors import CountBounds, count_graphs, number_labels
 from graphmetric.search.segment import EncodedChunk, SegmentBuilder
 from tests.strategies import graph_lists
 
@@ -38,6 +38,35 @@ def test_top_ten_of_molecules_is_the_true_one(index: gm.GraphIndex, molecules: g
             assert hit.exact == pytest.approx(shown[row, position[hit.id]])
             assert hit.edit_path is not None
             assert len(hit.edit_path) == exact[row, position[hit.id]]
+            assert hit.edit_path.apply(result.query).is_isomorphic(hit.graph)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("several", [True, False])
+def test_isomorphic_graphs_are_hits_of_their_own(
+    model: gm.GraphDistance, molecules: gm.GraphCollection, view: Any, several: bool
+) -> None:
+    """Searched once, ranked each, edited each by its own numbering; whether or not the index is coded at once."""
+    rng = np.random.default_rng(0)
+    originals = [molecules[int(k)] for k in rng.integers(12, size=60)]
+    graphs = gm.GraphCollection([g.relabeled(rng.permutation(g.num_nodes)) for g in originals])
+    index = gm.GraphIndex.build(
+        model, [graph.replace(metadata={"odd": k % 2}) for k, graph in enumerate(graphs)], ids=range(60)
+    )
+    queries = molecules[100:102]
+    exact = gm.pairwise_edit_distances(queries, graphs).distances
+    shown = in_view(exact, view, queries, graphs)
+    options: Any = {"certified": True, "view": view, "where": {"odd": 1}}
+    results = index.search(queries, 10, **options) if several else [index.search(q, 10, **options) for q in queries]
+    for row, result in enumerate(results):
+        assert np.allclose([hit.exact for hit in result], np.sort(shown[row, 1::2])[:10], atol=1e-9)
+        assert len({hit.id for hit in result}) == 10
+        assert result.report.graphs == 30
+        assert all(hit.proven for hit in result)
+        for hit in result:
+            assert isinstance(hit.id, int)
+            assert hit.edit_path is not None
+            assert len(hit.edit_path) == exact[row, hit.id]
             assert hit.edit_path.apply(result.query).is_isomorphic(hit.graph)
 
 
@@ -134,7 +163,7 @@ def test_counts_bound_edit_distances(graphs: list[gm.Graph]) -> None:
     builder.append(EncodedChunk(others.columns, list(range(len(others))), {}))
     segment = builder.finish()
     (query,) = count_graphs(first.columns, *segment.places)
-    bounds = bound_all(query, segment.arrays["counts"], gm.EditCosts())
+    bounds = CountBounds(segment.arrays["counts"], gm.EditCosts()).of(query)
     exact = gm.pairwise_edit_distances(first, others).distances[0]
     assert (bounds <= exact + 1e-9).all()
 

@@ -58,18 +58,26 @@ def count_graphs(columns: Columns, node_places: Mapping[bytes, int], edge_places
     return np.minimum(vectors, _LARGEST).astype(np.int16)
 
 
-def bound_all(query: Counts, vectors: Counts, costs: EditCosts) -> NDArray[np.float64]:
-    """Lower bounds of the edit distances from the query to every graph, at these costs."""
-    if len(query) and query[:2].max() == _LARGEST:
-        return np.zeros(len(vectors))  # counts of so large a graph were cut
-    cheapest, scale = _cheapest(costs)
-    doubled = np.empty(len(vectors), dtype=np.int64)
-    wide = query.astype(np.int64)
-    for start in range(0, len(vectors), _ROWS):
-        rows = vectors[start : start + _ROWS].astype(np.int64)
-        bound_against_all(wide, rows, LAYOUT, cheapest, doubled[start : start + _ROWS])
-    doubled[vectors[:, :2].max(axis=1, initial=0) == _LARGEST] = 0
-    return doubled / (2 * scale)
+class CountBounds:
+    """Lower bounds of edit distances from vectors, at given costs."""
+
+    def __init__(self, vectors: Counts, costs: EditCosts) -> None:
+        self._vectors = vectors
+        self._wide = vectors.astype(np.int64) if len(vectors) <= _ROWS else None
+        self._cheapest, self._scale = _cheapest(costs)
+        self._cut = vectors[:, :2].max(axis=1, initial=0) == _LARGEST  # counts of so large graphs are not whole
+
+    def of(self, query: Counts) -> NDArray[np.float64]:
+        """Of the distances from a query to every graph."""
+        if query[:2].max() == _LARGEST:
+            return np.zeros(len(self._vectors))
+        doubled = np.empty(len(self._vectors), dtype=np.int64)
+        own = query.astype(np.int64)
+        for start in range(0, len(self._vectors), _ROWS):
+            rows = self._vectors[start : start + _ROWS].astype(np.int64) if self._wide is None else self._wide
+            bound_against_all(own, rows, LAYOUT, self._cheapest, doubled[start : start + _ROWS])
+        doubled[self._cut] = 0
+        return doubled / (2 * self._scale)
 
 
 def _places(column: LabelColumn | None, present: NDArray[np.bool_], places: Mapping[bytes, int]) -> NDArray[np.int64]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
-from hashlib import blake2b
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -12,14 +11,16 @@ import torch
 from numpy.typing import NDArray
 
 from graphmetric.distance import BlockNorm, Matching, PairDistance, Representation
-from graphmetric.errors import WorkBudgetExceeded
+from graphmetric.edit_distance.store import fingerprint
+from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.canonical import certificates
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import as_graphs
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned_distance import LearnedDistance
+from graphmetric.progress import progress
 from graphmetric.search.learned_model import head_on_cpu, matching_of
-from graphmetric.search.segment import Arrays, EncodedChunk
+from graphmetric.search.segment import Arrays, EncodedChunk, Segment, SegmentBuilder
 
 CHUNK = 4096
 """Graphs encoded at a time."""
@@ -56,6 +57,29 @@ class ChunkEncoder:
             _, vectors = np.linalg.eigh(states.T.astype(np.float64) @ states)
             self._basis = np.ascontiguousarray(vectors[:, ::-1][:, :AXES], dtype=np.float32)
         return self._basis
+
+
+def encode_segment(
+    learned: LearnedDistance,
+    builder: SegmentBuilder,
+    graphs: Any,
+    ids: Iterable[Hashable] | None,
+    numbers: Iterator[int],
+) -> Segment:
+    """Run all graphs through the model; one that has no name gets the next number."""
+    encoder = ChunkEncoder(learned)
+    names = None if ids is None else iter(ids)
+    with progress("indexing", len(graphs) if hasattr(graphs, "__len__") else 0, "graphs") as bar:
+        for chunk in in_chunks(graphs):
+            own = [graph.id for graph in chunk] if names is None else list(islice(names, len(chunk)))
+            if len(own) != len(chunk):
+                raise InvalidArgument("there are fewer ids than graphs; each graph has one")
+            given = [next(numbers) if name is None else name for name in own]
+            builder.append(encoder.encode(chunk, given))
+            bar.advance(len(chunk))
+    if encoder.basis is not None:
+        builder.keep("basis", encoder.basis)
+    return builder.finish()
 
 
 @torch.no_grad()
@@ -104,5 +128,4 @@ def _certify_one(graph: Graph) -> str:
     try:
         return graph.certificate()
     except WorkBudgetExceeded:
-        contents = repr((graph.edges.tolist(), graph.node_labels, graph.edge_labels))
-        return blake2b(contents.encode(), digest_size=16).hexdigest()
+        return fingerprint(GraphCollection([graph]))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Hashable, Iterable
 from functools import partial
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from typing import Any, Unpack, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
 
@@ -25,28 +23,20 @@ except ImportError as error:
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.conversion import as_graph, as_graphs
 from graphmetric.graphs.graph import Graph
-from graphmetric.progress import progress
-from graphmetric.search.certified_answers import CertifiedAnswers
-from graphmetric.search.encoding import ChunkEncoder, in_chunks
+from graphmetric.search.encoding import encode_segment
 from graphmetric.search.explain import Explanation, explain_hit
-from graphmetric.search.held_segments import Allowed, Held, HeldSegments, merge_segments
-from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
+from graphmetric.search.held_segments import Held, HeldSegments, merge_segments
+from graphmetric.search.hits import SearchHit, SearchResult
 from graphmetric.search.index_files import IndexFolder, Manifest, StoredSegment
+from graphmetric.search.index_search import IndexSearch
 from graphmetric.search.learned_model import IndexableModel, digest_of_model, learned_distance_of
-from graphmetric.search.learned_search import BY_CANDIDATES, LearnedSearch, find_within
-from graphmetric.search.queries import Condition, SearchOptions, is_id, is_several
+from graphmetric.search.queries import Condition, SearchOptions, is_several
 from graphmetric.search.segment import Segment, SegmentBuilder
 from graphmetric.search.segment_files import read_segment
-from graphmetric.search.space import Query, encode_queries
 from graphmetric.search.stored_model import StoredModel
 from graphmetric.search.vector_index import ListIndex, lists_are_worthwhile
 
-EXACT_UP_TO = 100_000
-"""Graphs up to which a learned search is exact unless told otherwise."""
-CANDIDATES = 1_000
-"""Graphs that an approximate search looks at."""
 _ATTEMPTS = 20
 """To open an index that is being exchanged at the same time."""
 _MOST_SEGMENTS = 8
@@ -246,7 +236,7 @@ class GraphIndex:
             view: The scale of the distances, by which they are ranked: "raw", "steinhaus" or "paper".
             certified: By edit distance, proven, instead of by the learned distance.
             exact: Whether a learned search must find what looking at every graph would find. None: if the index has at
-                most :data:`EXACT_UP_TO` graphs and ``candidates`` is not given.
+                most :data:`~graphmetric.search.index_search.EXACT_UP_TO` graphs and ``candidates`` is not given.
             candidates: Graphs that an approximate search looks at.
             where: Only graphs with this metadata: a mapping of values, or a function of the metadata.
             distinct: Of isomorphic graphs only the first.
@@ -255,19 +245,14 @@ class GraphIndex:
         """
         if k < 1:
             raise InvalidArgument(f"k must be at least 1; got {k}")
-        graphs = self._resolve(query)
+        search = self._search
+        graphs = search.resolve(query)
         allowed = self._held.allowed(where, distinct)
-        queries = self._encoded(graphs, view)
         if certified:
-            answers = CertifiedAnswers(self._held, allowed, costs or EditCosts(), view, time_limit)
-            with self._learned.limited_threads():
-                results = answers.answer(graphs, queries, k)
+            results = search.certify_nearest(graphs, k, view, allowed, costs, time_limit)
         else:
-            limit = self._candidate_limit(exact, candidates, k)
-            with self._learned.limited_threads():
-                results = [
-                    self._nearest(graph, asked, k, allowed, limit) for graph, asked in zip(graphs, queries, strict=True)
-                ]
+            limit = search.limit_candidates(exact, candidates, k)
+            results = search.find_nearest(graphs, k, view, allowed, limit)
         return results if is_several(query) else results[0]
 
     def range(
@@ -278,25 +263,12 @@ class GraphIndex:
             raise InvalidArgument("range takes one query; call it for each")
         if not radius >= 0:
             raise InvalidArgument(f"radius must be a number that is not negative; got {radius!r}")
-        started = time.perf_counter()
-        graphs = self._resolve(query)
-        asked = self._encoded(graphs, view)[0]
-        allowed = self._held.allowed(where, distinct)
-        found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
-        removed: dict[str, int] = {}
-        with self._learned.limited_threads():
-            for held, mask in zip(self._held.segments, allowed.masks, strict=True):
-                positions, distances, stages = find_within(asked, held.space, mask, radius)
-                found.append((positions + held.offset, distances))
-                removed = {name: removed.get(name, 0) + number for name, number in stages.items()}
-        positions, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        order = np.lexsort((positions, distances))
-        report = SearchReport(allowed.count, True, removed, time.perf_counter() - started)
-        return SearchResult(graphs[0], self._hits(positions[order], distances[order]), view, report)
+        (graph,) = self._search.resolve(query)
+        return self._search.find_within(graph, radius, view, self._held.allowed(where, distinct))
 
     def explain(self, query: Any, hit: SearchHit | Hashable) -> Explanation:
         """How the query becomes the graph of a hit: which nodes correspond, the edits, a drawing."""
-        graph = self._resolve(query)[0]
+        graph = self._search.resolve(query)[0]
         found = hit if isinstance(hit, SearchHit) else SearchHit(hit, float("nan"), partial(self.graph, hit))
         return explain_hit(self._learned, graph, found)
 
@@ -306,62 +278,14 @@ class GraphIndex:
             raise InvalidArgument("the index is in memory only; there are no files to verify")
         GraphIndex.load(self._home[0], verify=True)
 
-    def _resolve(self, query: Any) -> GraphCollection:
-        asked = list(query) if is_several(query) else [query]
-        return as_graphs([self._resolve_one(item) for item in asked])
-
-    def _resolve_one(self, query: Any) -> Graph:
-        if is_id(query):
-            position = self._held.find(query)
-            if position is not None:
-                return self._held.graph(position)
-            if not isinstance(query, str):
-                raise InvalidArgument(f"the index has no graph {query!r}")
-        return as_graph(query)
-
-    def _encoded(self, graphs: GraphCollection, view: View) -> list[Query]:
-        return encode_queries(self._learned, graphs, view) if len(graphs) else []
-
-    def _candidate_limit(self, exact: bool | None, candidates: int | None, k: int) -> int | None:
-        """How many graphs an approximate search looks at; None for an exact one."""
-        if candidates is not None and candidates < k:
-            raise InvalidArgument(f"candidates must be at least k = {k}; got {candidates}")
-        if exact and candidates is not None:
-            raise InvalidArgument("an exact search looks at all graphs it has to: leave out candidates")
-        if exact or (exact is None and candidates is None and len(self) <= EXACT_UP_TO):
-            return None
-        return max(k, CANDIDATES) if candidates is None else candidates
-
-    def _nearest(self, graph: Graph, query: Query, k: int, allowed: Allowed, limit: int | None) -> SearchResult:
-        started = time.perf_counter()
-        search = LearnedSearch(query, k)
-        for held, mask in zip(self._held.segments, allowed.masks, strict=True):
-            search.visit(held.space, held.offset, mask, limit)
-        complete = limit is None or search.removed[BY_CANDIDATES] == 0
-        report = SearchReport(allowed.count, complete, search.removed, time.perf_counter() - started)
-        return SearchResult(graph, self._hits(search.best.positions, search.best.distances), query.view, report)
-
-    def _hits(self, positions: NDArray[np.int64], distances: NDArray[np.float32]) -> tuple[SearchHit, ...]:
-        named = map(self._held.named, positions.tolist())
-        return tuple(SearchHit(id, near, load) for (id, load), near in zip(named, distances.tolist(), strict=True))
+    @property
+    def _search(self) -> IndexSearch:
+        return IndexSearch(self._learned, self._held)
 
     def _encode(self, builder: SegmentBuilder, graphs: Any, ids: Iterable[Hashable] | None) -> Segment:
         """Run all graphs through the model into a segment."""
-        encoder = ChunkEncoder(self._learned)
-        names = None if ids is None else iter(ids)
         number = count(self._next_number)
-        total = len(graphs) if hasattr(graphs, "__len__") else 0
-        with progress("indexing", total, "graphs") as bar:
-            for chunk in in_chunks(graphs):
-                own = [graph.id for graph in chunk] if names is None else list(islice(names, len(chunk)))
-                if len(own) != len(chunk):
-                    raise InvalidArgument("there are fewer ids than graphs; each graph has one")
-                given = [next(number) if name is None else name for name in own]
-                builder.append(encoder.encode(chunk, given))
-                bar.advance(len(chunk))
-        if encoder.basis is not None:
-            builder.keep("basis", encoder.basis)
-        segment = builder.finish()
+        segment = encode_segment(self._learned, builder, graphs, ids, number)
         self._held.check_new_ids(segment)
         self._next_number = next(number)
         return segment

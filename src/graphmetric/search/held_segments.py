@@ -15,6 +15,7 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned_distance import LearnedDistance
+from graphmetric.search.distinct_graphs import DistinctGraphs, number_classes
 from graphmetric.search.encoding import CHUNK, sort_within
 from graphmetric.search.index_files import StoredSegment
 from graphmetric.search.queries import Condition, matches
@@ -61,6 +62,7 @@ class HeldSegments:
 
     def __init__(self, segments: list[Held]) -> None:
         self.segments: list[Held] = []
+        self._distinct: DistinctGraphs | None = None
         for held in segments:
             self.append(held)
 
@@ -68,6 +70,7 @@ class HeldSegments:
         """At the end."""
         held.offset = self.size
         self.segments.append(held)
+        self._distinct = None
 
     @property
     def size(self) -> int:
@@ -124,10 +127,13 @@ class HeldSegments:
         return held.segment.graph(position - held.offset)
 
     def named(self, position: int) -> tuple[Hashable, Callable[[], Graph]]:
-        """The id of a graph, and what makes the graph; that works also after the index has changed."""
+        """The id of a graph, and what makes the graph."""
+        return self.note(position)[0], self.loader(position)
+
+    def loader(self, position: int) -> Callable[[], Graph]:
+        """What makes a graph; that works also after the index has changed."""
         held = self._at(position)
-        k = position - held.offset
-        return held.segment.note(k)[0], partial(held.segment.graph, k)
+        return partial(held.segment.graph, position - held.offset)
 
     def collection(self, positions: Positions) -> GraphCollection:
         """Graphs at rising positions, without ids and metadata."""
@@ -145,20 +151,25 @@ class HeldSegments:
                 mask & matches(where, held.segment.metadata) for mask, held in zip(masks, self.segments, strict=True)
             ]
         whole = np.concatenate([np.empty(0, dtype=bool), *masks])
-        if distinct and len(whole):
-            whole = self._first_of_class(whole)
+        if distinct:
+            first = self.distinct(whole).first
+            whole = np.zeros(len(whole), dtype=bool)
+            whole[first] = True
         if whole.all():
             return Allowed([None] * len(masks), len(whole), None)
         ends = np.cumsum([len(mask) for mask in masks])[:-1]
         return Allowed(list(np.split(whole, ends)), int(whole.sum()), whole)
 
-    def _first_of_class(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        certificates = np.concatenate([held.segment.arrays["certificates"] for held in self.segments])
-        positions = np.flatnonzero(mask)
-        _, first = np.unique(np.ascontiguousarray(certificates[positions]).view("V16").ravel(), return_index=True)
-        chosen = np.zeros(len(mask), dtype=bool)
-        chosen[positions[first]] = True
-        return chosen
+    def distinct(self, allowed: NDArray[np.bool_] | None) -> DistinctGraphs:
+        """The graphs of a mask, by default all, with isomorphic ones taken together."""
+        if self._distinct is None:
+            certificates = [held.segment.arrays["certificates"] for held in self.segments]
+            classes = number_classes(np.concatenate([np.empty((0, 16), dtype=np.uint8), *certificates]))
+            self._distinct = DistinctGraphs.among(np.arange(self.size), classes)
+        if allowed is None:
+            return self._distinct
+        positions = np.flatnonzero(allowed)
+        return DistinctGraphs.among(positions, self._distinct.numbers[positions])
 
     def _at(self, position: int) -> Held:
         return next(held for held in reversed(self.segments) if held.offset <= position)

@@ -117,17 +117,22 @@ def propose(
 ) -> list[Positions]:
     """For each query the ``k`` nearest of so many candidates by the learned distance, all measured together.
 
-    Spaces come with the position of their first graph and the mask of graphs that are allowed.
+    With no more candidates than are wanted nothing is measured: their vectors order them. Spaces come with the position
+    of their first graph and the mask of graphs that are allowed.
     """
     best = [Best(k) for _ in queries]
     for space, offset, allowed in spaces:
-        found = [find_candidates(query, space, allowed, candidates)[0] for query in queries]
-        rows = np.repeat([query.row for query in queries], [len(positions) for positions in found])
-        distances = space.measure_pairs(queries[0], rows, np.concatenate(found))
-        ends = np.cumsum([len(positions) for positions in found])[:-1]
-        for one, positions, measured in zip(best, found, np.split(distances, ends), strict=True):
-            one.offer(measured, positions + offset)
+        found, gaps = zip(*(find_candidates(query, space, allowed, candidates) for query in queries), strict=True)
+        distances = gaps if candidates <= k else _measure_candidates(queries, space, found)
+        for one, positions, near in zip(best, found, distances, strict=True):
+            one.offer(near, positions + offset)
     return [one.positions for one in best]
+
+
+def _measure_candidates(queries: Sequence[Query], space: SegmentSpace, found: Sequence[Positions]) -> list[Floats]:
+    rows = np.repeat([query.row for query in queries], [len(positions) for positions in found])
+    distances = space.measure_pairs(queries[0], rows, np.concatenate(found))
+    return np.split(distances, np.cumsum([len(positions) for positions in found])[:-1])
 
 
 def find_within(

@@ -1,0 +1,120 @@
+"""How an index answers: queries of any form become graphs, these are encoded, and every segment is searched."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.distance import View
+from graphmetric.edit_distance import EditCosts
+from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.conversion import as_graph, as_graphs
+from graphmetric.graphs.graph import Graph
+from graphmetric.learned_distance import LearnedDistance
+from graphmetric.search.certified_answers import CertifiedAnswers
+from graphmetric.search.held_segments import Allowed, HeldSegments
+from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
+from graphmetric.search.learned_search import BY_CANDIDATES, LearnedSearch, find_within
+from graphmetric.search.queries import is_id, is_several
+from graphmetric.search.space import Query, encode_queries
+
+EXACT_UP_TO = 100_000
+"""Graphs up to which a learned search is exact unless told otherwise."""
+CANDIDATES = 1_000
+"""Graphs that an approximate search looks at."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexSearch:
+    """The segments of an index, and the model that encodes queries to it."""
+
+    learned: LearnedDistance
+    held: HeldSegments
+
+    def resolve(self, query: Any) -> GraphCollection:
+        """The graphs that are asked for, by one query or by several."""
+        if isinstance(query, GraphCollection):
+            return query
+        asked = list(query) if is_several(query) else [query]
+        return as_graphs([self._resolve_one(item) for item in asked])
+
+    def find_nearest(
+        self, graphs: GraphCollection, k: int, view: View, allowed: Allowed, candidates: int | None
+    ) -> list[SearchResult]:
+        """By the learned distance, looking at so many candidates; None looks at all graphs it has to."""
+        queries = self._encode(graphs, view)
+        with self.learned.limited_threads():
+            return [
+                self._find(graph, query, k, allowed, candidates) for graph, query in zip(graphs, queries, strict=True)
+            ]
+
+    def certify_nearest(
+        self,
+        graphs: GraphCollection,
+        k: int,
+        view: View,
+        allowed: Allowed,
+        costs: EditCosts | None,
+        time_limit: float | None,
+    ) -> list[SearchResult]:
+        """By edit distance, with proofs."""
+        queries = self._encode(graphs, view)
+        answers = CertifiedAnswers(self.held, allowed, costs or EditCosts(), view, time_limit)
+        with self.learned.limited_threads():
+            return answers.answer(graphs, queries, k)
+
+    def find_within(self, graph: Graph, radius: float, view: View, allowed: Allowed) -> SearchResult:
+        """All graphs at most at this learned distance, nearest first."""
+        started = time.perf_counter()
+        asked = self._encode(as_graphs([graph]), view)[0]
+        found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
+        removed: dict[str, int] = {}
+        with self.learned.limited_threads():
+            for held, mask in zip(self.held.segments, allowed.masks, strict=True):
+                positions, distances, stages = find_within(asked, held.space, mask, radius)
+                found.append((positions + held.offset, distances))
+                removed = {name: removed.get(name, 0) + number for name, number in stages.items()}
+        positions, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        order = np.lexsort((positions, distances))
+        report = SearchReport(allowed.count, True, removed, time.perf_counter() - started)
+        return SearchResult(graph, self._hits(positions[order], distances[order]), view, report)
+
+    def limit_candidates(self, exact: bool | None, candidates: int | None, k: int) -> int | None:
+        """How many graphs an approximate search looks at; None for an exact one."""
+        if candidates is not None and candidates < k:
+            raise InvalidArgument(f"candidates must be at least k = {k}; got {candidates}")
+        if exact and candidates is not None:
+            raise InvalidArgument("an exact search looks at all graphs it has to: leave out candidates")
+        if exact or (exact is None and candidates is None and self.held.count <= EXACT_UP_TO):
+            return None
+        return max(k, CANDIDATES) if candidates is None else candidates
+
+    def _resolve_one(self, query: Any) -> Graph:
+        if is_id(query):
+            position = self.held.find(query)
+            if position is not None:
+                return self.held.graph(position)
+            if not isinstance(query, str):
+                raise InvalidArgument(f"the index has no graph {query!r}")
+        return as_graph(query)
+
+    def _encode(self, graphs: GraphCollection, view: View) -> list[Query]:
+        return encode_queries(self.learned, graphs, view) if len(graphs) else []
+
+    def _find(self, graph: Graph, query: Query, k: int, allowed: Allowed, candidates: int | None) -> SearchResult:
+        started = time.perf_counter()
+        search = LearnedSearch(query, k)
+        for held, mask in zip(self.held.segments, allowed.masks, strict=True):
+            search.visit(held.space, held.offset, mask, candidates)
+        complete = candidates is None or search.removed[BY_CANDIDATES] == 0
+        report = SearchReport(allowed.count, complete, search.removed, time.perf_counter() - started)
+        return SearchResult(graph, self._hits(search.best.positions, search.best.distances), query.view, report)
+
+    def _hits(self, positions: NDArray[np.int64], distances: NDArray[np.float32]) -> tuple[SearchHit, ...]:
+        named = map(self.held.named, positions.tolist())
+        return tuple(SearchHit(id, near, load) for (id, load), near in zip(named, distances.tolist(), strict=True))
