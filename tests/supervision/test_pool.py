@@ -127,8 +127,8 @@ def test_plans_stay_within_the_budget_and_do_not_waste_it(graphs: int, pairs: in
         (560, 1_154_440, 1, 1520),
         (100, 900_000, 1, 1100),  # all the mutations there may be
         (2_000, 900_000, 4, 671),  # as large as they may be with nearly all graphs in one
-        (100_000, 900_000, 11, 405),  # as many graphs as can be seen
-        (100_000, 2_700, 1, 73),  # a small budget
+        (100_000, 900_000, 734, 50),  # as many graphs as can be seen
+        (100_000, 2_700, 2, 52),  # a small budget
     ],
 )
 def test_plans(graphs: int, pairs: int, count: int, size: int) -> None:
@@ -138,9 +138,10 @@ def test_plans(graphs: int, pairs: int, count: int, size: int) -> None:
 def test_several_cliques_of_a_large_collection() -> None:
     many = GraphCollection(gm.Graph(4, [(0, 1), (1, 2)], node_labels=[k, 0, 0, 0]) for k in range(2_000))
     pool = draw(many, 200_000)
-    assert len(pool.cliques) == 2
-    assert all(447 - 149 < len(clique) <= 447 for clique in pool.cliques)  # less the mutations that are copies
-    assert len(pool.drawn) == 2 * (447 - 149)
+    count, size = plan_cliques(2_000, 200_000, mutations=True)
+    assert len(pool.cliques) == count > 1
+    assert all(size - size // 3 <= len(clique) <= size for clique in pool.cliques)  # less the mutations that are copies
+    assert len(pool.drawn) == min(2_000, count * (size - size // 3))
     assert len(set(pool.drawn.tolist())) == len(pool.drawn)
 
 
