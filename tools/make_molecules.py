@@ -25,19 +25,19 @@ TARGET = Path(__file__).parents[1] / "src/graphmetric/graphs/datasets/embedded/m
 MOST_ATOMS = 10
 
 
-def small_molecules(source: Path = SOURCE) -> Iterator[Graph]:
+def small_molecules(source: Path = SOURCE, most_atoms: int = MOST_ATOMS) -> Iterator[Graph]:
     """The molecules of a file of lines ``SMILES <tab> NSC number`` that fit the data set."""
     with rdBase.BlockLogs():  # nine structures cannot be read; RDKit would report each on stderr
         for line in source.read_text(encoding="ascii").splitlines():
             smiles, number = line.split("\t")
             molecule = Chem.MolFromSmiles(smiles)
-            if molecule is not None and fits(molecule):
+            if molecule is not None and fits(molecule, most_atoms):
                 yield to_graph(molecule, smiles, f"NSC {number}")
 
 
-def fits(molecule: Chem.Mol) -> bool:
+def fits(molecule: Chem.Mol, most_atoms: int) -> bool:
     """Whether the molecule is connected and small."""
-    return molecule.GetNumAtoms() <= MOST_ATOMS and len(Chem.GetMolFrags(molecule)) == 1
+    return molecule.GetNumAtoms() <= most_atoms and len(Chem.GetMolFrags(molecule)) == 1
 
 
 def to_graph(molecule: Chem.Mol, smiles: str, name: str) -> Graph:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
 from graphmetric.plain_options import from_plain, to_plain
 from graphmetric.progress import progress
 from graphmetric.saving import SavedModel, read_model, write_model
+from graphmetric.shipped_models import find_model
 from graphmetric.supervision import (
     LabelBudget,
     Supervision,
@@ -83,6 +85,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         random_state: Seed of everything that is drawn. The same seed and threads give the same weights.
         checkpoint: Folder for unfinished work. A fit that was stopped, called again with the same graphs and
             parameters, goes on to the very weights it would have reached.
+        warm_start: ``fit`` goes on from the weights that are there, loaded or fitted. It keeps the features, so all
+            labels that the model does not know stay one to it.
         tensorboard: Folder for the curves of the training, as TensorBoard reads them; needs the extra of that name.
         verbose: Log every look at the validation pairs.
 
@@ -124,6 +128,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         device: str = "cpu",
         random_state: int | np.random.RandomState | None = 0,
         checkpoint: str | os.PathLike[str] | None = None,
+        warm_start: bool = False,
         tensorboard: str | os.PathLike[str] | None = None,
         verbose: bool = False,
     ) -> None:
@@ -141,6 +146,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.device = device
         self.random_state = random_state
         self.checkpoint = checkpoint
+        self.warm_start = warm_start
         self.tensorboard = tensorboard
         self.verbose = verbose
 
@@ -167,8 +173,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             supervision = self._make_supervision(learned_from, collection[held_out], seed)
         else:
             supervision = read_supervision(collection, distances, held_out)
-        featurizer = GraphFeaturizer(model_options.features).fit(learned_from)
-        model = GraphDistanceModel(featurizer.schema, model_options, seed=seed)
+        featurizer, model = self._start(learned_from, model_options, seed)
         result = training.fit(
             model,
             featurizer.transform(supervision.graphs),
@@ -290,8 +295,19 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         write_model(folder, SavedModel(self.model_, self.featurizer_, self._plain_parameters(), self.report_))
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], device: str = "cpu") -> GraphDistance:
-        """The model that :meth:`save` wrote; raises :class:`~graphmetric.errors.FileError` if anything is amiss."""
+    def load(cls, model: str | os.PathLike[str], device: str = "cpu") -> GraphDistance:
+        """The model that :meth:`save` wrote into a folder, or one that comes with the package, by its name.
+
+        The names are "molecules", for graphs of atoms with element symbols, and "unlabelled". A folder that exists
+        comes before a name. Raises :class:`~graphmetric.errors.FileError` if anything is amiss.
+
+        Example:
+            >>> from graphmetric import Graph
+            >>> chain, ring = Graph(4, [(0, 1), (1, 2), (2, 3)]), Graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)])
+            >>> round(GraphDistance.load("unlabelled").distance(chain, ring))
+            1
+        """
+        folder = find_model(model)
         saved = read_model(folder)
         try:
             estimator = cls(**_read_parameters(saved.parameters)).set_params(device=device)
@@ -318,6 +334,20 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             pretraining = (options.pretraining or PretrainingOptions()) if self.pretrain else None
             options = replace(options, pretraining=pretraining)
         return model, options
+
+    def _start(
+        self, graphs: GraphCollection, options: ModelOptions, seed: int
+    ) -> tuple[GraphFeaturizer, GraphDistanceModel]:
+        """Features and a network: new ones, or those that are there, the network as a copy in case the fit fails."""
+        if not (self.warm_start and hasattr(self, "model_")):
+            featurizer = GraphFeaturizer(options.features).fit(graphs)
+            return featurizer, GraphDistanceModel(featurizer.schema, options, seed=seed)
+        if options != self.model_.options:
+            raise InvalidArgument(
+                "warm_start goes on with the model that is there, and preset and head describe another one; "
+                "give preset=(model.model_.options, TrainingOptions(...)) and head=None, or warm_start=False"
+            )
+        return self.featurizer_, deepcopy(self.model_)
 
     def _make_supervision(self, training: GraphCollection, validation: GraphCollection, seed: int) -> Supervision:
         budget = self._budget(self._work_folder("labels"))

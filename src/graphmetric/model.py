@@ -117,8 +117,11 @@ class TrainableDistance(nn.Module):
         parts = [
             self.encode(to_tensors(table.padded(chosen[group]), weights.device, weights.dtype)) for group in groups
         ]
+        whole = Representation.concatenate(parts)
+        if len(chosen) == 1:
+            return whole
         back = torch.from_numpy(np.argsort(np.concatenate(groups))).to(weights.device)
-        return Representation.concatenate(parts).take(back)
+        return whole.take(back)
 
     def forward(self, batch: BatchTensors, pairs: Tensor) -> Tensor:
         """Distances, on the scale of the head, of pairs (n, 2) of positions in the batch."""

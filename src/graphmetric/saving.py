@@ -31,6 +31,7 @@ from graphmetric.errors import FileError
 from graphmetric.features import GraphFeaturizer
 from graphmetric.model import GraphDistanceModel, ModelOptions
 from graphmetric.model_card import describe_model
+from graphmetric.shipped_models import SHIPPED_MODELS
 
 FORMAT = "graphmetric model"
 VERSION = 1
@@ -169,6 +170,9 @@ def _check_is_model(target: Path) -> None:
         raise FileError(f"was being replaced when that was stopped; the old model is in {_put_aside(target)}", target)
     if (target / CHECKPOINT).exists():
         raise FileError("holds an unfinished training, not yet a model; go on with it first", target)
+    if not target.exists():
+        names = ", ".join(SHIPPED_MODELS)
+        raise FileError(f"is not a folder of a model, nor the name of one that comes with graphmetric: {names}", target)
     raise FileError(f"is not a folder of a model: it has no {CONFIG}", target)
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 EPILOG = """\b
 Examples:
+  graphmetric distance unlabelled programs:3 programs:8
   graphmetric distance model/ first.json second.json
   graphmetric distance model/ molecules:3 molecules:8 --view steinhaus
   graphmetric distance model/ CCO CCN --smiles --align
@@ -42,7 +43,9 @@ Examples:
 def command(
     model: str, first: str, second: str | None, view: Any, out: str | None, root: str | None, **how: bool
 ) -> None:
-    """How far MODEL, a folder that `graphmetric train` wrote, thinks FIRST is from SECOND.
+    """How far MODEL thinks FIRST is from SECOND.
+
+    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
 
     A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many. Without
     SECOND, and with --out: the distances of all graphs of the source FIRST to each other.

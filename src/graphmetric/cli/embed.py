@@ -31,7 +31,9 @@ Examples:
 @click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
 def command(model: str, source: str, out: str, jobs: int, root: str | None) -> None:
-    """Embed the graphs of SOURCE by MODEL, a folder that `graphmetric train` wrote.
+    """Embed the graphs of SOURCE by MODEL.
+
+    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
 
     A .csv file has a line per graph: its name (or position) and its numbers. A .npy file has the numbers alone.
     """

@@ -58,7 +58,9 @@ def command(
     root: str | None,
     as_json: bool,
 ) -> None:
-    """Measure MODEL, a folder that `graphmetric train` wrote, on the graphs of SOURCE.
+    """Measure MODEL on the graphs of SOURCE.
+
+    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
 
     The test graphs of a data set rank its training and validation graphs. Of a file or folder, some graphs drawn at
     random rank all others. True distances are those of --labels or of the data set; else they are searched for.

@@ -32,7 +32,10 @@ Then: graphmetric search idx/ QUERY
 def command(
     model: str, source: str, out: str, number: bool, overwrite: bool, jobs: int, root: str | None, as_json: bool
 ) -> None:
-    """Index the graphs of SOURCE by MODEL, a folder that `graphmetric train` wrote."""
+    """Index the graphs of SOURCE by MODEL.
+
+    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
+    """
     from graphmetric.estimator import GraphDistance
     from graphmetric.search import GraphIndex
 

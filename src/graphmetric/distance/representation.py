@@ -63,6 +63,8 @@ class Representation(NamedTuple):
         if not parts:
             raise InvalidArgument("cannot concatenate nothing: the width of the vectors would be unknown")
         parts = [part.compacted() for part in parts]
+        if len(parts) == 1:
+            return parts[0]
         before = [0]
         for part in parts[:-1]:
             before.append(before[-1] + len(part.rows))

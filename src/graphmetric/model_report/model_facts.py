@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Any
 
 from graphmetric.estimator import GraphDistance
 from graphmetric.evaluation import installed_versions
 from graphmetric.saving import CONFIG
+from graphmetric.shipped_models import find_model
 
 Facts = dict[str, dict[str, Any]]
 """Plain values by name, by title of the section."""
 
 
 def open_model(model: GraphDistance | str | os.PathLike[str]) -> tuple[GraphDistance, Facts]:
-    """A model, or that of a folder, and what is to be said of it."""
+    """A model, or that of a folder or name, and what is to be said of it."""
     if isinstance(model, GraphDistance):
         return model, _facts(model, {"Versions": installed_versions()})
-    loaded = GraphDistance.load(model)
-    trained_with = json.loads((Path(model) / CONFIG).read_text(encoding="utf-8"))["packages"]
+    folder = find_model(model)
+    loaded = GraphDistance.load(folder)
+    trained_with = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["packages"]
     return loaded, _facts(loaded, {"Trained with": trained_with, "Measured with": installed_versions()})
 
 

@@ -25,7 +25,7 @@ from graphmetric.search.space import Query, encode_queries
 
 EXACT_UP_TO = 100_000
 """Graphs up to which a learned search is exact unless told otherwise."""
-CANDIDATES = 1_000
+CANDIDATES = 300
 """Graphs that an approximate search looks at."""
 
 

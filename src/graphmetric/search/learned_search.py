@@ -1,8 +1,9 @@
 """Nearest graphs by the learned distance: candidates by vectors, bounds, then the distance itself.
 
-Where the distance has bounds (the matching head), graphs are looked at in the order of their bounds, and the search
-ends when no bound is below the k-th best distance: the answer is that of looking at all graphs. Asked for so many
-``candidates``, it looks at the graphs of that many nearest vectors, and the answer is approximate.
+Where the distance has bounds (the heads that match nodes or compare vectors block by block), graphs are looked at in
+the order of their bounds, and the search ends when no bound is below the k-th best distance: the answer is that of
+looking at all graphs. Asked for so many ``candidates``, it looks at no more graphs than that: those of the least bounds
+among the graphs of the nearest vectors, ten times as many. The answer is then approximate.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _MEASURED = 48
 """Distances computed before the k-th best is looked at again."""
 _SCANNED = 1 << 14
 """Distances computed together where all are."""
+_WIDER = 10
+"""Graphs bounded for each one that is looked at: bounds cost a thirtieth, and order graphs better than vectors do."""
 BY_VECTORS, BY_AXES, BY_CANDIDATES = "pooled vectors", "sorted axes", "the limit on candidates"
 
 Mask = NDArray[np.bool_] | None
@@ -57,15 +60,22 @@ class LearnedSearch:
 
     def visit(self, space: SegmentSpace, offset: int, allowed: Mask, candidates: int | None) -> None:
         """Look at the graphs of a segment that are allowed; at that many candidates only, if their number is given."""
-        everyone = _positions(space, allowed)
-        if candidates is None:
-            positions = everyone
-            gaps = space.gaps(self._query)[positions] if space.bounds_exist else None
+        if candidates is not None:
+            self._visit_nearest(space, offset, allowed, candidates)
+            return
+        positions = _positions(space, allowed)
+        if space.bounds_exist:
+            self._refine(space, offset, positions, space.gaps(self._query)[positions])
         else:
-            positions, gaps = find_candidates(self._query, space, allowed, candidates)
-        self.removed[BY_CANDIDATES] += len(everyone) - len(positions)
-        if space.bounds_exist and gaps is not None:
-            self._refine(space, offset, positions, gaps)
+            self._measure_all(space, offset, positions)
+
+    def _visit_nearest(self, space: SegmentSpace, offset: int, allowed: Mask, candidates: int) -> None:
+        everyone = len(space) if allowed is None else int(allowed.sum())
+        wanted = _WIDER * candidates if space.bounds_exist else candidates
+        positions, gaps = find_candidates(self._query, space, allowed, wanted)
+        self.removed[BY_CANDIDATES] += everyone - len(positions)
+        if space.bounds_exist:
+            self._refine_least(space, offset, positions, gaps, candidates)
         else:
             self._measure_all(space, offset, positions)
 
@@ -78,15 +88,34 @@ class LearnedSearch:
         """By rising bounds, which are tightened before a distance is computed, until none is below the limit."""
         bounds = space.bound(self._query, gaps, positions)
         seen = 0
-        for next_ones in _rising_blocks(bounds):
-            block = next_ones[bounds[next_ones] < self.best.limit]
-            if len(block) == 0:
-                break
+        for block in self._rising_blocks(bounds):
             seen += len(block)
             tight = space.tighten(self._query, gaps[block], positions[block])
             order = np.argsort(tight, kind="stable")
             self.removed[BY_AXES] += len(block) - self._measure(space, offset, positions[block[order]], tight[order])
         self.removed[BY_VECTORS] += len(positions) - seen
+
+    def _refine_least(
+        self, space: SegmentSpace, offset: int, positions: Positions, gaps: Floats, candidates: int
+    ) -> None:
+        """The graphs of the least bounds, which are tight at once; what is left may hold nearer ones."""
+        tight = space.tighten(self._query, gaps, positions)
+        chosen = smallest(tight, candidates)
+        measured = self._measure(space, offset, positions[chosen], tight[chosen])
+        left_out = max(0, int((tight < self.best.limit).sum()) - measured)
+        self.removed[BY_CANDIDATES] += left_out
+        self.removed[BY_AXES] += len(positions) - measured - left_out
+
+    def _rising_blocks(self, bounds: Floats) -> Iterator[Positions]:
+        """Places whose bounds are below the limit, which falls meanwhile: by rising bounds, ever more at a time."""
+        size, left = _FIRST, np.flatnonzero(bounds < self.best.limit)
+        while len(left):
+            chosen = smallest(bounds[left], size)
+            yield left[chosen]
+            open_ones = bounds[left] < self.best.limit
+            open_ones[chosen] = False
+            left = left[open_ones]
+            size = min(4 * size, _LARGEST)
 
     def _measure(self, space: SegmentSpace, offset: int, positions: Positions, bounds: Floats) -> int:
         """Distances by rising bounds until none is below the limit; how many it took."""
@@ -103,8 +132,7 @@ def find_candidates(query: Query, space: SegmentSpace, allowed: Mask, count: int
     """Graphs of a segment with the nearest vectors, and how far these are."""
     if space.lists is not None:
         found = space.lists.nearest(query.vector, count, allowed)
-        vectors = space.segment.arrays["vectors"][found]
-        return found, np.asarray(np.linalg.norm(vectors - query.vector, axis=1), dtype=np.float32)
+        return found, space.gaps(query, found)
     gaps = space.gaps(query)
     if allowed is not None:
         gaps[~allowed] = np.inf
@@ -157,14 +185,3 @@ def find_within(
 
 def _positions(space: SegmentSpace, allowed: Mask) -> Positions:
     return np.arange(len(space)) if allowed is None else np.flatnonzero(allowed)
-
-
-def _rising_blocks(bounds: Floats) -> Iterator[Positions]:
-    """All places by rising bounds, a growing number at a time; sorts no more than is asked for."""
-    size, left = _FIRST, np.arange(len(bounds))
-    while len(chosen := smallest(bounds[left], size)):
-        yield left[chosen]
-        rest = np.ones(len(left), dtype=bool)
-        rest[chosen] = False
-        left = left[rest]
-        size = min(4 * size, _LARGEST)

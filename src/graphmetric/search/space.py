@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graphmetric.distance import Comparison, Matching, PairDistance, Representation, View, view_distances
+from graphmetric.distance import BlockNorm, Comparison, Matching, PairDistance, Representation, View, view_distances
 from graphmetric.distance.comparison import Side
 from graphmetric.distance.strict import EPSILON
 from graphmetric.distance.views import Extent
@@ -71,8 +71,8 @@ class SegmentSpace:
 
     @property
     def bounds_exist(self) -> bool:
-        """Whether the distance of pooled vectors is a lower bound."""
-        return isinstance(self.head, Matching)
+        """Whether the distance of vectors is a lower bound; under a block norm it is the distance, rounding aside."""
+        return isinstance(self.head, Matching | BlockNorm)
 
     def __len__(self) -> int:
         return len(self.segment)
@@ -86,10 +86,16 @@ class SegmentSpace:
         comparison = Comparison(self.head, query.view, query.side, self._side, EPSILON)
         return comparison.of_pairs(torch.from_numpy(np.column_stack([rows, positions]))).numpy()
 
-    def gaps(self, query: Query) -> Floats:
-        """Distances of the vectors of all graphs; where bounds exist, no raw distance is below, rounding aside."""
-        blocks = self.head.heads if isinstance(self.head, Matching) else 1
-        return scan(self.segment.arrays["vectors"], query.vector, blocks)
+    def gaps(self, query: Query, positions: Positions | None = None) -> Floats:
+        """Distances of the vectors of chosen graphs, by default all; where bounds exist, no raw distance is below."""
+        vectors = self.segment.arrays["vectors"]
+        return scan(vectors if positions is None else vectors[positions], query.vector, self._blocks)
+
+    @property
+    def _blocks(self) -> int:
+        if isinstance(self.head, Matching):
+            return self.head.heads
+        return self.head.blocks if isinstance(self.head, BlockNorm) else 1
 
     def bound(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
         """Lower bounds of the distances to these graphs, in the view of the query, from the gaps of their vectors."""

@@ -8,7 +8,7 @@ from graphmetric.edit_distance import ExactSearch, pairwise_edit_distances
 from graphmetric.edit_distance.pair_choice import choose_pairs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.supervision.budget import LabelBudget
-from graphmetric.supervision.pool import TrainingPool, draw_pool
+from graphmetric.supervision.pool import SMALLEST_CLIQUE, TrainingPool, draw_pool
 from graphmetric.supervision.record import Positions, Supervision
 from graphmetric.training import TrainingLabels
 
@@ -21,7 +21,12 @@ _ROUNDS = 20
 
 
 def make_supervision(
-    training: GraphCollection, validation: GraphCollection, budget: LabelBudget, edits: int, seed: int
+    training: GraphCollection,
+    validation: GraphCollection,
+    budget: LabelBudget,
+    edits: int,
+    seed: int,
+    smallest_clique: int = SMALLEST_CLIQUE,
 ) -> Supervision:
     """Labels of cliques of training graphs and their mutations, and of validation graphs with training graphs.
 
@@ -30,7 +35,7 @@ def make_supervision(
     rng = np.random.default_rng(seed)
     pairs = budget.pairs_for(training)
     held_back = min(int(VALIDATION_SHARE * pairs), len(training) * len(validation))
-    pool = draw_pool(training, pairs - held_back, edits, rng)
+    pool = draw_pool(training, pairs - held_back, edits, rng, smallest_clique)
     labels, seconds = _label_pool(pool, budget)
     across = _pairs_between(len(pool.drawn), len(validation), held_back, rng)
     used, places = np.unique(across[:, 1], return_inverse=True)

@@ -58,7 +58,13 @@ class TrainingPool:
         return TrainingLabels.exact(pairs, (self.graphs.sizes + self.graphs.edge_counts)[members])
 
 
-def draw_pool(training: GraphCollection, pairs: int, edits: int, rng: np.random.Generator) -> TrainingPool:
+def draw_pool(
+    training: GraphCollection,
+    pairs: int,
+    edits: int,
+    rng: np.random.Generator,
+    smallest_clique: int = SMALLEST_CLIQUE,
+) -> TrainingPool:
     """Graphs for at most so many labelled pairs; ``edits`` is the most that a mutation has, 0: no mutations.
 
     It sees the training graphs and nothing else, so nothing else can get into training.
@@ -66,7 +72,7 @@ def draw_pool(training: GraphCollection, pairs: int, edits: int, rng: np.random.
     if isinstance(edits, bool) or not isinstance(edits, int | np.integer) or edits < 0:
         raise InvalidArgument(f"mutation_edits must be a number of edits, 0 or more (0: no mutations); got {edits!r}")
     distinct = find_distinct(training)
-    count, size = plan_cliques(len(distinct), pairs, mutations=edits > 0)
+    count, size = plan_cliques(len(distinct), pairs, mutations=edits > 0, smallest=smallest_clique)
     drawn = rng.permutation(distinct)[: count * (size - size // 3 if edits else size)]
     chosen, mutator = training[drawn], Mutator(training, edits)
     made: list[tuple[int, Graph]] = []
@@ -101,16 +107,16 @@ def find_distinct(graphs: GraphCollection) -> Positions:
         return np.arange(len(graphs))
 
 
-def plan_cliques(graphs: int, pairs: int, *, mutations: bool) -> tuple[int, int]:
+def plan_cliques(graphs: int, pairs: int, *, mutations: bool, smallest: int = SMALLEST_CLIQUE) -> tuple[int, int]:
     """How many cliques, and of how many graphs, for so many pairs of a collection of so many graphs.
 
     Cliques are as large as they may be while all training graphs are in one, a third of each being mutations; from
-    :data:`SMALLEST_CLIQUE` to :data:`LARGEST_CLIQUE` graphs. A budget that does not pay for the smallest buys one
+    ``smallest`` to :data:`LARGEST_CLIQUE` graphs. A budget that does not pay for the smallest buys one
     that is smaller still.
     """
     wanted, available = (3 * graphs // 2, (1 + MOST_MUTATIONS) * graphs) if mutations else (graphs, graphs)
     to_see_all = 2 * pairs // max(1, wanted) + 1
-    size = min(max(to_see_all, SMALLEST_CLIQUE), LARGEST_CLIQUE, _largest_clique(pairs), available)
+    size = min(max(to_see_all, smallest), LARGEST_CLIQUE, _largest_clique(pairs), available)
     count = max(1, min(2 * pairs // max(1, size * (size - 1)), -(-available // size)))
     return count, min(_largest_clique(pairs // count), LARGEST_CLIQUE, -(-available // count))
 
