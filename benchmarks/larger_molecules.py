@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -32,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphmetric as gm
+from graphmetric import estimator
 from graphmetric.baselines import build_baseline
 from graphmetric.distance import Comparison, pair_distances
 from graphmetric.edit_distance import ExactSearch
@@ -40,8 +42,8 @@ from graphmetric.evaluation.ranking import spearman_rho
 from graphmetric.graphs.splits import split_indices
 from graphmetric.graphs.summary import component_counts
 from graphmetric.learned_distance import LearnedDistance
-from graphmetric.supervision import pool
-from graphmetric.supervision.mutations import Mutator
+from graphmetric.supervision import Mutator, make_supervision
+from graphmetric.supervision.pool import SMALLEST_CLIQUE, find_distinct
 
 SMALLEST, LARGEST = 15, 40
 MOST_EDITS = 12
@@ -94,8 +96,7 @@ def draw_molecules(root: str, count: int, rng: np.random.Generator) -> gm.GraphC
     fitting = np.flatnonzero((graphs.sizes >= SMALLEST) & (graphs.sizes <= LARGEST))
     graphs = graphs[rng.permutation(fitting)[: 2 * count]]
     graphs = graphs[component_counts(graphs.columns) == 1]
-    first = np.unique(gm.isomorphism_classes(graphs), return_index=True)[1]
-    return graphs[np.sort(first)[:count]]
+    return graphs[find_distinct(graphs)[:count]]
 
 
 def draw_pairs(
@@ -156,7 +157,8 @@ def fit_metric(
         random_state=options.seed,
     )  # fmt: skip
     clock = time.process_time()
-    with mock.patch.object(pool, "SMALLEST_CLIQUE", options.clique):
+    make_labels = partial(make_supervision, smallest_clique=options.clique)
+    with mock.patch.object(estimator, "make_supervision", make_labels):
         model.fit(graphs, val=val).save(folder / "model")
     print(f"{preset}: fitted in {time.process_time() - clock:.0f} s of CPU time, labels included if new", flush=True)
     return model
@@ -293,7 +295,7 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=2000)
     parser.add_argument("--labels", type=int, default=20_000, help="pairs that each fit may label")
     parser.add_argument(
-        "--clique", type=int, default=pool.SMALLEST_CLIQUE,
+        "--clique", type=int, default=SMALLEST_CLIQUE,
         help="least graphs of which all pairs are labelled: with few labels, fewer let a fit see more molecules",
     )  # fmt: skip
     parser.add_argument("--steps", type=int, default=600, help="of training")

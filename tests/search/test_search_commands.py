@@ -72,7 +72,7 @@ def test_plots(folders: tuple[Path, Path], tmp_path: Path, name: str, start: byt
         (["search", "INDEX", "molecules:1", "--where", "class"], "key=value"),
         (["search", "INDEX", "molecules:1", "-k", "0"], "0 is not in the range"),
         (["search", "INDEX", "molecules:1", "--radius", "1", "--certified"], "leave out"),
-        (["index", "no-model", "molecules", "--out", "other"], "folder of a model"),
+        (["index", "no-model", "molecules", "--out", "other"], "not a folder of a model"),
         (["index", "MODEL", "molecules", "--out", "INDEX"], "--overwrite"),
         (["index", "MODEL", "molecules"], "--out"),
     ],

@@ -101,7 +101,11 @@ class CertifiedSearch:
     @property
     def open(self) -> NDArray[np.bool_]:
         """Graphs that may yet enter and whose distance is not known."""
-        return (self._rates() < self.limit - SAME) & (self.known.lower < self.known.upper)
+        return (self.rates() < self.limit - SAME) & (self.known.lower < self.known.upper)
+
+    def rates(self) -> Floats:
+        """Of every graph at least the distance / weight that it is ordered by."""
+        return self.known.lower / self.known.weight
 
     def removed(self) -> dict[str, int]:
         """How many graphs of the index each stage has removed without their distance being known."""
@@ -170,14 +174,10 @@ class CertifiedSearch:
         if isinstance(method, BranchBound):
             self.known.stage[graphs] = BY_BRANCHES
 
-    def _rates(self) -> Floats:
-        """What graphs are ordered by, at least."""
-        return self.known.lower / self.known.weight
-
     def _sorted(self, chosen: NDArray[np.bool_]) -> Graphs:
         """Graphs of a mask by rising lower bounds."""
         graphs = np.flatnonzero(chosen)
-        return graphs[np.argsort(self._rates()[graphs], kind="stable")]
+        return graphs[np.argsort(self.rates()[graphs], kind="stable")]
 
     def _is_late(self) -> bool:
         return time.monotonic() > self.deadline

@@ -105,7 +105,7 @@ class CertifiedAnswers:
         return [self._distinct.find(positions) for positions in found]
 
     def _first_by_bounds(self, search: CertifiedSearch, k: int) -> Graphs:
-        return np.argsort(search.known.lower / search.known.weight, kind="stable")[: _PROPOSED * k]
+        return np.argsort(search.rates(), kind="stable")[: _PROPOSED * k]
 
 
 def _once(graphs: Graphs) -> Graphs:

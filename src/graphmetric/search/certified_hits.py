@@ -58,7 +58,7 @@ class CertifiedHits:
 def _prove(search: CertifiedSearch, graphs: NDArray[np.int64]) -> NDArray[np.bool_]:
     """For each rank whether no graph behind it or outside can be nearer."""
     known = search.known
-    lower = known.lower / known.weight
+    lower = search.rates()
     upper = (known.upper / known.weight)[graphs]
     exact = known.lower[graphs] == known.upper[graphs]
     later = np.minimum.accumulate(lower[graphs][::-1])[::-1]
