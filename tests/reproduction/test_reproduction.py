@@ -43,7 +43,7 @@ def test_a_method_sees_no_test_graph_and_no_pair_of_validation_graphs(benchmark:
 
 def test_the_truth_itself_scores_perfectly(benchmark: Benchmark) -> None:
     matrix = benchmark.to_paper_scale(benchmark.distances)
-    record = score_prediction(Prediction("truth", matrix, {}, 0, 1.0, 1.0), benchmark, benchmark.protocol("A"), "none")
+    record = score_prediction(Prediction("truth", matrix, {}, 0, 1.0, 1.0), benchmark, "A", "none")
     assert record.scores["rho"] == pytest.approx(1)
     assert record.scores["mse"] == 0
     assert record.scores["mae"] == pytest.approx(0, abs=1e-9)
@@ -54,12 +54,25 @@ def test_the_truth_itself_scores_perfectly(benchmark: Benchmark) -> None:
 def test_scores_are_those_of_the_test_rows(benchmark: Benchmark) -> None:
     rng = np.random.default_rng(0)
     matrix = rng.random(benchmark.distances.shape)
-    record = score_prediction(Prediction("noise", matrix, {}, 0, 1.0, 1.0), benchmark, benchmark.protocol("A"), "none")
+    record = score_prediction(Prediction("noise", matrix, {}, 0, 1.0, 1.0), benchmark, "A", "none")
     rows, columns = benchmark.test, np.arange(32)
     expected = score_rankings(
         matrix[np.ix_(rows, columns)], benchmark.to_paper_scale(benchmark.distances)[rows][:, columns]
     )
     assert record.scores["rho"] == pytest.approx(expected.rho)
+
+
+def test_pairs_of_other_sizes_can_be_left_out(benchmark: Benchmark) -> None:
+    matrix = np.random.default_rng(0).random(benchmark.distances.shape)
+    prediction = Prediction("noise", matrix, {}, 0, 1.0, 1.0)
+    record = score_prediction(prediction, benchmark, "A, similar sizes", "none")
+    true, sizes = benchmark.to_paper_scale(benchmark.distances), benchmark.graphs.sizes
+    errors = [
+        (matrix[i, j] - true[i, j]) ** 2 for i in benchmark.test for j in range(32) if abs(sizes[i] - sizes[j]) < 3
+    ]
+    assert record.protocol == "A, similar sizes"
+    assert 0 < len(errors) < 8 * 32
+    assert record.scores["mse"] == pytest.approx(np.mean(errors))
 
 
 @pytest.mark.parametrize("repair", [name for name in REPAIRS if name != "none"])
@@ -141,6 +154,19 @@ def test_claims_are_decided_by_the_numbers() -> None:
     assert held["after fixing, the distances keep the triangle inequality"]
     assert not held["Beam, a search, is nearer to the truth than what is learned (rho)"]
     assert check_claims(records[3:]) == []
+
+
+def test_the_best_known_distance_is_the_upper_bound_that_comes_with_a_data_set(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    found = load_benchmark("IMDBMulti", truth="best known", limit=150, root=str(shared_data), store=tmp_path)
+    assert not np.isnan(found.distances).any()
+    sizes = found.graphs.sizes
+    first, second = np.flatnonzero(sizes == 7)[:2].tolist()
+    assert found.distances[first, second] == gm.graph_edit_distance(found.graphs[first], found.graphs[second]).upper
+    assert (found.distances >= np.abs(sizes[:, None] - sizes)).all()
+    assert make_experiment("protocol-a").protocols_of("IMDBMulti") == ("A", "A, similar sizes")
+    assert make_experiment("protocol-a").protocols_of("LINUX") == ("A",)
 
 
 def test_mean_of_three_is_the_mean_and_the_same_for_copies(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def _run(unit: _Unit, experiment: Experiment, options: RunOptions, load: Callabl
     benchmark = load(unit.dataset)
     prediction = _predict_or_read(unit, experiment, benchmark, options)
     for (protocol, repair), path in missing.items():
-        _write(path, score_prediction(prediction, benchmark, benchmark.protocol(protocol), repair))
+        _write(path, score_prediction(prediction, benchmark, protocol, repair))
 
 
 def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, options: RunOptions) -> Prediction:
@@ -150,7 +150,7 @@ def _write(path: Path, record: RunRecord) -> None:
 def _record_paths(unit: _Unit, experiment: Experiment, options: RunOptions) -> dict[tuple[str, str], Path]:
     """By protocol and repair; a slow row is not repaired."""
     folder, key = options.out / experiment.name / "records", _key(unit, experiment, options)
-    variants = product(experiment.protocols, ("none",) if unit.row.slow else experiment.repairs)
+    variants = product(experiment.protocols_of(unit.dataset), ("none",) if unit.row.slow else experiment.repairs)
     return {variant: folder / f"{key}-{_words('-'.join(variant))}.json" for variant in variants}
 
 

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from graphmetric.edit_distance import normalized_distance, raw_distance
-from graphmetric.evaluation import Protocol, Raw, RunRecord, installed_versions, score_distances
+from graphmetric.evaluation import Raw, RunRecord, forget_other_sizes, installed_versions, score_distances
 from graphmetric.evaluation.axioms import measure_axioms
 from graphmetric.reproduction.benchmark import Benchmark, Floats
 from graphmetric.reproduction.repairs import REPAIRS
 
+SIMILAR_SIZES = ", similar sizes"
+"""At the end of a protocol's name: only pairs that differ by fewer than three nodes are scored."""
 _FARTHEST = 1 - 1e-12
 """On the paper's scale; 1 itself is infinitely many edits."""
 
@@ -31,8 +33,9 @@ class Prediction:
     wall_seconds: float
 
 
-def score_prediction(prediction: Prediction, benchmark: Benchmark, protocol: Protocol, repair: str) -> RunRecord:
+def score_prediction(prediction: Prediction, benchmark: Benchmark, protocol_name: str, repair: str) -> RunRecord:
     """Repair the matrix if asked to, and score the rows of the test graphs."""
+    protocol = benchmark.protocol(protocol_name.removesuffix(SIMILAR_SIZES))
     matrix = prediction.matrix
     if repair != "none":
         matrix = REPAIRS[repair](_symmetric(matrix), _known(benchmark))
@@ -41,11 +44,13 @@ def score_prediction(prediction: Prediction, benchmark: Benchmark, protocol: Pro
     sides = benchmark.graphs[protocol.queries], benchmark.graphs[protocol.database]
     predicted = matrix[np.ix_(protocol.queries, protocol.database)]
     edits = protocol.test_distances(benchmark.distances)
+    if protocol_name.endswith(SIMILAR_SIZES):
+        edits = forget_other_sizes(edits, *(side.sizes for side in sides))
     raw = Raw(raw_distance(np.minimum(predicted, _FARTHEST), *sides), edits)
     return RunRecord(
         method=prediction.method if repair == "none" else f"{prediction.method} + {repair}",
         dataset=benchmark.name,
-        protocol=protocol.name,
+        protocol=protocol_name,
         scores=score_distances(predicted, normalized_distance(edits, *sides), raw=raw).to_dict(),
         axioms=axioms,
         configuration={
