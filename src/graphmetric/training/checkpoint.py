@@ -93,25 +93,6 @@ def tensors_named(prefix: str, tensors: Tensors) -> Tensors:
     return {name.removeprefix(f"{prefix}."): part for name, part in tensors.items() if name.startswith(f"{prefix}.")}
 
 
-def optimizer_tensors(optimizer: torch.optim.Optimizer, names: Iterable[str]) -> Tensors:
-    """What Adam remembers of each parameter: number of steps, mean and mean square of gradients."""
-    (group,) = optimizer.param_groups
-    return {
-        f"{name}/{key}": value
-        for name, parameter in zip(names, group["params"], strict=True)
-        for key, value in optimizer.state[parameter].items()
-    }
-
-
-def restore_optimizer(optimizer: torch.optim.Optimizer, names: Iterable[str], tensors: Tensors) -> None:
-    """The inverse of :func:`optimizer_tensors`."""
-    (group,) = optimizer.param_groups
-    by_name = dict(zip(names, group["params"], strict=True))
-    for key, tensor in tensors.items():
-        name, _, quantity = key.rpartition("/")
-        optimizer.state[by_name[name]][quantity] = tensor
-
-
 def digest_weights(module: nn.Module) -> str:
     """Of all weights, to tell one start from another."""
     return _digest(tensor.detach().cpu().numpy() for tensor in module.state_dict().values())

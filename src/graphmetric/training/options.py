@@ -9,7 +9,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.plain_options import from_plain, to_plain
 
 Loss = Literal["masked", "interval"]
-Optimizer = Literal["adam", "adamw"]
+Optimizer = Literal["adam", "adamw", "muon"]
 Schedule = Literal["constant", "cosine"]
 
 
@@ -57,9 +57,10 @@ class TrainingOptions:
     near_halving: float | None = None
     """Interval loss: the weight of a pair halves with every so many edits of its lower bound; None: equal weights."""
     optimizer: Optimizer = "adamw"
+    """muon: :class:`~graphmetric.training.muon.Muon` for the matrices of the layers, adamw for all else."""
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
-    """L2 penalty (adam) or decoupled decay (adamw)."""
+    """L2 penalty (adam) or decoupled decay (adamw, muon)."""
     schedule: Schedule = "cosine"
     """The learning rate stays as it is, or falls to zero along half a cosine."""
     warmup: int = 50

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from graphmetric.encoder import GraphEncoder
@@ -19,8 +18,6 @@ from graphmetric.training.checkpoint import (
     Counters,
     Tensors,
     named_tensors,
-    optimizer_tensors,
-    restore_optimizer,
     tensors_named,
 )
 from graphmetric.training.divergence import check_progress
@@ -28,6 +25,7 @@ from graphmetric.training.folder import TrainingFolder
 from graphmetric.training.labels import TrainingLabels
 from graphmetric.training.mini_batches import MiniBatches
 from graphmetric.training.objective import Objective
+from graphmetric.training.optimizer import ModelOptimizer
 from graphmetric.training.options import TrainingOptions
 from graphmetric.training.pretrain import pretrain
 from graphmetric.training.randomness import Stream, reseed_torch
@@ -70,7 +68,7 @@ class TrainingRun:
         self.validation = validation if validation is not None and len(validation) else None
         self.batches = MiniBatches(labels, options, seed)
         self.objective = Objective(model, table, options)
-        self.optimizer = _build_optimizer(model, options)
+        self.optimizer = ModelOptimizer(model, options)
         self.counters = Counters()
         self.best: Tensors = {}
         self.report = report
@@ -130,9 +128,8 @@ class TrainingRun:
     def _step(self) -> float:
         counters = self.counters
         rate = learning_rate(self.options, counters.step, self.batches.num_steps)
-        self.optimizer.param_groups[0]["lr"] = rate
         reseed_torch(self.seed, Stream.DROPOUT, counters.step)
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.clear_gradients()
         loss = self.objective.of_batch(self.batches.at(counters.step))
         loss.backward()  # type: ignore[no-untyped-call]
         longest = self.options.clip_norm or float("inf")
@@ -141,7 +138,7 @@ class TrainingRun:
         counters.first_loss = value if counters.first_loss is None else counters.first_loss
         where = f"step {counters.step + 1}, learning rate {rate:g}"
         check_progress(self.model, value, norm.item(), counters.first_loss, where)
-        self.optimizer.step()
+        self.optimizer.step(rate)
         counters.step += 1
         counters.window_sum += value
         counters.window_steps += 1
@@ -160,7 +157,7 @@ class TrainingRun:
             "epoch": round(counters.step / self.batches.steps_per_epoch, 3),
             "loss": counters.window_sum / counters.window_steps,
             "validation": found,
-            "learning_rate": self.optimizer.param_groups[0]["lr"],
+            "learning_rate": self.optimizer.rate,
             "seconds": round(counters.seconds, 3),
         }
         counters.window_sum, counters.window_steps = 0.0, 0
@@ -178,22 +175,15 @@ class TrainingRun:
 
     def _save(self, folder: TrainingFolder) -> None:
         self._read_clock()
-        names = [name for name, _ in self.model.named_parameters()]
         tensors = {
             **named_tensors("model", self.model.state_dict()),
             **named_tensors("best", self.best),
-            **named_tensors("optimizer", optimizer_tensors(self.optimizer, names)),
+            **named_tensors("optimizer", self.optimizer.tensors()),
         }
         folder.save(self.counters, tensors)
 
     def _load(self, counters: Counters, tensors: Tensors) -> None:
         """The inverse of :meth:`_save`."""
-        names = [name for name, _ in self.model.named_parameters()]
         self.counters, self.best = counters, tensors_named("best", tensors)
         self.model.load_state_dict(tensors_named("model", tensors))
-        restore_optimizer(self.optimizer, names, tensors_named("optimizer", tensors))
-
-
-def _build_optimizer(model: nn.Module, options: TrainingOptions) -> torch.optim.Optimizer:
-    kind = torch.optim.Adam if options.optimizer == "adam" else torch.optim.AdamW
-    return kind(model.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=True)
+        self.optimizer.restore(tensors_named("optimizer", tensors))

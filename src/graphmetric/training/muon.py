@@ -1,0 +1,69 @@
+"""Muon (Jordan et al., 2024): momentum made orthogonal, for the weight matrices of layers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+_MOMENTUM = 0.95
+_POLYNOMIAL = (3.4445, -4.7750, 2.0315)
+"""Of the singular values, by Jordan: five rounds bring those between .002 and 1 to between .7 and 1.2."""
+_ROUNDS = 5
+_ADAM_SIZE = 0.2
+"""Root mean square of the updates of Adam, by Liu et al. (2025): one learning rate then suits both."""
+
+
+class Muon(torch.optim.Optimizer):
+    """Steps of equal size in every direction of a matrix, where gradients have a few large ones.
+
+    The update is the orthogonal matrix nearest to the momentum, approximately, scaled as if it were one of Adam's.
+
+    Matrices of one shape are made orthogonal together and in single precision. torch has the same optimiser, one
+    matrix at a time in bfloat16, which a processor without it emulates: eighteen times the work of this.
+    """
+
+    def __init__(self, matrices: Iterable[Tensor], lr: float, weight_decay: float = 0.0) -> None:
+        super().__init__(matrices, {"lr": lr, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+        """Move all matrices that have a gradient; a closure is not called."""
+        for group in self.param_groups:
+            alike: defaultdict[tuple[int, int], list[Tensor]] = defaultdict(list)
+            for matrix in group["params"]:
+                if matrix.grad is not None:
+                    alike[min(matrix.shape), max(matrix.shape)].append(matrix)
+            for (_, longer), matrices in alike.items():
+                moves = orthogonalize(torch.stack([_lying(self._look_ahead(matrix)) for matrix in matrices]))
+                for matrix, move in zip(matrices, moves, strict=True):
+                    matrix.mul_(1 - group["lr"] * group["weight_decay"])
+                    _lying(matrix).sub_(move, alpha=group["lr"] * _ADAM_SIZE * longer**0.5)
+
+    def _look_ahead(self, matrix: Tensor) -> Tensor:
+        """The momentum as it will be if the gradient stays: Nesterov's."""
+        assert matrix.grad is not None
+        state = self.state[matrix]
+        if not state:
+            state["momentum"] = torch.zeros_like(matrix)
+        momentum: Tensor = state["momentum"]
+        momentum.lerp_(matrix.grad, 1 - _MOMENTUM)
+        return matrix.grad.lerp(momentum, _MOMENTUM)
+
+
+def orthogonalize(matrices: Tensor) -> Tensor:
+    """(n, rows, columns), rows ≤ columns: nearly U Vᵀ for each U S Vᵀ, by Newton and Schulz's iteration."""
+    a, b, c = _POLYNOMIAL
+    found: Tensor = matrices / torch.linalg.matrix_norm(matrices, keepdim=True).clamp_min(1e-7)
+    for _ in range(_ROUNDS):
+        gram = found @ found.mT
+        found = torch.baddbmm(found, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), found, beta=a)
+    return found
+
+
+def _lying(matrix: Tensor) -> Tensor:
+    """Transposed if it has more rows than columns."""
+    return matrix.mT if matrix.shape[0] > matrix.shape[1] else matrix
