@@ -62,7 +62,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     isomorphism classes. Graphs may be anything that :func:`graphmetric.as_graphs` takes; they are not changed.
 
     Args:
-        preset: "paper", "small" (a minute or two), "base" (some ten minutes), "large" (an hour), or a pair of
+        preset: "paper", "small" (a minute or two), "base" (some ten minutes), "large" (half an hour), or a pair of
             :class:`~graphmetric.model.ModelOptions` and :class:`~graphmetric.training.TrainingOptions`.
         head: Another distance on the same encoder: "matching", "block-norm", "concave", "squared-fc", or
             :class:`~graphmetric.model.HeadOptions`; None: that of the preset.

@@ -119,6 +119,7 @@ def _protocol_a(datasets: Sequence[str]) -> Experiment:
         rows,
         tuple(datasets),
         protocols=("A",),
+        repairs=("none", "known, closure"),
         truths=_BEST_KNOWN,
         also_similar_sizes=tuple(_BEST_KNOWN),
     )

@@ -22,7 +22,7 @@ def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
     """Options of a model and of its training.
 
     ``paper``: section 5.1 of the paper, Eq. 9, early stopping. ``small``: a metric in a minute or two on two cores.
-    ``base``: the metric to use, in some ten minutes. ``large``: a little better, in an hour.
+    ``base``: the metric to use, in some ten minutes. ``large``: a little better, in half an hour.
     """
     if name == "paper":
         return _paper()
@@ -34,7 +34,7 @@ def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
         return model, replace(_ORTHOGONAL, steps=4000, near_halving=6.0)
     if name == "large":
         model = _structural(layers=6, hidden=96, output=64, walks=8, heads=2, attention=48, intermediate=96)
-        return model, replace(_ORTHOGONAL, steps=12_000, learning_rate=5e-3, near_halving=6.0)
+        return model, replace(_ORTHOGONAL, steps=8000, learning_rate=5e-3, near_halving=6.0)
     raise InvalidArgument(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
 
 
