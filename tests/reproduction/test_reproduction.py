@@ -169,6 +169,12 @@ def test_the_best_known_distance_is_the_upper_bound_that_comes_with_a_data_set(
     assert make_experiment("protocol-a").protocols_of("LINUX") == ("A",)
 
 
+def test_no_experiment_asks_for_exact_distances_where_they_take_days() -> None:
+    for name in EXPERIMENTS:
+        assert make_experiment(name).truth_of("IMDBMulti") != "exact"
+        assert make_experiment(name).truth_of("AIDS700nef") == "exact"
+
+
 def test_mean_of_three_is_the_mean_and_the_same_for_copies(tmp_path: Path) -> None:
     found = load_benchmark("programs", truth="mean of three", limit=30, store=tmp_path)
     first, second = np.unique(found.classes, return_index=True)[1][:2]

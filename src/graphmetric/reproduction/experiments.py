@@ -12,7 +12,8 @@ from graphmetric.reproduction.methods import Row
 from graphmetric.reproduction.scoring import SIMILAR_SIZES
 
 PUBLIC_SETS = ("AIDS700nef", "LINUX", "IMDBMulti")
-_BEST_KNOWN: Mapping[str, Truth] = MappingProxyType({"IMDBMulti": "best known"})
+_AS_IN_THE_PAPER: Mapping[str, Truth] = MappingProxyType({"IMDBMulti": "mean of three"})
+BEST_KNOWN: Mapping[str, Truth] = MappingProxyType({"IMDBMulti": "best known"})
 """Six pairs of seven are proven; to leave the others out, whose bounds are 13 % apart, would favour small graphs."""
 
 
@@ -105,7 +106,7 @@ def _table1(datasets: Sequence[str]) -> Experiment:
         tuple(datasets),
         protocols=("paper",),
         repairs=("none", "fixing", "known, fixing", "known fixed, fixing", "known, closure"),
-        truths={"IMDBMulti": "mean of three"},
+        truths=_AS_IN_THE_PAPER,
         metrics=("rho", "tau", "p@10", "p@10 generous"),
     )
 
@@ -120,8 +121,8 @@ def _protocol_a(datasets: Sequence[str]) -> Experiment:
         tuple(datasets),
         protocols=("A",),
         repairs=("none", "known, closure"),
-        truths=_BEST_KNOWN,
-        also_similar_sizes=tuple(_BEST_KNOWN),
+        truths=BEST_KNOWN,
+        also_similar_sizes=tuple(BEST_KNOWN),
     )
 
 
@@ -133,8 +134,8 @@ def _leak_free(datasets: Sequence[str]) -> Experiment:
         tuple(datasets),
         split="leak-free",
         protocols=("leak-free",),
-        truths=_BEST_KNOWN,
-        also_similar_sizes=tuple(_BEST_KNOWN),
+        truths=BEST_KNOWN,
+        also_similar_sizes=tuple(BEST_KNOWN),
     )
 
 
@@ -151,7 +152,12 @@ def _ablation(datasets: Sequence[str]) -> Experiment:
         Row("matching head", head={"kind": "matching"}),
     )
     return Experiment(
-        "ablation", "The paper's model with one thing changed", variants, tuple(datasets), protocols=("paper",)
+        "ablation",
+        "The paper's model with one thing changed",
+        variants,
+        tuple(datasets),
+        protocols=("paper",),
+        truths=_AS_IN_THE_PAPER,
     )
 
 

@@ -21,6 +21,7 @@ from graphmetric.model_report.examples import Neighbour, choose_examples
 from graphmetric.model_report.trial import Trial
 from graphmetric.plain_options import to_plain
 from graphmetric.reproduction.benchmark import Benchmark, load_benchmark
+from graphmetric.reproduction.experiments import BEST_KNOWN
 from graphmetric.reproduction.methods import Row
 from graphmetric.reproduction.runner import RunOptions
 from graphmetric.saving import CHECKPOINT, CONFIG
@@ -69,7 +70,13 @@ def draw_figure(datasets: Sequence[str], options: RunOptions) -> list[Path]:
 
 
 def _find_row(name: str, options: RunOptions, folder: Path) -> FigureRow:
-    benchmark = load_benchmark(name, limit=options.limit, root=options.root, store=options.out / "truth")
+    benchmark = load_benchmark(
+        name,
+        truth=BEST_KNOWN.get(name, "exact"),
+        limit=options.limit,
+        root=options.root,
+        store=options.out / "truth",
+    )
     model = _train_or_load(benchmark, options, folder)
     protocol = benchmark.protocol("A")
     trial = Trial(protocol.queries[:1], protocol.database, "rank the training and validation graphs", split=True)
