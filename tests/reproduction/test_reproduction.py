@@ -18,7 +18,7 @@ from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment
 from graphmetric.reproduction.methods import Row
 from graphmetric.reproduction.repairs import REPAIRS, TOLERANCE
 from graphmetric.reproduction.runner import RunOptions
-from graphmetric.reproduction.scoring import Prediction, score_prediction
+from graphmetric.reproduction.scoring import Prediction, repair_prediction, score_repaired
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,10 @@ def benchmark() -> Benchmark:
     distances = gm.pairwise_edit_distances(graphs).distances
     parts = np.arange(24), np.arange(24, 32), np.arange(32, 40)
     return Benchmark("few", graphs, *parts, gm.isomorphism_classes(graphs), distances, "exact", "as given")
+
+
+def _score(prediction: Prediction, benchmark: Benchmark, protocol: str) -> RunRecord:
+    return score_repaired(repair_prediction(prediction, benchmark, "none"), benchmark, protocol)
 
 
 def test_a_method_sees_no_test_graph_and_no_pair_of_validation_graphs(benchmark: Benchmark) -> None:
@@ -43,7 +47,7 @@ def test_a_method_sees_no_test_graph_and_no_pair_of_validation_graphs(benchmark:
 
 def test_the_truth_itself_scores_perfectly(benchmark: Benchmark) -> None:
     matrix = benchmark.to_paper_scale(benchmark.distances)
-    record = score_prediction(Prediction("truth", matrix, {}, 0, 1.0, 1.0), benchmark, "A", "none")
+    record = _score(Prediction("truth", matrix, {}, 0, 1.0, 1.0), benchmark, "A")
     assert record.scores["rho"] == pytest.approx(1)
     assert record.scores["mse"] == 0
     assert record.scores["mae"] == pytest.approx(0, abs=1e-9)
@@ -54,7 +58,7 @@ def test_the_truth_itself_scores_perfectly(benchmark: Benchmark) -> None:
 def test_scores_are_those_of_the_test_rows(benchmark: Benchmark) -> None:
     rng = np.random.default_rng(0)
     matrix = rng.random(benchmark.distances.shape)
-    record = score_prediction(Prediction("noise", matrix, {}, 0, 1.0, 1.0), benchmark, "A", "none")
+    record = _score(Prediction("noise", matrix, {}, 0, 1.0, 1.0), benchmark, "A")
     rows, columns = benchmark.test, np.arange(32)
     expected = score_rankings(
         matrix[np.ix_(rows, columns)], benchmark.to_paper_scale(benchmark.distances)[rows][:, columns]
@@ -65,7 +69,7 @@ def test_scores_are_those_of_the_test_rows(benchmark: Benchmark) -> None:
 def test_pairs_of_other_sizes_can_be_left_out(benchmark: Benchmark) -> None:
     matrix = np.random.default_rng(0).random(benchmark.distances.shape)
     prediction = Prediction("noise", matrix, {}, 0, 1.0, 1.0)
-    record = score_prediction(prediction, benchmark, "A, similar sizes", "none")
+    record = _score(prediction, benchmark, "A, similar sizes")
     true, sizes = benchmark.to_paper_scale(benchmark.distances), benchmark.graphs.sizes
     errors = [
         (matrix[i, j] - true[i, j]) ** 2 for i in benchmark.test for j in range(32) if abs(sizes[i] - sizes[j]) < 3

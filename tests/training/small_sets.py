@@ -82,3 +82,15 @@ def same_weights(left: GraphDistanceModel, right: GraphDistanceModel) -> bool:
     """To the last bit."""
     a, b = left.state_dict(), right.state_dict()
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+class Stopped(Exception):
+    """Raised in the middle of a training."""
+
+
+def stop_after(step: int):
+    def report(record) -> None:
+        if record["step"] >= step:
+            raise Stopped
+
+    return report

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.training import TrainingResult, fit
-from tests.training.small_sets import MATCHING, PAPER, QUICK, new_model, same_weights, small_set
+from tests.training.small_sets import MATCHING, PAPER, QUICK, Stopped, new_model, same_weights, small_set, stop_after
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,18 +33,6 @@ def test_killed_at_random_moments_it_reaches_the_same_weights(tmp_path: Path) ->
     expected, found = (load_file(tmp_path / f"{name}.safetensors") for name in ("in-peace", "killed"))
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[name], found[name]) for name in expected)
-
-
-class Stopped(Exception):
-    """Raised in the middle of a training."""
-
-
-def stop_after(step: int):
-    def report(record) -> None:
-        if record["step"] >= step:
-            raise Stopped
-
-    return report
 
 
 def train(folder: Path | None, seed: int = 0, **more) -> tuple[TrainingResult, object]:

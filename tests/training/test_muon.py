@@ -18,7 +18,16 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.training import TrainingLabels, fit
 from graphmetric.training.muon import Muon, orthogonalize
-from tests.training.small_sets import MATCHING, QUICK, new_model, random_graphs, same_weights, small_set
+from tests.training.small_sets import (
+    MATCHING,
+    QUICK,
+    Stopped,
+    new_model,
+    random_graphs,
+    same_weights,
+    small_set,
+    stop_after,
+)
 
 MUON = replace(QUICK, optimizer="muon", steps=40)
 
@@ -62,18 +71,19 @@ def test_a_matrix_without_gradient_stays() -> None:
 
 
 def test_a_training_learns_and_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
-    class Stopped(Exception):
-        pass
-
-    def stop(record) -> None:
-        if record["step"] >= 20:
-            raise Stopped
-
     data, in_peace, resumed = small_set(MATCHING), new_model(MATCHING), new_model(MATCHING)
     result = fit(in_peace, data.table, data.labels, MUON)
     assert result.history[-1]["loss"] < 0.8 * result.history[0]["loss"]
     with pytest.raises(Stopped):
-        fit(new_model(MATCHING), data.table, data.labels, MUON, folder=tmp_path, checkpoint_seconds=0, report=stop)
+        fit(
+            new_model(MATCHING),
+            data.table,
+            data.labels,
+            MUON,
+            folder=tmp_path,
+            checkpoint_seconds=0,
+            report=stop_after(20),
+        )
     fit(resumed, data.table, data.labels, MUON, folder=tmp_path, checkpoint_seconds=0)
     assert same_weights(in_peace, resumed)
     saved = load_file(tmp_path / "checkpoint.safetensors")

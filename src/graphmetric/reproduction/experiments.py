@@ -13,7 +13,7 @@ from graphmetric.reproduction.scoring import SIMILAR_SIZES
 
 PUBLIC_SETS = ("AIDS700nef", "LINUX", "IMDBMulti")
 _AS_IN_THE_PAPER: Mapping[str, Truth] = MappingProxyType({"IMDBMulti": "mean of three"})
-BEST_KNOWN: Mapping[str, Truth] = MappingProxyType({"IMDBMulti": "best known"})
+_BEST_KNOWN: Mapping[str, Truth] = MappingProxyType({"IMDBMulti": "best known"})
 """Six pairs of seven are proven; to leave the others out, whose bounds are 13 % apart, would favour small graphs."""
 
 
@@ -121,8 +121,8 @@ def _protocol_a(datasets: Sequence[str]) -> Experiment:
         tuple(datasets),
         protocols=("A",),
         repairs=("none", "known, closure"),
-        truths=BEST_KNOWN,
-        also_similar_sizes=tuple(BEST_KNOWN),
+        truths=_BEST_KNOWN,
+        also_similar_sizes=("IMDBMulti",),
     )
 
 
@@ -134,8 +134,8 @@ def _leak_free(datasets: Sequence[str]) -> Experiment:
         tuple(datasets),
         split="leak-free",
         protocols=("leak-free",),
-        truths=BEST_KNOWN,
-        also_similar_sizes=tuple(BEST_KNOWN),
+        truths=_BEST_KNOWN,
+        also_similar_sizes=("IMDBMulti",),
     )
 
 

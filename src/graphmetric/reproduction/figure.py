@@ -20,10 +20,10 @@ from graphmetric.graphs.graph import Graph
 from graphmetric.model_report.examples import Neighbour, choose_examples
 from graphmetric.model_report.trial import Trial
 from graphmetric.plain_options import to_plain
-from graphmetric.reproduction.benchmark import Benchmark, load_benchmark
-from graphmetric.reproduction.experiments import BEST_KNOWN
+from graphmetric.reproduction.benchmark import Benchmark
+from graphmetric.reproduction.experiments import make_experiment
 from graphmetric.reproduction.methods import Row
-from graphmetric.reproduction.runner import RunOptions
+from graphmetric.reproduction.runner import RunOptions, load_for
 from graphmetric.saving import CHECKPOINT, CONFIG
 
 NEAREST = 10
@@ -70,13 +70,7 @@ def draw_figure(datasets: Sequence[str], options: RunOptions) -> list[Path]:
 
 
 def _find_row(name: str, options: RunOptions, folder: Path) -> FigureRow:
-    benchmark = load_benchmark(
-        name,
-        truth=BEST_KNOWN.get(name, "exact"),
-        limit=options.limit,
-        root=options.root,
-        store=options.out / "truth",
-    )
+    benchmark = load_for(make_experiment("protocol-a"), options, name)
     model = _train_or_load(benchmark, options, folder)
     protocol = benchmark.protocol("A")
     trial = Trial(protocol.queries[:1], protocol.database, "rank the training and validation graphs", split=True)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
-from itertools import product
+from itertools import groupby, product
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from graphmetric.progress import progress
 from graphmetric.reproduction.benchmark import Benchmark, Floats, load_benchmark
 from graphmetric.reproduction.experiments import Experiment
 from graphmetric.reproduction.methods import Row
-from graphmetric.reproduction.scoring import Prediction, score_prediction
+from graphmetric.reproduction.scoring import Prediction, repair_prediction, score_repaired
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> list[RunRecor
     """
     chosen = list(_units(experiment, _chosen_rows(experiment, options.only), options))
     with progress(experiment.name, len(chosen), "runs") as bar:
-        load = lru_cache(maxsize=1)(partial(_load, experiment, options))  # units are in the order of the data sets
+        load = lru_cache(maxsize=1)(partial(load_for, experiment, options))  # units are in the order of the data sets
         for unit in chosen:
             _run(unit, experiment, options, load)
             bar.advance(1, note=f"{unit.row.name}, {unit.dataset}")
@@ -89,7 +90,8 @@ def _chosen_rows(experiment: Experiment, words: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _load(experiment: Experiment, options: RunOptions, dataset: str) -> Benchmark:
+def load_for(experiment: Experiment, options: RunOptions, dataset: str) -> Benchmark:
+    """A data set with the truth and the split that an experiment asks for."""
     return load_benchmark(
         dataset,
         truth=experiment.truth_of(dataset),
@@ -108,8 +110,10 @@ def _run(unit: _Unit, experiment: Experiment, options: RunOptions, load: Callabl
     logger.info("%s: %s on %s, seed %d", experiment.name, unit.row.name, unit.dataset, unit.seed)
     benchmark = load(unit.dataset)
     prediction = _predict_or_read(unit, experiment, benchmark, options)
-    for (protocol, repair), path in missing.items():
-        _write(path, score_prediction(prediction, benchmark, protocol, repair))
+    for repair, variants in groupby(missing, key=itemgetter(0)):
+        repaired = repair_prediction(prediction, benchmark, repair)
+        for variant in variants:
+            _write(missing[variant], score_repaired(repaired, benchmark, variant[1]))
 
 
 def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, options: RunOptions) -> Prediction:
@@ -148,10 +152,13 @@ def _write(path: Path, record: RunRecord) -> None:
 
 
 def _record_paths(unit: _Unit, experiment: Experiment, options: RunOptions) -> dict[tuple[str, str], Path]:
-    """By protocol and repair; a slow row is not repaired."""
+    """By repair and protocol, in this order; a slow row is not repaired."""
     folder, key = options.out / experiment.name / "records", _key(unit, experiment, options)
-    variants = product(experiment.protocols_of(unit.dataset), ("none",) if unit.row.slow else experiment.repairs)
-    return {variant: folder / f"{key}-{_words('-'.join(variant))}.json" for variant in variants}
+    repairs, protocols = ("none",) if unit.row.slow else experiment.repairs, experiment.protocols_of(unit.dataset)
+    return {
+        (repair, protocol): folder / f"{key}-{_words(f'{protocol}-{repair}')}.json"
+        for repair, protocol in product(repairs, protocols)
+    }
 
 
 def _key(unit: _Unit, experiment: Experiment, options: RunOptions) -> str:

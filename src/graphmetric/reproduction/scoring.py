@@ -33,14 +33,31 @@ class Prediction:
     wall_seconds: float
 
 
-def score_prediction(prediction: Prediction, benchmark: Benchmark, protocol_name: str, repair: str) -> RunRecord:
-    """Repair the matrix if asked to, and score the rows of the test graphs."""
-    protocol = benchmark.protocol(protocol_name.removesuffix(SIMILAR_SIZES))
+@dataclass(frozen=True, slots=True, eq=False)
+class Repaired:
+    """A prediction after a repair, or after none; the same for all protocols."""
+
+    prediction: Prediction
+    repair: str
+    matrix: Floats
+    axioms: dict[str, Any] | None
+    """As measured on the matrix; None if it is not whole."""
+
+
+def repair_prediction(prediction: Prediction, benchmark: Benchmark, repair: str) -> Repaired:
+    """Repair the matrix if asked to, and measure which axioms it keeps."""
     matrix = prediction.matrix
     if repair != "none":
         matrix = REPAIRS[repair](_symmetric(matrix), _known(benchmark))
     complete = not np.isnan(matrix).any()
     axioms = measure_axioms(matrix, classes=benchmark.classes).to_dict() if complete else None
+    return Repaired(prediction, repair, matrix, axioms)
+
+
+def score_repaired(repaired: Repaired, benchmark: Benchmark, protocol_name: str) -> RunRecord:
+    """Score the rows of the test graphs."""
+    prediction, repair, matrix = repaired.prediction, repaired.repair, repaired.matrix
+    protocol = benchmark.protocol(protocol_name.removesuffix(SIMILAR_SIZES))
     sides = benchmark.graphs[protocol.queries], benchmark.graphs[protocol.database]
     predicted = matrix[np.ix_(protocol.queries, protocol.database)]
     edits = protocol.test_distances(benchmark.distances)
@@ -52,7 +69,7 @@ def score_prediction(prediction: Prediction, benchmark: Benchmark, protocol_name
         dataset=benchmark.name,
         protocol=protocol_name,
         scores=score_distances(predicted, normalized_distance(edits, *sides), raw=raw).to_dict(),
-        axioms=axioms,
+        axioms=repaired.axioms,
         configuration={
             **prediction.configuration,
             "truth": benchmark.truth,

@@ -14,12 +14,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureTable
 from graphmetric.model import TrainableDistance
 from graphmetric.progress import progress
-from graphmetric.training.checkpoint import (
-    Counters,
-    Tensors,
-    named_tensors,
-    tensors_named,
-)
+from graphmetric.training.checkpoint import Counters, Tensors, named_tensors, tensors_named
 from graphmetric.training.divergence import check_progress
 from graphmetric.training.folder import TrainingFolder
 from graphmetric.training.labels import TrainingLabels
