@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from graphmetric.reproduction.benchmark import _THREE, Benchmark, load_benchmark
 from graphmetric.reproduction.claims import GB_DISTANCE, check_claims
 from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment
 from graphmetric.reproduction.methods import Row
-from graphmetric.reproduction.repairs import REPAIRS, TOLERANCE
+from graphmetric.reproduction.repairs import REPAIRS, TOLERANCE, known_for
 from graphmetric.reproduction.runner import RunOptions
 from graphmetric.reproduction.scoring import Prediction, repair_prediction, score_repaired
 
@@ -93,6 +94,27 @@ def test_repairs_give_metrics_and_keep_what_is_fixed(benchmark: Benchmark, repai
         assert np.array_equal(fixed[:24, :24], true[:24, :24])
     if repair == "fixing":
         assert not np.array_equal(fixed[:24, :24], true[:24, :24])
+
+
+def test_what_was_given_holds_for_copies_and_nothing_else_is_known(benchmark: Benchmark) -> None:
+    test, train = int(benchmark.test[0]), int(benchmark.train[3])
+    assert benchmark.classes[test] not in benchmark.classes[[*benchmark.train, *benchmark.val]]
+    true = benchmark.to_paper_scale(benchmark.distances)
+    plain = known_for("known, closure", benchmark)
+    assert np.array_equal(np.flatnonzero(~np.isnan(plain).all(axis=1)), np.sort(benchmark.train))
+    assert np.isnan(
+        np.delete(known_for("given, closure", benchmark)[test], benchmark.classes == benchmark.classes[test])
+    ).all()
+
+    classes = benchmark.classes.copy()
+    classes[test] = classes[train]
+    known = known_for("given, closure", replace(benchmark, classes=classes))
+    assert known[test, train] == 0
+    for side in (benchmark.train, benchmark.val):
+        others = side[classes[side] != classes[train]]
+        assert np.array_equal(known[test, others], true[train, others])
+    beyond = [k for k in benchmark.test if not np.isin(classes[k], classes[[*benchmark.train, *benchmark.val]])]
+    assert np.isnan(known[test, beyond]).all()
 
 
 def test_leak_free_benchmark_has_no_class_twice(tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def _protocol_a(datasets: Sequence[str]) -> Experiment:
         rows,
         tuple(datasets),
         protocols=("A",),
-        repairs=("none", "known, closure"),
+        repairs=("none", "known, closure", "given, closure"),
         truths=_BEST_KNOWN,
         also_similar_sizes=("IMDBMulti",),
     )

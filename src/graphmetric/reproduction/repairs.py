@@ -10,6 +10,8 @@ change at once. Here each is a variant of its own:
     known, fixing       training pairs written in first and then as free to move as all others, as the paper has it
     known fixed, fixing training pairs written in and kept; where the truth is no metric itself, repaired first
     known, closure      training pairs written in, then every distance cut to the shortest path: cheap, no nearness
+    given, closure      likewise with all pairs that a method may know, those of a validation and a training graph too,
+                        and with all copies of their graphs: the distance of two graphs is that of their copies
 """
 
 from __future__ import annotations
@@ -22,11 +24,11 @@ from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair import shortest_path_closure, triangle_fixing
+from graphmetric.reproduction.benchmark import Benchmark, Floats
 
-Floats = NDArray[np.float64]
 Known = NDArray[np.float64]
 """Square; NaN where unknown."""
-
+Positions = NDArray[np.int64]
 
 TOLERANCE = 1e-6
 """Of violations and of the gap: far below the three decimals of a score."""
@@ -77,6 +79,27 @@ REPAIRS: Mapping[str, Callable[[Floats, Known], Floats]] = MappingProxyType(
         "known, fixing": _write_in_and_fix,
         "known fixed, fixing": _keep_known_and_fix,
         "known, closure": _write_in_and_close,
+        "given, closure": _write_in_and_close,
     }
 )
-"""From distances on the paper's scale, in [0, 1], and the known ones among training graphs, to repaired distances."""
+"""From distances on the paper's scale, in [0, 1], and what :func:`known_for` says of them, to repaired distances."""
+
+
+def known_for(repair: str, benchmark: Benchmark) -> Known:
+    """The distances that a repair is told, on the paper's scale."""
+    protocol = benchmark.protocol(benchmark.protocol_names[-1])
+    told = protocol.seen if repair == "given, closure" else protocol.train
+    known = np.full(benchmark.distances.shape, np.nan)
+    visible = protocol.visible_distances(benchmark.to_paper_scale(benchmark.distances))
+    known[np.ix_(told, told)] = visible[: len(told), : len(told)]
+    return _spread_to_copies(known, benchmark.classes) if repair == "given, closure" else known
+
+
+def _spread_to_copies(known: Known, classes: Positions) -> Known:
+    """What is known of a pair holds for every pair of the same isomorphism classes; copies are at distance 0."""
+    number = np.unique(classes, return_inverse=True)[1]
+    among = np.full((number.max() + 1,) * 2, np.nan)
+    rows, columns = np.nonzero(~np.isnan(known))
+    among[number[rows], number[columns]] = known[rows, columns]
+    np.fill_diagonal(among, 0)
+    return among[np.ix_(number, number)]

@@ -12,7 +12,7 @@ from graphmetric.edit_distance import normalized_distance, raw_distance
 from graphmetric.evaluation import Raw, RunRecord, forget_other_sizes, installed_versions, score_distances
 from graphmetric.evaluation.axioms import measure_axioms
 from graphmetric.reproduction.benchmark import Benchmark, Floats
-from graphmetric.reproduction.repairs import REPAIRS
+from graphmetric.reproduction.repairs import REPAIRS, known_for
 
 SIMILAR_SIZES = ", similar sizes"
 """At the end of a protocol's name: only pairs that differ by fewer than three nodes are scored."""
@@ -48,7 +48,7 @@ def repair_prediction(prediction: Prediction, benchmark: Benchmark, repair: str)
     """Repair the matrix if asked to, and measure which axioms it keeps."""
     matrix = prediction.matrix
     if repair != "none":
-        matrix = REPAIRS[repair](_symmetric(matrix), _known(benchmark))
+        matrix = REPAIRS[repair](_symmetric(matrix), known_for(repair, benchmark))
     complete = not np.isnan(matrix).any()
     axioms = measure_axioms(matrix, classes=benchmark.classes).to_dict() if complete else None
     return Repaired(prediction, repair, matrix, axioms)
@@ -89,11 +89,3 @@ def _symmetric(matrix: Floats) -> Floats:
     both = np.clip((matrix + matrix.T) / 2, 0, 1)
     np.fill_diagonal(both, 0)
     return both
-
-
-def _known(benchmark: Benchmark) -> Floats:
-    """The distances among training graphs on the paper's scale; NaN elsewhere."""
-    known = np.full(benchmark.distances.shape, np.nan)
-    inside = np.ix_(benchmark.train, benchmark.train)
-    known[inside] = benchmark.to_paper_scale(benchmark.distances)[inside]
-    return known
