@@ -3,8 +3,9 @@
     python benchmarks/heads.py [--dim 64] [--nodes 10] [--threads 2] [--file 20000]
 
 Node states are drawn around a few centres, as an encoder's are. Pooled heads are asked for 1,000,000 pairs, the
-matching for 100,000; each time once as a matrix and once as a list of random pairs. A training step is forward and
-backward of 4,096 pairs. ``--file N`` also writes an N x N matrix into a temporary file and shows the memory it took.
+matching for 100,000, the edge matching, whose nodes are linked as a random tree, for 4,096; each time once as a matrix
+and once as a list of random pairs. A training step is forward and backward of 4,096 pairs. ``--file N`` also writes an
+N x N matrix into a temporary file and shows the memory it took.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from graphmetric.distance import (
     BlockNorm,
     Comparison,
     ConcaveHead,
+    EdgeMatching,
     Matching,
     PairDistance,
     Representation,
@@ -31,6 +33,7 @@ from graphmetric.distance import (
     pair_distances,
     write_distance_matrix,
 )
+from graphmetric.distance.representation import list_neighbours
 
 CENTRES = 12
 TRAINING_PAIRS = 4096
@@ -44,6 +47,7 @@ def make_heads(dim: int) -> dict[str, PairDistance]:
         "ConcaveHead": ConcaveHead(dim),
         "Matching": Matching(),
         "Matching, 4 heads": Matching(heads=4),
+        "EdgeMatching": EdgeMatching(),
         "ConcaveHead of BlockNorm, Matching": ConcaveHead(None, bases=[BlockNorm(dim), Matching()]),
     }
 
@@ -52,7 +56,12 @@ def make_graphs(count: int, dim: int, nodes: int) -> Representation:
     centres = torch.randn(CENTRES, dim)
     rows = centres[torch.randint(CENTRES, (count * nodes,))] + 0.3 * torch.randn(count * nodes, dim)
     size = torch.full((count,), nodes)
-    return Representation(rows.reshape(count, nodes, dim).sum(1), rows, torch.arange(count) * nodes, size)
+    above = torch.arange(1, nodes)
+    parent = (torch.rand(count, nodes - 1) * above).long()
+    adjacency = torch.zeros(count, nodes, nodes)
+    adjacency[torch.arange(count)[:, None], above, parent] = 1
+    links = list_neighbours(adjacency).flatten(0, 1)
+    return Representation(rows.reshape(count, nodes, dim).sum(1), rows, torch.arange(count) * nodes, size, links)
 
 
 def best_of(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
@@ -76,7 +85,7 @@ def measure_heads(dim: int, nodes: int) -> None:
     print(f"{'head':36}{'matrix':>12}{'pair list':>12}{'training':>12}   pairs per second (CPU seconds per million)")
     for name, head in make_heads(dim).items():
         matches = any(isinstance(module, Matching) for module in head.modules())
-        side = 316 if matches else 1000
+        side = 64 if head.needs_links else 316 if matches else 1000
         comparison = Comparison.prepare(head, make_graphs(side, dim, nodes), make_graphs(side, dim, nodes))
         pairs = np.random.default_rng(0).integers(0, side, (side * side, 2))
         graphs, chosen = make_graphs(512, dim, nodes), torch.randint(512, (TRAINING_PAIRS, 2))

@@ -15,8 +15,9 @@ from graphmetric.distance import Comparison, distance_matrix
 from graphmetric.encoder import EncoderOptions, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions, GraphFeaturizer
+from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions, encode_graphs, encode_table
+from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions, encode_graphs, encode_table, link_graphs
 
 torch.set_num_threads(1)
 
@@ -28,6 +29,7 @@ HEADS = {
     "matching": HeadOptions("matching", matching_heads=2),
     "concave": HeadOptions("concave", hidden=(4,), bases=("matching", "block-norm")),
     "concave of matching": HeadOptions("concave", bases=("matching",), coordinates=False),
+    "edge-matching": HeadOptions("edge-matching"),
 }
 ALL = [pytest.param(ModelOptions(ENCODER, FEATURES, head), id=name) for name, head in HEADS.items()]
 
@@ -184,14 +186,39 @@ def test_a_graph_does_not_depend_on_its_batch() -> None:
 
 
 def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted = Fitted(ALL[2].values[0])
+    fitted = Fitted(ModelOptions(ENCODER, FEATURES, HEADS["edge-matching"]))
     at_once = encode_graphs(fitted.model, fitted.featurizer, GRAPHS)
     monkeypatch.setattr("graphmetric.model._CHUNK", 5)
     for threads in (1, 2):
         found = encode_graphs(fitted.model, fitted.featurizer, GRAPHS, threads=threads)
         for part, other in zip(found.compacted(), at_once.compacted(), strict=True):
+            assert part is not None
+            assert other is not None
             assert torch.allclose(part, other, atol=1e-6)
     assert torch.get_num_threads() == 1
+
+
+@pytest.mark.parametrize("canonical", [False, True])
+def test_neighbours_of_encoded_graphs(canonical: bool) -> None:
+    features = FeatureOptions(return_steps=3, max_hops=3, neighbourhood=canonical)
+    directed = Graph(4, [(0, 1), (2, 1), (3, 3)], directed=True, node_labels=list("CNOC"))
+    featurizer = GraphFeaturizer(features).fit([*GRAPHS, directed])
+    model = GraphDistanceModel(featurizer.schema, ModelOptions(ENCODER, features, HEADS["edge-matching"])).eval()
+    graphs = GraphCollection([directed, *GRAPHS])
+    found = encode_graphs(model, featurizer, graphs).compacted().links
+    assert found is not None
+    assert torch.equal(found, link_graphs(featurizer, graphs))
+    own = [[k for k in row if k >= 0] for row in found[:4].tolist()]
+    assert sorted(map(len, own)) == [1, 1, 1, 2]  # 0 - 1 - 2, whatever the direction, and a loop
+    assert sum(k in near for k, near in enumerate(own)) == 1
+    assert all(k in own[j] for k, near in enumerate(own) for j in near)
+    degrees = [sum(edge.count(k) for edge in graph.edges.tolist()) for graph in GRAPHS for k in range(graph.num_nodes)]
+    assert sorted((found[4:] >= 0).sum(1).tolist()) == sorted(degrees)
+
+
+def test_edge_matching_is_no_base_of_a_concave_head() -> None:
+    with pytest.raises(InvalidArgument, match="solved to a tolerance"):
+        HeadOptions("concave", bases=("edge-matching",))
 
 
 def test_no_graphs_at_all() -> None:

@@ -62,10 +62,11 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     isomorphism classes. Graphs may be anything that :func:`graphmetric.as_graphs` takes; they are not changed.
 
     Args:
-        preset: "paper", "small" (a minute or two), "base" (some ten minutes), "large" (half an hour), or a pair of
-            :class:`~graphmetric.model.ModelOptions` and :class:`~graphmetric.training.TrainingOptions`.
-        head: Another distance on the same encoder: "matching", "block-norm", "concave", "squared-fc", or
-            :class:`~graphmetric.model.HeadOptions`; None: that of the preset.
+        preset: "paper", "small" (a minute or two), "base" (some ten minutes), "large" (half an hour, the most accurate,
+            a hundred times slower to answer), or a pair of :class:`~graphmetric.model.ModelOptions` and
+            :class:`~graphmetric.training.TrainingOptions`.
+        head: Another distance on the same encoder: "matching", "edge-matching", "block-norm", "concave", "squared-fc",
+            or :class:`~graphmetric.model.HeadOptions`; None: that of the preset.
         strict: Graphs that are not isomorphic are kept apart, even those that the encoder cannot tell apart.
         pretrain: Whether the encoder learns to recover attributes and structure first; None: as the preset says.
         label_budget: What ``fit`` may spend on edit distances when it is given none. A number of pairs; a CPU time such

@@ -11,8 +11,17 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from graphmetric.distance import BlockNorm, ConcaveHead, Matching, PairDistance, Representation, SquaredFC
+from graphmetric.distance import (
+    BlockNorm,
+    ConcaveHead,
+    EdgeMatching,
+    Matching,
+    PairDistance,
+    Representation,
+    SquaredFC,
+)
 from graphmetric.distance.concave_head import Concave
+from graphmetric.distance.representation import join_links, list_neighbours
 from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, map_in_threads, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable, GraphFeaturizer
@@ -21,7 +30,7 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.plain_options import from_plain, to_plain
 
-HeadKind = Literal["squared-fc", "block-norm", "matching", "concave"]
+HeadKind = Literal["squared-fc", "block-norm", "matching", "edge-matching", "concave"]
 
 _CHUNK = 4096
 """Graphs whose features exist at a time, per thread: only what is asked for grows with the collection."""
@@ -32,7 +41,8 @@ class HeadOptions:
     """Which distance is put on the encoder. Only the fields of the chosen kind matter."""
 
     kind: HeadKind = "squared-fc"
-    """Eq. 9 of the paper, a sum of block norms, the matching of node states, or concave functions of sums of these."""
+    """Eq. 9 of the paper, a sum of block norms, the matching of node states, that of node states and edges, or concave
+    functions of sums of these."""
     hidden: tuple[int, ...] = ()
     """squared-fc and concave: widths of the layers before the last."""
     blocks: int = 8
@@ -54,6 +64,8 @@ class HeadOptions:
                 raise InvalidArgument(f"no head {kind!r}; there are: {', '.join(get_args(HeadKind))}")
         if "concave" in self.bases:
             raise InvalidArgument("a concave head cannot start from another one; give it more hidden layers")
+        if "edge-matching" in self.bases:
+            raise InvalidArgument("a concave head cannot start from an edge matching, which is solved to a tolerance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +112,7 @@ class TrainableDistance(nn.Module):
 
     def encode(self, batch: BatchTensors) -> Representation:
         """A padded batch as the distance sees it."""
-        return Representation.from_padded(self.encoder(batch))
+        return Representation.from_padded(self.encoder(batch), batch.weights if self.head.needs_links else None)
 
     def encode_rows(
         self, table: FeatureTable, positions: ArrayLike, limits: BatchLimits | None = None
@@ -131,7 +143,8 @@ class TrainableDistance(nn.Module):
         weights = next(self.parameters())
         width: int = self.encoder.output_size  # type: ignore[assignment]
         vectors, none = weights.new_zeros(0, width), torch.zeros(0, dtype=torch.int64)
-        return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device))
+        nobody = torch.zeros(0, 1, dtype=torch.int32, device=weights.device) if self.head.needs_links else None
+        return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device), nobody)
 
 
 class GraphDistanceModel(TrainableDistance):
@@ -165,6 +178,8 @@ def _build_simple_head(kind: HeadKind, options: HeadOptions, dim: int) -> PairDi
         return SquaredFC(dim, options.hidden)
     if kind == "block-norm":
         return BlockNorm(dim, options.blocks, options.block_width)
+    if kind == "edge-matching":
+        return EdgeMatching()
     if dim % options.matching_heads:
         raise InvalidArgument(f"{options.matching_heads} matching heads cannot share states of width {dim}")
     return Matching(options.matching_heads)
@@ -193,3 +208,16 @@ def encode_graphs(
 
     starts = range(0, max(1, len(collection)), _CHUNK)
     return Representation.concatenate(map_in_threads(encode_chunk, starts, threads))
+
+
+def link_graphs(featurizer: GraphFeaturizer, graphs: GraphCollection) -> Tensor:
+    """The neighbours of all nodes of a collection, as :attr:`Representation.links` has them, without encoding it."""
+    table = featurizer.transform(graphs)
+    links: list[Tensor] = [torch.zeros(0, 1, dtype=torch.int32)] * len(table)
+    for positions, batch in table.batches():
+        found = list_neighbours(torch.from_numpy(batch.weights))
+        for place, graph in enumerate(positions.tolist()):
+            links[graph] = found[place, : table.sizes[graph]]
+    joined = join_links(links)
+    assert joined is not None
+    return joined

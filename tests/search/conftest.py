@@ -6,7 +6,7 @@ import pytest
 
 import graphmetric as gm
 
-HEADS = ("matching", "block-norm", "squared-fc", "concave")
+HEADS = ("matching", "edge-matching", "block-norm", "squared-fc", "concave")
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.search import graph_index
+from tests.search.conftest import HEADS
 
 
 def answers(index: gm.GraphIndex, query: gm.Graph) -> list[tuple[object, float]]:
@@ -34,7 +36,7 @@ def copy(saved: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(saved, tmp_path / "copy"))
 
 
-@pytest.mark.parametrize("head", ["matching", "block-norm", "squared-fc", "concave"])
+@pytest.mark.parametrize("head", HEADS)
 def test_round_trip(
     models: dict[str, gm.GraphDistance], molecules: gm.GraphCollection, head: str, tmp_path: Path
 ) -> None:
@@ -174,6 +176,7 @@ def in_a_process_killed_at(step: int, work: Callable[[], None]) -> bool:
     """Do the work in a fork that kills itself at its ``step``-th write through to the disk; whether it was killed."""
     child = os.fork()
     if child == 0:
+        torch.set_num_threads(1)  # the threads of the parent are not in the fork, and it would wait for them
         left = [step]
         real = os.fsync
 
@@ -224,6 +227,7 @@ def test_a_reader_beside_a_writer(copy: Path, molecules: gm.GraphCollection, mon
     index = gm.GraphIndex.load(copy)
     child = os.fork()
     if child == 0:
+        torch.set_num_threads(1)
         try:
             for k in range(100, 110):
                 index.add([molecules[k]])

@@ -3,6 +3,7 @@
 from graphmetric.distance.block_norm import BlockNorm
 from graphmetric.distance.comparison import Comparison
 from graphmetric.distance.concave_head import ConcaveHead
+from graphmetric.distance.edge_matching import EdgeMatching
 from graphmetric.distance.interval_loss import interval_loss, weigh_near_pairs
 from graphmetric.distance.mask import mask_weights
 from graphmetric.distance.masked_loss import masked_loss
@@ -19,6 +20,7 @@ __all__ = [
     "BlockNorm",
     "Comparison",
     "ConcaveHead",
+    "EdgeMatching",
     "Encoded",
     "Matching",
     "PairDistance",

@@ -112,7 +112,7 @@ class Comparison:
     def _tensors(self) -> Iterator[Tensor]:
         yield from self.head.state_dict().values()
         for side in (self.left, self.right):
-            yield from side.graphs
+            yield from (part for part in side.graphs if part is not None)
             if side.certificate is not None:
                 yield side.certificate
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional
 
 from graphmetric.distance._kernels.assignment import AssignmentWork, allocate_assignment
 from graphmetric.distance._kernels.matching import NOBODY, NodeStates, match_pairs, measure_pairs
 from graphmetric.distance.block_norm import sum_block_norms
 from graphmetric.distance.pair_distance import PairDistance
+from graphmetric.distance.pair_work import broadcast_pairs, broadcast_shape, in_threads, rows_or_zero
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
@@ -71,7 +70,7 @@ class Matching(PairDistance):
 
     def align(self, left: Representation, right: Representation, head: int = 0) -> list[tuple[int | None, ...]]:
         """For each pair left[k], right[k]: for each node of the first the node of the second, None if it has none."""
-        pairs = _broadcast_pairs(left, right)
+        pairs = broadcast_pairs(left, right)
         slots, end = _match(self._states(left, head), self._states(right, head), pairs)
         starts, sizes = left.start.tolist(), left.size.tolist()
         others = right.start.tolist()
@@ -93,7 +92,7 @@ class Matching(PairDistance):
         return sum_block_norms(left_pooled - right_pooled, self.heads)
 
     def _measured(self, left: Representation, right: Representation) -> Tensor:
-        pairs = _broadcast_pairs(left, right)
+        pairs = broadcast_pairs(left, right)
         out = np.zeros(len(pairs))
         for head in range(self.heads):
             sides = self._states(left, head), self._states(right, head)
@@ -101,20 +100,20 @@ class Matching(PairDistance):
             def measure(part: slice, work: AssignmentWork, sides: tuple[NodeStates, NodeStates] = sides) -> None:
                 measure_pairs(*sides, pairs[part], work, out[part])
 
-            _in_threads(measure, len(pairs), _largest(*sides))
-        return torch.from_numpy(out).to(left.rows).reshape(_broadcast_shape(left, right))
+            in_threads(measure, len(pairs), CHUNK, partial(allocate_assignment, _largest(*sides)))
+        return torch.from_numpy(out).to(left.rows).reshape(broadcast_shape(left, right))
 
     def _differentiable(self, left: Representation, right: Representation, head: int) -> Tensor:
         a, b = self._states(left, head), self._states(right, head)
-        slots, end = _match(a, b, _broadcast_pairs(left, right))
+        slots, end = _match(a, b, broadcast_pairs(left, right))
         owner = np.repeat(np.arange(len(end)), np.diff(end, prepend=0))
         left_rows, right_rows = (
-            _rows_or_zero(side.rows[:, a.first : a.last], torch.from_numpy(slots[:, k].copy()))
+            rows_or_zero(side.rows[:, a.first : a.last], torch.from_numpy(slots[:, k].copy()))
             for k, side in enumerate((left, right))
         )
         costs: Tensor = torch.linalg.vector_norm(left_rows - right_rows, dim=-1)  # its gradient is 0 where it is 0
         sums = costs.new_zeros(len(end)).index_add(0, torch.from_numpy(owner).to(costs.device), costs)
-        return sums.reshape(_broadcast_shape(left, right))
+        return sums.reshape(broadcast_shape(left, right))
 
     def _states(self, graphs: Representation, head: int) -> NodeStates:
         dim = graphs.rows.shape[1]
@@ -127,22 +126,6 @@ class Matching(PairDistance):
         return NodeStates(rows.contiguous().numpy(), start, size, first, last)
 
 
-def _rows_or_zero(rows: Tensor, chosen: Tensor) -> Tensor:
-    padded = functional.pad(rows, (0, 0, 0, 1))
-    chosen[chosen == NOBODY] = len(rows)
-    return padded.index_select(0, chosen.to(rows.device))
-
-
-def _broadcast_pairs(left: Representation, right: Representation) -> Integers:
-    """(pairs, 2): positions in the flattened batches, for every entry of the broadcast batch."""
-    positions = (np.arange(side.num_graphs).reshape(side.start.shape) for side in (left, right))
-    return np.stack([side.ravel() for side in np.broadcast_arrays(*positions)], axis=-1)
-
-
-def _broadcast_shape(left: Representation, right: Representation) -> tuple[int, ...]:
-    return np.broadcast_shapes(left.start.shape, right.start.shape)
-
-
 def _match(left: NodeStates, right: NodeStates, pairs: Integers) -> tuple[Integers, Integers]:
     """Matched rows (slots, 2) of all pairs one after another, and where each pair ends."""
     end = np.maximum(left.size[pairs[:, 0]], right.size[pairs[:, 1]]).cumsum()
@@ -152,23 +135,9 @@ def _match(left: NodeStates, right: NodeStates, pairs: Integers) -> tuple[Intege
     def match(part: slice, work: AssignmentWork) -> None:
         match_pairs(left, right, pairs[part], start[part], work, slots)
 
-    _in_threads(match, len(pairs), _largest(left, right))
+    in_threads(match, len(pairs), CHUNK, partial(allocate_assignment, _largest(left, right)))
     return slots, end
 
 
 def _largest(left: NodeStates, right: NodeStates) -> int:
     return int(max(left.size.max(initial=0), right.size.max(initial=0)))
-
-
-def _in_threads(solve: Callable[[slice, AssignmentWork], None], n_pairs: int, largest: int) -> None:
-    """Solve all pairs in chunks, on as many threads as torch is allowed."""
-    chunks = [slice(first, min(first + CHUNK, n_pairs)) for first in range(0, n_pairs, CHUNK)]
-    threads = min(torch.get_num_threads(), len(chunks))
-    if threads <= 1:
-        work = allocate_assignment(largest)
-        for chunk in chunks:
-            solve(chunk, work)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(lambda part: solve(part, allocate_assignment(largest)), chunk) for chunk in chunks]:
-            done.result()

@@ -42,6 +42,10 @@ class PairDistance(nn.Module, ABC):
     """The units of the values: of an edit distance, or the paper's [0, 1)."""
     width: int
     """Of the projected vector."""
+    tolerance: float = 0.0
+    """How far an answer may lie below the exact value, rounding aside: so much, and so much per ten above ten."""
+    needs_links: bool = False
+    """Whether graphs must be represented with their edges."""
 
     def project(self, z: Tensor) -> Tensor:
         """What the formula makes of the pooled vector (..., d) of a single graph, done once per graph."""

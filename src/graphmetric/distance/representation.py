@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from graphmetric.errors import InvalidArgument
 
@@ -42,10 +43,16 @@ class Representation(NamedTuple):
     """(...): the first row of each graph."""
     size: Tensor
     """(...): how many rows, that is nodes, each graph has."""
+    links: Tensor | None = None
+    """(rows, width): numbers within its graph of the neighbours of each node, ascending, -1 where there are no more;
+    None where the distance does not ask for edges."""
 
     @classmethod
-    def from_padded(cls, encoded: Encoded) -> Representation:
-        """The states of a padded batch where they lie; gradients flow through."""
+    def from_padded(cls, encoded: Encoded, adjacency: Tensor | None = None) -> Representation:
+        """The states of a padded batch where they lie; gradients flow through.
+
+        Edges are taken from ``adjacency`` (graphs, k, k), if it is given: all that are not 0, whatever their direction.
+        """
         states, mask = encoded.states, encoded.mask
         if states.ndim != 3 or mask.shape != states.shape[:2] or len(encoded.z) != len(states):
             raise InvalidArgument(
@@ -55,7 +62,8 @@ class Representation(NamedTuple):
         if bool((mask[:, 1:] & ~mask[:, :-1]).any()):
             raise InvalidArgument("the padding of an encoded batch must come after its nodes; a mask has gaps")
         start = torch.arange(len(states), device=states.device) * states.shape[1]
-        return cls(encoded.z, states.flatten(0, 1), start, mask.sum(dim=1))
+        links = None if adjacency is None else list_neighbours(adjacency).flatten(0, 1)
+        return cls(encoded.z, states.flatten(0, 1), start, mask.sum(dim=1), links)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Representation]) -> Representation:
@@ -73,6 +81,7 @@ class Representation(NamedTuple):
             torch.cat([part.rows for part in parts]),
             torch.cat([part.start + offset for part, offset in zip(parts, before, strict=True)]),
             torch.cat([part.size for part in parts]),
+            join_links([part.links for part in parts]),
         )
 
     @property
@@ -81,11 +90,11 @@ class Representation(NamedTuple):
 
     def take(self, graphs: Tensor | slice) -> Representation:
         """Some of the graphs, by position; the table of states is shared."""
-        return Representation(self.z[graphs], self.rows, self.start[graphs], self.size[graphs])
+        return self._replace(z=self.z[graphs], start=self.start[graphs], size=self.size[graphs])
 
     def unsqueeze(self, axis: int) -> Representation:
         """A batch axis of length one, to broadcast against others; 0 or 1."""
-        return Representation(self.z.unsqueeze(axis), self.rows, self.start.unsqueeze(axis), self.size.unsqueeze(axis))
+        return self._replace(z=self.z.unsqueeze(axis), start=self.start.unsqueeze(axis), size=self.size.unsqueeze(axis))
 
     def compacted(self) -> Representation:
         """The same graphs (one axis) with a table that holds their rows and no others, in order."""
@@ -95,13 +104,32 @@ class Representation(NamedTuple):
             return self
         shift = torch.repeat_interleave(self.start - start, self.size)
         used = shift + torch.arange(len(shift), device=shift.device)
-        return Representation(self.z, self.rows[used], start, self.size)
+        return self._replace(rows=self.rows[used], start=start, links=None if self.links is None else self.links[used])
 
     def detached(self) -> Representation:
         """Without gradients, on the CPU."""
-        return Representation(*(part.detach().cpu() for part in self))
+        z, rows, start, size = (part.detach().cpu() for part in self[:4])
+        return Representation(z, rows, start, size, None if self.links is None else self.links.cpu())
 
     def empty_graph(self) -> Representation:
         """One graph without nodes, in the width and type of these: zero vector, no states."""
         zero = self.start.new_zeros(1)
-        return Representation(self.z.new_zeros(1, self.z.shape[-1]), self.rows, zero, zero)
+        return self._replace(z=self.z.new_zeros(1, self.z.shape[-1]), start=zero, size=zero)
+
+
+def list_neighbours(adjacency: Tensor) -> Tensor:
+    """(graphs, k, width) of (graphs, k, k), as :attr:`Representation.links` has them."""
+    joined = (adjacency != 0) | (adjacency != 0).transpose(1, 2)
+    k = joined.shape[-1]
+    numbers = torch.where(joined, torch.arange(k, device=joined.device), k).sort(dim=-1).values
+    width = max(1, int(joined.sum(dim=-1).max())) if joined.numel() else 1
+    return torch.where(numbers == k, -1, numbers)[..., :width].to(torch.int32)
+
+
+def join_links(parts: Sequence[Tensor | None]) -> Tensor | None:
+    """One table, as wide as the widest."""
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    width = max(part.shape[1] for part in known)
+    return torch.cat([functional.pad(part, (0, width - part.shape[1]), value=-1) for part in known])

@@ -15,6 +15,7 @@ from graphmetric.distance.strict import EPSILON
 from graphmetric.distance.views import Extent
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.learned_distance import LearnedDistance
+from graphmetric.model import link_graphs
 from graphmetric.search._kernels.axis_gaps import AxisValues, add_axis_gaps
 from graphmetric.search.encoding import certify, represent, sort_within
 from graphmetric.search.learned_model import head_on_cpu
@@ -56,7 +57,8 @@ def encode_queries(learned: LearnedDistance, graphs: GraphCollection, view: View
     arrays = represent(head, encoded)
     if learned.strict:
         arrays["certificates"] = certify(graphs)
-    side = _side(head, arrays, encoded.start, encoded.size, learned.strict)
+    pointers = torch.cat([encoded.start, encoded.size.sum()[None]])
+    side = _side(head, arrays, pointers, encoded.links, learned.strict)
     return [Query(arrays, side, row, view) for row in range(len(graphs))]
 
 
@@ -66,8 +68,8 @@ class SegmentSpace:
     def __init__(self, learned: LearnedDistance, segment: Segment, lists: ListIndex | None) -> None:
         self.head, self.segment, self.lists = head_on_cpu(learned), segment, lists
         arrays = dict(segment.arrays)
-        pointers = torch.from_numpy(arrays["node_ptr"])
-        self._side = _side(self.head, arrays, pointers[:-1], pointers.diff(), learned.strict)
+        links = link_graphs(learned.featurizer, segment.graphs) if self.head.needs_links else None
+        self._side = _side(self.head, arrays, torch.from_numpy(arrays["node_ptr"]), links, learned.strict)
 
     @property
     def bounds_exist(self) -> bool:
@@ -118,8 +120,9 @@ class SegmentSpace:
         return self.bound(query, np.sqrt(np.maximum(squared, 0)).astype(np.float32), positions)
 
 
-def _side(head: PairDistance, arrays: Arrays, start: Tensor, size: Tensor, strict: bool) -> Side:
+def _side(head: PairDistance, arrays: Arrays, node_ptr: Tensor, links: Tensor | None, strict: bool) -> Side:
     """Arrays of a segment as the comparison of collections has them, nothing computed anew."""
+    start, size = node_ptr[:-1], node_ptr.diff()
     vectors = torch.from_numpy(arrays["vectors"])
     z = vectors[:, :0] if isinstance(head, Matching) else torch.from_numpy(arrays.get("projected", arrays["vectors"]))
     rows = torch.from_numpy(arrays["states"]) if "states" in arrays else vectors[:0]
@@ -128,4 +131,4 @@ def _side(head: PairDistance, arrays: Arrays, start: Tensor, size: Tensor, stric
     if strict:  # as Comparison.prepare has it
         number = torch.from_numpy(arrays["certificates"][:, :8].copy().view("<i8")[:, 0].astype(np.int64))
         to_empty = torch.where(size > 0, to_empty + EPSILON, 0.0)
-    return Side(Representation(z, rows, start, size), Extent(size.to(to_empty), to_empty), number)
+    return Side(Representation(z, rows, start, size, links), Extent(size.to(to_empty), to_empty), number)

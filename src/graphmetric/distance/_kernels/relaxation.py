@@ -1,0 +1,396 @@
+"""The edge matching distance of many pairs of graphs: a linear programme per pair, solved by primal-dual steps.
+
+Of graphs with n <= m nodes, S (n, m) says which share of node i becomes node j. With the price p of half an edge and
+what is saved by not deleting i and inserting j,
+
+    Q[i, j] = |h_i - h'_j| - (|h_i| + p deg(i)) - (|h'_j| + p deg(j)),
+
+the distance is the price of deleting one graph and inserting the other, plus the least of <Q, S> + p |A S - S B|_1 over
+S >= 0 whose rows and columns sum to at most 1. As a saddle point,
+
+    min over S >= 0, max over |Y| <= p, u >= 0, v >= 0 of  <Q + A Y - Y B + u 1' + 1 v', S> - sum u - sum v,
+
+it is solved by over-relaxed primal-dual steps (Chambolle and Pock 2011) with diagonal step sizes (Pock and Chambolle
+2011). Any Y gives a lower bound, which is an assignment problem, and any S made feasible an upper one: steps are taken
+until the two are close. The lower one is the answer, so that copies of a graph are at distance 0.
+
+Pairs are solved in one orientation, as in :mod:`graphmetric.distance._kernels.matching`, so symmetry is exact.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.compiling import entry, hot_part, part
+from graphmetric.distance._kernels.assignment import (
+    PRICE,
+    ROW_MATCH,
+    AssignmentWork,
+    Floats,
+    Integers,
+    allocate_assignment,
+    solve_rectangular,
+)
+from graphmetric.distance._kernels.matching import NOBODY, NodeStates, compare_graphs, row_distance, row_norm
+
+OVER_RELAXATION = 1.6
+BALANCE = 2.0
+"""Of primal and dual step sizes, in units of the mean price of a node."""
+
+# Fields of RelaxationWork.tables, each with one row per node of the smaller graph
+SAVING, SHARE, AHEAD, TENSION = range(4)
+# Fields of RelaxationWork.vectors
+ROW_PRICE, COLUMN_PRICE, ROW_DUAL, COLUMN_DUAL, SUM, INVERSE = range(6)
+
+
+class LinkedStates(NamedTuple):
+    """Nodes and the numbers, within their graph, of the neighbours of each; -1 fills up."""
+
+    nodes: NodeStates
+    links: NDArray[Any]
+
+
+class Effort(NamedTuple):
+    """When to stop."""
+
+    steps: int
+    """At most."""
+    tolerance: float
+    """Between the bounds: so much, and so much per ten where the distance is above ten."""
+    look: int
+    """Steps between two looks at the bounds."""
+
+
+class RelaxationWork(NamedTuple):
+    """Room for one pair at a time."""
+
+    tables: Floats
+    vectors: Floats
+    degrees: Integers
+    assignment: AssignmentWork
+
+
+def allocate_relaxation(largest: int) -> RelaxationWork:
+    """Make room for graphs of up to so many nodes."""
+    return RelaxationWork(
+        np.zeros((4, largest, largest)),
+        np.zeros((6, 2 * largest + 3)),
+        np.zeros((2, largest), dtype=np.int64),
+        allocate_assignment(largest),
+    )
+
+
+@entry
+def bound_pairs(
+    left: LinkedStates,
+    right: LinkedStates,
+    pairs: Integers,
+    half_price: float,
+    effort: Effort,
+    work: RelaxationWork,
+    out: Floats,
+) -> None:
+    """The lower bound of each pair of graphs (left, right)."""
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        order = compare_linked(left, a, right, b)
+        out[p] = 0.0
+        if order < 0:
+            out[p] = solve_pair(left, a, right, b, half_price, effort, work)
+        elif order > 0:
+            out[p] = solve_pair(right, b, left, a, half_price, effort, work)
+
+
+@entry
+def share_pairs(
+    left: LinkedStates,
+    right: LinkedStates,
+    pairs: Integers,
+    half_price: float,
+    effort: Effort,
+    work: RelaxationWork,
+    slot_start: Integers,
+    slots: Integers,
+    shares: Floats,
+    edges: Floats,
+    out: Floats,
+) -> None:
+    """Lower bounds, and what they are made of: shares of rows of both sides, NOBODY for none, and of edges.
+
+    Pair p fills n m + n + m slots from ``slot_start[p]`` on, most of them with a share of 0.
+    """
+    for p in range(len(pairs)):
+        a, b = pairs[p, 0], pairs[p, 1]
+        order = compare_linked(left, a, right, b)
+        own, parts = slots[slot_start[p] :], shares[slot_start[p] :]
+        out[p] = edges[p] = 0.0
+        if order < 0:
+            out[p] = solve_pair(left, a, right, b, half_price, effort, work)
+            edges[p] = list_shares(left, a, right, b, work, own, parts)
+        elif order > 0:
+            out[p] = solve_pair(right, b, left, a, half_price, effort, work)
+            edges[p] = list_shares(right, b, left, a, work, own[:, ::-1], parts)
+        else:
+            match_equals(left.nodes, a, right.nodes, b, own, parts)
+
+
+@entry
+def align_pair(
+    left: LinkedStates,
+    right: LinkedStates,
+    half_price: float,
+    effort: Effort,
+    work: RelaxationWork,
+    partner: Integers,
+) -> None:
+    """The bijection with the largest shares: for each node of the first graph one of the second, or NOBODY."""
+    n = left.nodes.size[0]
+    order = compare_linked(left, 0, right, 0)
+    if order == 0:
+        for i in range(n):
+            partner[i] = i
+        return
+    few, many = (left, right) if order < 0 else (right, left)
+    solve_pair(few, 0, many, 0, half_price, effort, work)
+    rows, columns = few.nodes.size[0], many.nodes.size[0]
+    for i in range(rows):
+        for j in range(columns):
+            work.assignment.cost[i, j] = -work.tables[SHARE, i, j]
+    assign(rows, columns, work)
+    for i in range(n):
+        partner[i] = NOBODY
+    for i in range(rows):
+        j = work.assignment.places[ROW_MATCH, i]
+        if order < 0:
+            partner[i] = j
+        else:
+            partner[j] = i
+
+
+@part
+def compare_linked(left: LinkedStates, a: int, right: LinkedStates, b: int) -> int:
+    """Negative if graph a comes before graph b, positive if after, 0 if states and neighbours are identical."""
+    order = compare_graphs(left.nodes, a, right.nodes, b)
+    if order != 0:
+        return order
+    for k in range(left.nodes.size[a]):
+        i, j = left.nodes.start[a] + k, right.nodes.start[b] + k
+        for c in range(max(left.links.shape[1], right.links.shape[1])):
+            one = left.links[i, c] if c < left.links.shape[1] else NOBODY
+            other = right.links[j, c] if c < right.links.shape[1] else NOBODY
+            if one != other:
+                return -1 if one < other else 1
+    return 0
+
+
+@part
+def solve_pair(
+    few: LinkedStates, a: int, many: LinkedStates, b: int, half_price: float, effort: Effort, work: RelaxationWork
+) -> float:
+    """A lower bound of the distance; ``work`` holds feasible shares afterwards. States that are not finite give NaN."""
+    n, m = few.nodes.size[a], many.nodes.size[b]
+    whole = set_up(few, a, many, b, half_price, work)
+    if n == 0 or whole == 0 or not np.isfinite(whole):
+        return whole if np.isfinite(whole) else np.nan
+    balance = BALANCE * whole / (n + m)
+    links = few.links[few.nodes.start[a] :], many.links[many.nodes.start[b] :]
+    lower = max(0.0, whole + bound_below(n, m, links[0], links[1], work))  # without Y: at least the matching of states
+    done = 0
+    while done < effort.steps:
+        now = min(effort.look, effort.steps - done)
+        for _ in range(now):
+            move_shares(n, m, links[0], links[1], balance, work)
+            move_duals(n, m, links[0], links[1], balance, half_price, work)
+        done += now
+        lower = max(lower, whole + bound_below(n, m, links[0], links[1], work))
+        if done < effort.steps:
+            make_feasible(n, m, work, AHEAD)
+            upper = whole + bound_above(n, m, links[0], links[1], half_price, work, AHEAD)
+            if upper - lower <= effort.tolerance * max(1.0, upper / 10):
+                break
+    make_feasible(n, m, work, SHARE)
+    return lower
+
+
+@part
+def set_up(few: LinkedStates, a: int, many: LinkedStates, b: int, half_price: float, work: RelaxationWork) -> float:
+    """Savings, prices and zero shares; returns the price of deleting one graph and inserting the other."""
+    n, m = few.nodes.size[a], many.nodes.size[b]
+    whole = price_nodes(few, a, half_price, work.degrees[0], work.vectors[ROW_PRICE])
+    whole += price_nodes(many, b, half_price, work.degrees[1], work.vectors[COLUMN_PRICE])
+    for k in range(1, work.vectors.shape[1]):
+        work.vectors[INVERSE, k] = 1.0 / k
+    for i in range(n):
+        work.vectors[ROW_DUAL, i] = 0.0
+        for j in range(m):
+            cost = row_distance(few.nodes, few.nodes.start[a] + i, many.nodes, many.nodes.start[b] + j)
+            work.tables[SAVING, i, j] = cost - work.vectors[ROW_PRICE, i] - work.vectors[COLUMN_PRICE, j]
+            work.tables[SHARE, i, j] = work.tables[TENSION, i, j] = 0.0
+    for j in range(m):
+        work.vectors[COLUMN_DUAL, j] = 0.0
+    return whole
+
+
+@part
+def price_nodes(graphs: LinkedStates, graph: int, half_price: float, degrees: Integers, prices: Floats) -> float:
+    """What each node costs to delete, with its half of every edge; returns the sum."""
+    total = 0.0
+    for i in range(graphs.nodes.size[graph]):
+        row = graphs.nodes.start[graph] + i
+        degree = 0
+        while degree < graphs.links.shape[1] and graphs.links[row, degree] != NOBODY:
+            degree += 1
+        degrees[i] = degree
+        prices[i] = row_norm(graphs.nodes, row) + half_price * degree
+        total += prices[i]
+    return total
+
+
+@hot_part
+def spread(i: int, j: int, near: NDArray[Any], far: NDArray[Any], degrees: Integers, values: Floats) -> float:
+    """(A X - X B)[i, j]."""
+    total = 0.0
+    for k in range(degrees[0, i]):
+        total += values[near[i, k], j]
+    for k in range(degrees[1, j]):
+        total -= values[i, far[j, k]]
+    return total
+
+
+@part
+def move_shares(n: int, m: int, near: NDArray[Any], far: NDArray[Any], balance: float, work: RelaxationWork) -> None:
+    """The primal step, and the point ahead of it that the dual step looks at."""
+    share, ahead, tension, saving = (
+        work.tables[SHARE], work.tables[AHEAD], work.tables[TENSION], work.tables[SAVING],
+    )  # fmt: skip
+    inverse, column_dual, degrees = work.vectors[INVERSE], work.vectors[COLUMN_DUAL], work.degrees
+    rate = 1.0 / balance
+    for i in range(n):
+        own = work.vectors[ROW_DUAL, i]
+        for j in range(m):
+            slope = saving[i, j] + own + column_dual[j] + spread(i, j, near, far, degrees, tension)
+            step = rate * inverse[degrees[0, i] + degrees[1, j] + 2]
+            moved = max(0.0, share[i, j] - step * slope)
+            ahead[i, j] = 2 * moved - share[i, j]
+            share[i, j] += OVER_RELAXATION * (moved - share[i, j])
+
+
+@part
+def move_duals(
+    n: int, m: int, near: NDArray[Any], far: NDArray[Any], balance: float, half_price: float, work: RelaxationWork
+) -> None:
+    """The dual step."""
+    ahead, tension = work.tables[AHEAD], work.tables[TENSION]
+    row_dual, column_dual, sums, inverse = (
+        work.vectors[ROW_DUAL], work.vectors[COLUMN_DUAL], work.vectors[SUM], work.vectors[INVERSE],
+    )  # fmt: skip
+    for j in range(m):
+        sums[j] = 0.0
+    for i in range(n):
+        row_sum = 0.0
+        for j in range(m):
+            row_sum += ahead[i, j]
+            sums[j] += ahead[i, j]
+            degree = work.degrees[0, i] + work.degrees[1, j]
+            if degree > 0:
+                raised = tension[i, j] + balance * inverse[degree] * spread(i, j, near, far, work.degrees, ahead)
+                moved = min(half_price, max(-half_price, raised))
+                tension[i, j] += OVER_RELAXATION * (moved - tension[i, j])
+        row_dual[i] += OVER_RELAXATION * (max(0.0, row_dual[i] + balance / m * (row_sum - 1)) - row_dual[i])
+    for j in range(m):
+        column_dual[j] += OVER_RELAXATION * (max(0.0, column_dual[j] + balance / n * (sums[j] - 1)) - column_dual[j])
+
+
+@part
+def bound_below(n: int, m: int, near: NDArray[Any], far: NDArray[Any], work: RelaxationWork) -> float:
+    """The least of <Q + A Y - Y B, S>: an assignment, in which what saves nothing may as well be."""
+    tension, saving, cost = work.tables[TENSION], work.tables[SAVING], work.assignment.cost
+    for i in range(n):
+        for j in range(m):
+            cost[i, j] = min(0.0, saving[i, j] + spread(i, j, near, far, work.degrees, tension))
+    assign(n, m, work)
+    total = 0.0
+    for i in range(n):
+        total += cost[i, work.assignment.places[ROW_MATCH, i]]
+    return total
+
+
+@part
+def assign(n: int, m: int, work: RelaxationWork) -> None:
+    for j in range(m):
+        work.assignment.values[PRICE, j] = 0.0
+    solve_rectangular(n, m, work.assignment)
+
+
+@part
+def make_feasible(n: int, m: int, work: RelaxationWork, table: int) -> None:
+    """Put into a table the shares, none negative and those of rows and columns that sum to more than 1 scaled down."""
+    share = work.tables[table]
+    for i in range(n):
+        total = 0.0
+        for j in range(m):
+            share[i, j] = max(0.0, work.tables[SHARE, i, j])
+            total += share[i, j]
+        if total > 1:
+            for j in range(m):
+                share[i, j] /= total
+    for j in range(m):
+        total = 0.0
+        for i in range(n):
+            total += share[i, j]
+        if total > 1:
+            for i in range(n):
+                share[i, j] /= total
+
+
+@part
+def bound_above(
+    n: int, m: int, near: NDArray[Any], far: NDArray[Any], half_price: float, work: RelaxationWork, table: int
+) -> float:
+    """<Q, S> + p |A S - S B|_1 of the shares in a table."""
+    total = 0.0
+    for i in range(n):
+        for j in range(m):
+            total += work.tables[SAVING, i, j] * work.tables[table, i, j]
+            total += half_price * abs(spread(i, j, near, far, work.degrees, work.tables[table]))
+    return total
+
+
+@part
+def list_shares(
+    few: LinkedStates, a: int, many: LinkedStates, b: int, work: RelaxationWork, slots: Integers, shares: Floats
+) -> float:
+    """All pairs of nodes with their shares, then what is left of each node; returns what is paid of edges."""
+    n, m = few.nodes.size[a], many.nodes.size[b]
+    first, second = few.nodes.start[a], many.nodes.start[b]
+    near, far, share = few.links[first:], many.links[second:], work.tables[SHARE]
+    paid = 0.0
+    at = 0
+    for j in range(m):
+        work.vectors[SUM, j] = 1.0
+    for i in range(n):
+        left_over = 1.0
+        for j in range(m):
+            slots[at, 0], slots[at, 1], shares[at] = first + i, second + j, share[i, j]
+            at += 1
+            left_over -= share[i, j]
+            work.vectors[SUM, j] -= share[i, j]
+            paid += abs(spread(i, j, near, far, work.degrees, share))
+        slots[at, 0], slots[at, 1], shares[at] = first + i, NOBODY, max(0.0, left_over)
+        at += 1
+        paid += work.degrees[0, i] * left_over
+    for j in range(m):
+        slots[at, 0], slots[at, 1], shares[at] = NOBODY, second + j, max(0.0, work.vectors[SUM, j])
+        at += 1
+        paid += work.degrees[1, j] * work.vectors[SUM, j]
+    return paid / 2
+
+
+@part
+def match_equals(left: NodeStates, a: int, right: NodeStates, b: int, slots: Integers, shares: Floats) -> None:
+    """Every node with its own likeness."""
+    n = left.size[a]
+    for k in range(n * n + 2 * n):
+        slots[k, 0], slots[k, 1] = left.start[a] + k % max(1, n), right.start[b] + k % max(1, n)
+        shares[k] = 1.0 if k < n else 0.0

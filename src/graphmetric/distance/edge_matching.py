@@ -1,0 +1,140 @@
+"""The distance of the best alignment of node states and edges: a learned edit distance, relaxed."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from graphmetric.distance._kernels.matching import NOBODY
+from graphmetric.distance._kernels.relaxation import (
+    Effort,
+    LinkedStates,
+    RelaxationWork,
+    align_pair,
+    allocate_relaxation,
+    bound_pairs,
+    share_pairs,
+)
+from graphmetric.distance.matching import Matching
+from graphmetric.distance.pair_work import broadcast_pairs, broadcast_shape, in_threads, rows_or_zero
+from graphmetric.distance.representation import Representation
+from graphmetric.errors import InvalidArgument
+
+TRAINING = Effort(steps=150, tolerance=0.0, look=150)
+"""The error of the bound is then .03 edits on molecules, where a model errs by .5."""
+ANSWERING = Effort(steps=100_000, tolerance=0.02, look=50)
+"""Some 700 steps on molecules, and answers that are .005 edits below the minimum on average."""
+FIRST_PRICE = 0.6
+"""Of an edge."""
+CHUNK = 32
+"""Pairs per call of a kernel: some ten milliseconds for small graphs."""
+
+
+class EdgeMatching(Matching):
+    r"""Least cost of turning the nodes of one graph into those of the other, and its edges with them.
+
+    .. math:: g(G, H) = \min_S \sum_{ij} S_{ij} \lVert h_i - h'_j \rVert_2 + \frac{\mu}{2} \lVert A S - S B \rVert_1
+
+    over doubly stochastic matrices, both graphs padded with zero vectors and nodes without edges until their number
+    no longer matters (n + m nodes are enough). A and B are the adjacency matrices, of graphs with directions those of
+    the edges without; :math:`\mu \ge 0`, the price of an edge, is learned with the states.
+
+    *It is a pseudo-metric*, like every distance of this kind (Bento and Ioannidis 2018). For S from G to H and T from H
+    to K, S T is doubly stochastic; its node costs are at most the sum of both by the triangle inequality of the
+    norm, and :math:`\lVert A S T - S T C \rVert_1 \le \lVert (A S - S B) T \rVert_1 + \lVert S (B T - T C) \rVert_1`,
+    where a doubly stochastic factor lengthens nothing. Transposition gives the symmetry.
+
+    *What it adds.* Over permutations, with :math:`\mu = 1` and node costs 0 or 1, this is the edit distance itself, and
+    over doubly stochastic matrices the bound of Justice and Hero (2006). A matching of states alone can only guess
+    from the surroundings of each node what the edges will cost; here edges have to fit under one S.
+
+    *Its price.* A pair takes some hundred primal-dual steps, so hundreds of microseconds at 10 nodes, where a
+    :class:`Matching` takes a few. The answer lies at most .02 edits, or two thousandths if that is more, below the
+    exact minimum, and the triangle inequality holds up to twice that.
+
+    Its gradient is that of the sum with S held fixed. Since :math:`\mu \ge 0`, the matching of the states is a lower
+    bound, and so is everything that bounds it.
+    """
+
+    tolerance = ANSWERING.tolerance
+    needs_links = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raw_price = nn.Parameter(torch.tensor(math.log(math.expm1(FIRST_PRICE))))
+
+    @property
+    def price(self) -> Tensor:
+        r""":math:`\mu`."""
+        return functional.softplus(self.raw_price)
+
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        learns = any(part.requires_grad for part in (left.rows, right.rows, self.raw_price))
+        answer = self._differentiable_shares if torch.is_grad_enabled() and learns else self._bounded
+        return answer(left, right)
+
+    def align(self, left: Representation, right: Representation, head: int = 0) -> list[tuple[int | None, ...]]:
+        """For each pair left[k], right[k]: for each node of the first the node of the second, None if it has none."""
+        maps: list[tuple[int | None, ...]] = []
+        for k in range(left.num_graphs):
+            one, other = left.take(slice(k, k + 1)), right.take(slice(k, k + 1))
+            sides, partner = (self._linked(one), self._linked(other)), np.empty(int(one.size), dtype=np.int64)
+            align_pair(*sides, self._half_price, ANSWERING, allocate_relaxation(_largest(*sides)), partner)
+            maps.append(tuple(None if node == NOBODY else int(node) for node in partner))
+        return maps
+
+    @property
+    def _half_price(self) -> float:
+        return float(self.price.detach()) / 2
+
+    def _linked(self, graphs: Representation) -> LinkedStates:
+        if graphs.links is None:
+            raise InvalidArgument("an edge matching needs graphs that were encoded with their edges")
+        return LinkedStates(self._states(graphs, 0), graphs.links.cpu().contiguous().numpy())
+
+    def _bounded(self, left: Representation, right: Representation) -> Tensor:
+        pairs = broadcast_pairs(left, right)
+        sides, half_price = (self._linked(left), self._linked(right)), self._half_price
+        out = np.zeros(len(pairs))
+
+        def bound(part: slice, work: RelaxationWork) -> None:
+            bound_pairs(*sides, pairs[part], half_price, ANSWERING, work, out[part])
+
+        in_threads(bound, len(pairs), CHUNK, partial(allocate_relaxation, _largest(*sides)))
+        return torch.from_numpy(out).to(left.rows).reshape(broadcast_shape(left, right))
+
+    def _differentiable_shares(self, left: Representation, right: Representation) -> Tensor:
+        """Distances whose values are the bounds, and whose gradients are those of the costs of the shares."""
+        pairs = broadcast_pairs(left, right)
+        sides, half_price = (self._linked(left), self._linked(right)), self._half_price
+        n, m = (side.nodes.size[pairs[:, k]] for k, side in enumerate(sides))
+        end = (n * m + n + m).cumsum()
+        start = np.concatenate([[0], end[:-1]])
+        total = int(end[-1]) if len(end) else 0
+        slots, shares = np.empty((total, 2), dtype=np.int64), np.zeros(total)
+        edges, bounds = np.zeros(len(pairs)), np.zeros(len(pairs))
+
+        def share(part: slice, work: RelaxationWork) -> None:
+            share_pairs(
+                *sides, pairs[part], half_price, TRAINING, work, start[part], slots, shares, edges[part], bounds[part]
+            )  # fmt: skip
+
+        in_threads(share, len(pairs), CHUNK, partial(allocate_relaxation, _largest(*sides)))
+        used = np.flatnonzero(shares)
+        owner = torch.from_numpy(np.searchsorted(end, used, side="right"))
+        one, other = (rows_or_zero(side.rows, torch.from_numpy(slots[used, k])) for k, side in enumerate((left, right)))
+        costs: Tensor = torch.linalg.vector_norm(one - other, dim=-1)
+        weights = torch.from_numpy(shares[used]).to(costs)
+        sums = costs.new_zeros(len(pairs)).index_add(0, owner.to(costs.device), weights * costs)
+        found = sums + self.price.to(costs) * torch.from_numpy(edges).to(costs)
+        found = found + (torch.from_numpy(bounds).to(costs) - found).detach()
+        return found.reshape(broadcast_shape(left, right))
+
+
+def _largest(left: LinkedStates, right: LinkedStates) -> int:
+    return int(max(side.nodes.size.max(initial=1) for side in (left, right)))

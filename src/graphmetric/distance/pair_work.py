@@ -1,0 +1,50 @@
+"""What distances have in common that solve a problem for every pair of graphs: which pairs, and threads for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from graphmetric.distance._kernels.matching import NOBODY
+from graphmetric.distance.representation import Representation
+
+Integers = NDArray[np.int64]
+Work = TypeVar("Work")
+
+
+def rows_or_zero(rows: Tensor, chosen: Tensor) -> Tensor:
+    """Rows of a table by number, zeros for NOBODY."""
+    padded = functional.pad(rows, (0, 0, 0, 1))
+    chosen[chosen == NOBODY] = len(rows)
+    return padded.index_select(0, chosen.to(rows.device))
+
+
+def broadcast_pairs(left: Representation, right: Representation) -> Integers:
+    """(pairs, 2): positions in the flattened batches, for every entry of the broadcast batch."""
+    positions = (np.arange(side.num_graphs).reshape(side.start.shape) for side in (left, right))
+    return np.stack([side.ravel() for side in np.broadcast_arrays(*positions)], axis=-1)
+
+
+def broadcast_shape(left: Representation, right: Representation) -> tuple[int, ...]:
+    return np.broadcast_shapes(left.start.shape, right.start.shape)
+
+
+def in_threads(solve: Callable[[slice, Work], None], n_pairs: int, chunk: int, allocate: Callable[[], Work]) -> None:
+    """Solve all pairs, ``chunk`` at a time, each in room of its own, on as many threads as torch is allowed."""
+    chunks = [slice(first, min(first + chunk, n_pairs)) for first in range(0, n_pairs, chunk)]
+    threads = min(torch.get_num_threads(), len(chunks))
+    if threads <= 1:
+        work = allocate()
+        for part in chunks:
+            solve(part, work)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(lambda part: solve(part, allocate()), part) for part in chunks]:
+            done.result()
