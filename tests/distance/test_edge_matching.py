@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric.distance import EdgeMatching, Matching, Representation, edge_matching
+from graphmetric.distance import Comparison, EdgeMatching, Matching, Representation, distance_matrix, edge_matching
 from graphmetric.distance.edge_matching import ANSWERING
 from graphmetric.errors import InvalidArgument
 from graphmetric.model import encode_graphs
@@ -202,3 +202,11 @@ def test_threads_do_not_matter() -> None:
             found.append(EdgeMatching()(left, right))
     torch.set_num_threads(before)
     assert torch.equal(*found)
+
+
+def test_a_matrix_tells_its_progress_often() -> None:
+    graphs = random_linked(150, 5, largest=2)
+    finished: list[int] = []
+    with torch.no_grad():
+        distance_matrix(Comparison.prepare(EdgeMatching(), graphs), advance=finished.append)
+    assert finished == [64, 64, 22]

@@ -63,6 +63,7 @@ class EdgeMatching(Matching):
 
     tolerance = ANSWERING.tolerance
     needs_links = True
+    slow = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -20,7 +20,7 @@ from graphmetric.distance.comparison import Comparison
 from graphmetric.errors import FileError, InvalidArgument
 
 BLOCK_ROWS = 1024
-"""Rows that are finished, and noted as such, together."""
+"""Rows that are finished, and noted as such, together; of a slow head as many as a tile has."""
 TILE_ROWS = 64
 TILE_VALUES = 2**20
 """Numbers in the largest intermediate table: 4 MB, which a core's cache still helps with."""
@@ -40,7 +40,7 @@ def distance_matrix(comparison: Comparison, out: Matrix | None = None, advance: 
     out = np.empty(comparison.shape, dtype=np.float32) if out is None else out
     if out.shape != comparison.shape or out.dtype != np.float32:
         raise InvalidArgument(f"out must be float32 of shape {comparison.shape}; got {out.dtype} of shape {out.shape}")
-    for rows in _blocks(0, len(out), BLOCK_ROWS):
+    for rows in _blocks(0, len(out), _rows_at_a_time(comparison)):
         _fill_rows(comparison, out, rows)
         if advance is not None:
             advance(rows.stop - rows.start)
@@ -48,7 +48,10 @@ def distance_matrix(comparison: Comparison, out: Matrix | None = None, advance: 
 
 
 def write_distance_matrix(
-    comparison: Comparison, path: str | os.PathLike[str], advance: Advance | None = None, block_rows: int = BLOCK_ROWS
+    comparison: Comparison,
+    path: str | os.PathLike[str],
+    advance: Advance | None = None,
+    block_rows: int | None = None,
 ) -> np.memmap[tuple[int, ...], np.dtype[np.float32]]:
     """All distances into a ``.npy`` file, which may be larger than memory; returns it, mapped read-only.
 
@@ -62,7 +65,7 @@ def write_distance_matrix(
     out = _open_or_create(part, comparison.shape, new=done is None)
     if advance is not None and done:
         advance(done)
-    for rows in _blocks(done or 0, len(out), block_rows):
+    for rows in _blocks(done or 0, len(out), block_rows or _rows_at_a_time(comparison)):
         _fill_rows(comparison, out, rows)
         out.flush()
         with atomic_write(marker) as file:
@@ -93,6 +96,10 @@ def pair_distances(comparison: Comparison, pairs: ArrayLike) -> NDArray[np.float
     for part in _blocks(0, len(chosen), _tile_pairs(comparison)):
         out[part] = comparison.of_pairs(positions[part]).cpu().numpy()
     return out
+
+
+def _rows_at_a_time(comparison: Comparison) -> int:
+    return TILE_ROWS if comparison.head.slow else BLOCK_ROWS
 
 
 def _fill_rows(comparison: Comparison, out: Matrix, rows: slice) -> None:

@@ -46,6 +46,8 @@ class PairDistance(nn.Module, ABC):
     """How far an answer may lie below the exact value, rounding aside: so much, and so much per ten above ten."""
     needs_links: bool = False
     """Whether graphs must be represented with their edges."""
+    slow: bool = False
+    """Whether a pair takes so long that matrices should tell, and save, their progress more often."""
 
     def project(self, z: Tensor) -> Tensor:
         """What the formula makes of the pooled vector (..., d) of a single graph, done once per graph."""

@@ -45,6 +45,9 @@ def in_threads(solve: Callable[[slice, Work], None], n_pairs: int, chunk: int, a
         for part in chunks:
             solve(part, work)
         return
-    with ThreadPoolExecutor(threads) as pool:
+    pool = ThreadPoolExecutor(threads)
+    try:
         for done in [pool.submit(lambda part: solve(part, allocate()), part) for part in chunks]:
             done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)  # who is interrupted does not wait for the chunks that nobody has begun
