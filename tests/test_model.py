@@ -208,6 +208,7 @@ def test_neighbours_of_encoded_graphs(canonical: bool) -> None:
     found = encode_graphs(model, featurizer, graphs).compacted().links
     assert found is not None
     assert torch.equal(found, link_graphs(featurizer, graphs))
+    assert link_graphs(featurizer, GraphCollection([])).shape == (0, 1)
     own = [[k for k in row if k >= 0] for row in found[:4].tolist()]
     assert sorted(map(len, own)) == [1, 1, 1, 2]  # 0 - 1 - 2, whatever the direction, and a loop
     assert sum(k in near for k, near in enumerate(own)) == 1
