@@ -10,18 +10,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from graphmetric.distance._kernels.edge_matching import align_pair, bound_pairs, share_pairs
 from graphmetric.distance._kernels.matching import NOBODY
-from graphmetric.distance._kernels.relaxation import (
-    Effort,
-    LinkedStates,
-    RelaxationWork,
-    align_pair,
-    allocate_relaxation,
-    bound_pairs,
-    share_pairs,
-)
+from graphmetric.distance._kernels.relaxation import Effort, LinkedStates, RelaxationWork, allocate_relaxation
 from graphmetric.distance.matching import Matching
-from graphmetric.distance.pair_work import broadcast_pairs, broadcast_shape, in_threads, rows_or_zero
+from graphmetric.distance.pair_work import broadcast_pairs, broadcast_shape, in_threads, largest_graph, sum_costs
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
@@ -61,7 +54,6 @@ class EdgeMatching(Matching):
     bound, and so is everything that bounds it.
     """
 
-    tolerance = ANSWERING.tolerance
     needs_links = True
     slow = True
 
@@ -74,10 +66,8 @@ class EdgeMatching(Matching):
         r""":math:`\mu`."""
         return functional.softplus(self.raw_price)
 
-    def compare(self, left: Representation, right: Representation) -> Tensor:
-        learns = any(part.requires_grad for part in (left.rows, right.rows, self.raw_price))
-        answer = self._differentiable_shares if torch.is_grad_enabled() and learns else self._bounded
-        return answer(left, right)
+    def slack(self, distance: float) -> float:
+        return ANSWERING.tolerance * max(1.0, distance / 10)
 
     def align(self, left: Representation, right: Representation, head: int = 0) -> list[tuple[int | None, ...]]:
         """For each pair left[k], right[k]: for each node of the first the node of the second, None if it has none."""
@@ -85,7 +75,7 @@ class EdgeMatching(Matching):
         for k in range(left.num_graphs):
             one, other = left.take(slice(k, k + 1)), right.take(slice(k, k + 1))
             sides, partner = (self._linked(one), self._linked(other)), np.empty(int(one.size), dtype=np.int64)
-            align_pair(*sides, self._half_price, ANSWERING, allocate_relaxation(_largest(*sides)), partner)
+            align_pair(*sides, self._half_price, ANSWERING, _room(*sides), partner)
             maps.append(tuple(None if node == NOBODY else int(node) for node in partner))
         return maps
 
@@ -98,7 +88,7 @@ class EdgeMatching(Matching):
             raise InvalidArgument("an edge matching needs graphs that were encoded with their edges")
         return LinkedStates(self._states(graphs, 0), graphs.links.cpu().contiguous().numpy())
 
-    def _bounded(self, left: Representation, right: Representation) -> Tensor:
+    def _measured(self, left: Representation, right: Representation) -> Tensor:
         pairs = broadcast_pairs(left, right)
         sides, half_price = (self._linked(left), self._linked(right)), self._half_price
         out = np.zeros(len(pairs))
@@ -106,10 +96,10 @@ class EdgeMatching(Matching):
         def bound(part: slice, work: RelaxationWork) -> None:
             bound_pairs(*sides, pairs[part], half_price, ANSWERING, work, out[part])
 
-        in_threads(bound, len(pairs), CHUNK, partial(allocate_relaxation, _largest(*sides)))
+        in_threads(bound, len(pairs), CHUNK, partial(_room, *sides))
         return torch.from_numpy(out).to(left.rows).reshape(broadcast_shape(left, right))
 
-    def _differentiable_shares(self, left: Representation, right: Representation) -> Tensor:
+    def _differentiable(self, left: Representation, right: Representation) -> Tensor:
         """Distances whose values are the bounds, and whose gradients are those of the costs of the shares."""
         pairs = broadcast_pairs(left, right)
         sides, half_price = (self._linked(left), self._linked(right)), self._half_price
@@ -125,17 +115,14 @@ class EdgeMatching(Matching):
                 *sides, pairs[part], half_price, TRAINING, work, start[part], slots, shares, edges[part], bounds[part]
             )  # fmt: skip
 
-        in_threads(share, len(pairs), CHUNK, partial(allocate_relaxation, _largest(*sides)))
+        in_threads(share, len(pairs), CHUNK, partial(_room, *sides))
         used = np.flatnonzero(shares)
-        owner = torch.from_numpy(np.searchsorted(end, used, side="right"))
-        one, other = (rows_or_zero(side.rows, torch.from_numpy(slots[used, k])) for k, side in enumerate((left, right)))
-        costs: Tensor = torch.linalg.vector_norm(one - other, dim=-1)
-        weights = torch.from_numpy(shares[used]).to(costs)
-        sums = costs.new_zeros(len(pairs)).index_add(0, owner.to(costs.device), weights * costs)
-        found = sums + self.price.to(costs) * torch.from_numpy(edges).to(costs)
+        owner = np.searchsorted(end, used, side="right")
+        costs = sum_costs((left.rows, right.rows), slots[used], owner, len(pairs), shares[used])
+        found = costs + self.price.to(costs) * torch.from_numpy(edges).to(costs)
         found = found + (torch.from_numpy(bounds).to(costs) - found).detach()
         return found.reshape(broadcast_shape(left, right))
 
 
-def _largest(left: LinkedStates, right: LinkedStates) -> int:
-    return int(max(side.nodes.size.max(initial=1) for side in (left, right)))
+def _room(left: LinkedStates, right: LinkedStates) -> RelaxationWork:
+    return allocate_relaxation(largest_graph(left.nodes, right.nodes))

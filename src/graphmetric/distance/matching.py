@@ -13,7 +13,7 @@ from graphmetric.distance._kernels.assignment import AssignmentWork, allocate_as
 from graphmetric.distance._kernels.matching import NOBODY, NodeStates, match_pairs, measure_pairs
 from graphmetric.distance.block_norm import sum_block_norms
 from graphmetric.distance.pair_distance import PairDistance
-from graphmetric.distance.pair_work import broadcast_pairs, broadcast_shape, in_threads, rows_or_zero
+from graphmetric.distance.pair_work import broadcast_pairs, broadcast_shape, in_threads, largest_graph, sum_costs
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
@@ -62,11 +62,9 @@ class Matching(PairDistance):
         return z[..., :0]
 
     def compare(self, left: Representation, right: Representation) -> Tensor:
-        if torch.is_grad_enabled() and (left.rows.requires_grad or right.rows.requires_grad):
-            distances = sum(self._differentiable(left, right, head) for head in range(self.heads))
-            assert isinstance(distances, Tensor)
-            return distances
-        return self._measured(left, right)
+        learns = any(part.requires_grad for part in (left.rows, right.rows, *self.parameters()))
+        answer = self._differentiable if torch.is_grad_enabled() and learns else self._measured
+        return answer(left, right)
 
     def align(self, left: Representation, right: Representation, head: int = 0) -> list[tuple[int | None, ...]]:
         """For each pair left[k], right[k]: for each node of the first the node of the second, None if it has none."""
@@ -100,20 +98,21 @@ class Matching(PairDistance):
             def measure(part: slice, work: AssignmentWork, sides: tuple[NodeStates, NodeStates] = sides) -> None:
                 measure_pairs(*sides, pairs[part], work, out[part])
 
-            in_threads(measure, len(pairs), CHUNK, partial(allocate_assignment, _largest(*sides)))
+            in_threads(measure, len(pairs), CHUNK, partial(allocate_assignment, largest_graph(*sides)))
         return torch.from_numpy(out).to(left.rows).reshape(broadcast_shape(left, right))
 
-    def _differentiable(self, left: Representation, right: Representation, head: int) -> Tensor:
+    def _differentiable(self, left: Representation, right: Representation) -> Tensor:
+        pairs = broadcast_pairs(left, right)
+        distances = sum(self._costs_of_head(left, right, pairs, head) for head in range(self.heads))
+        assert isinstance(distances, Tensor)
+        return distances.reshape(broadcast_shape(left, right))
+
+    def _costs_of_head(self, left: Representation, right: Representation, pairs: Integers, head: int) -> Tensor:
         a, b = self._states(left, head), self._states(right, head)
-        slots, end = _match(a, b, broadcast_pairs(left, right))
+        slots, end = _match(a, b, pairs)
         owner = np.repeat(np.arange(len(end)), np.diff(end, prepend=0))
-        left_rows, right_rows = (
-            rows_or_zero(side.rows[:, a.first : a.last], torch.from_numpy(slots[:, k].copy()))
-            for k, side in enumerate((left, right))
-        )
-        costs: Tensor = torch.linalg.vector_norm(left_rows - right_rows, dim=-1)  # its gradient is 0 where it is 0
-        sums = costs.new_zeros(len(end)).index_add(0, torch.from_numpy(owner).to(costs.device), costs)
-        return sums.reshape(broadcast_shape(left, right))
+        pieces = left.rows[:, a.first : a.last], right.rows[:, b.first : b.last]
+        return sum_costs(pieces, slots, owner, len(pairs))
 
     def _states(self, graphs: Representation, head: int) -> NodeStates:
         dim = graphs.rows.shape[1]
@@ -135,9 +134,5 @@ def _match(left: NodeStates, right: NodeStates, pairs: Integers) -> tuple[Intege
     def match(part: slice, work: AssignmentWork) -> None:
         match_pairs(left, right, pairs[part], start[part], work, slots)
 
-    in_threads(match, len(pairs), CHUNK, partial(allocate_assignment, _largest(left, right)))
+    in_threads(match, len(pairs), CHUNK, partial(allocate_assignment, largest_graph(left, right)))
     return slots, end
-
-
-def _largest(left: NodeStates, right: NodeStates) -> int:
-    return int(max(left.size.max(initial=0), right.size.max(initial=0)))

@@ -42,8 +42,6 @@ class PairDistance(nn.Module, ABC):
     """The units of the values: of an edit distance, or the paper's [0, 1)."""
     width: int
     """Of the projected vector."""
-    tolerance: float = 0.0
-    """How far an answer may lie below the exact value, rounding aside: so much, and so much per ten above ten."""
     needs_links: bool = False
     """Whether graphs must be represented with their edges."""
     slow: bool = False
@@ -78,6 +76,10 @@ class PairDistance(nn.Module, ABC):
     def distance_to_empty(self, graphs: Representation) -> Tensor:
         """Distances to the graph without nodes."""
         return self.compare(self.prepare(graphs), self.prepare(graphs.empty_graph()))
+
+    def slack(self, distance: float) -> float:
+        """How far an answer may lie below an exact value of this size, rounding aside."""
+        return 0.0
 
     @property
     def is_metric(self) -> bool:

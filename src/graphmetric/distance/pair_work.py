@@ -1,4 +1,4 @@
-"""What distances have in common that solve a problem for every pair of graphs: which pairs, and threads for them."""
+"""What distances share that solve a problem for every pair of graphs: which pairs, what they pay, and threads."""
 
 from __future__ import annotations
 
@@ -12,18 +12,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from graphmetric.distance._kernels.matching import NOBODY
+from graphmetric.distance._kernels.matching import NOBODY, NodeStates
 from graphmetric.distance.representation import Representation
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Work = TypeVar("Work")
-
-
-def rows_or_zero(rows: Tensor, chosen: Tensor) -> Tensor:
-    """Rows of a table by number, zeros for NOBODY."""
-    padded = functional.pad(rows, (0, 0, 0, 1))
-    chosen[chosen == NOBODY] = len(rows)
-    return padded.index_select(0, chosen.to(rows.device))
 
 
 def broadcast_pairs(left: Representation, right: Representation) -> Integers:
@@ -33,7 +27,30 @@ def broadcast_pairs(left: Representation, right: Representation) -> Integers:
 
 
 def broadcast_shape(left: Representation, right: Representation) -> tuple[int, ...]:
+    """That of their distances."""
     return np.broadcast_shapes(left.start.shape, right.start.shape)
+
+
+def largest_graph(left: NodeStates, right: NodeStates) -> int:
+    """Nodes of the largest graph of both sides."""
+    return int(max(left.size.max(initial=0), right.size.max(initial=0)))
+
+
+def sum_costs(
+    sides: tuple[Tensor, Tensor], slots: Integers, owner: Integers, n_pairs: int, shares: Floats | None = None
+) -> Tensor:
+    """What each pair pays for its slots, of which each has a row of either side, or NOBODY, and perhaps a share."""
+    left, right = (_rows_or_zero(rows, torch.from_numpy(slots[:, k].copy())) for k, rows in enumerate(sides))
+    costs: Tensor = torch.linalg.vector_norm(left - right, dim=-1)  # its gradient is 0 where it is 0
+    if shares is not None:
+        costs = torch.from_numpy(shares).to(costs) * costs
+    return costs.new_zeros(n_pairs).index_add(0, torch.from_numpy(owner).to(costs.device), costs)
+
+
+def _rows_or_zero(rows: Tensor, chosen: Tensor) -> Tensor:
+    padded = functional.pad(rows, (0, 0, 0, 1))
+    chosen[chosen == NOBODY] = len(rows)
+    return padded.index_select(0, chosen.to(rows.device))
 
 
 def in_threads(solve: Callable[[slice, Work], None], n_pairs: int, chunk: int, allocate: Callable[[], Work]) -> None:

@@ -59,7 +59,7 @@ def list_axioms(model: GraphDistance, measured: MeasuredAxioms) -> tuple[AxiomFi
     promises = axioms_of_view(model.model_.head, "raw")
     zero, found = measured.tolerance, measured.triangles
     largest = zero / _TOLERANCE
-    slack = zero + 2 * model.model_.head.tolerance * max(1, largest / 10)  # two sides may be answered too short
+    slack = zero + 2 * model.model_.head.slack(largest)  # two sides may be answered too short
     findings = [
         AxiomFinding(
             "non-negativity",

@@ -88,11 +88,12 @@ REPAIRS: Mapping[str, Callable[[Floats, Known], Floats]] = MappingProxyType(
 def known_for(repair: str, benchmark: Benchmark) -> Known:
     """The distances that a repair is told, on the paper's scale."""
     protocol = benchmark.protocol(benchmark.protocol_names[-1])
-    told = protocol.seen if repair == "given, closure" else protocol.train
+    all_given = repair == "given, closure"
+    told = protocol.seen if all_given else protocol.train
     known = np.full(benchmark.distances.shape, np.nan)
     visible = protocol.visible_distances(benchmark.to_paper_scale(benchmark.distances))
     known[np.ix_(told, told)] = visible[: len(told), : len(told)]
-    return _spread_to_copies(known, benchmark.classes) if repair == "given, closure" else known
+    return _spread_to_copies(known, benchmark.classes) if all_given else known
 
 
 def _spread_to_copies(known: Known, classes: Positions) -> Known:

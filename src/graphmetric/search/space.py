@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -67,9 +68,13 @@ class SegmentSpace:
 
     def __init__(self, learned: LearnedDistance, segment: Segment, lists: ListIndex | None) -> None:
         self.head, self.segment, self.lists = head_on_cpu(learned), segment, lists
-        arrays = dict(segment.arrays)
-        links = link_graphs(learned.featurizer, segment.graphs) if self.head.needs_links else None
-        self._side = _side(self.head, arrays, torch.from_numpy(arrays["node_ptr"]), links, learned.strict)
+        self._learned = learned
+
+    @cached_property
+    def _side(self) -> Side:
+        arrays = dict(self.segment.arrays)
+        links = link_graphs(self._learned.featurizer, self.segment.graphs) if self.head.needs_links else None
+        return _side(self.head, arrays, torch.from_numpy(arrays["node_ptr"]), links, self._learned.strict)
 
     @property
     def bounds_exist(self) -> bool:

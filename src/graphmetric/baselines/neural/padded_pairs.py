@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from graphmetric.distance import Representation
+from graphmetric.distance.pair_work import broadcast_shape
 from graphmetric.features import BatchLimits
 from graphmetric.features.bucketing import group_by_size
 
@@ -25,11 +26,6 @@ class PaddedNodes(NamedTuple):
     states: Float[Tensor, "pairs k d"]
     """Zero in padding."""
     mask: Bool[Tensor, "pairs k"]
-
-
-def broadcast_shape(left: Representation, right: Representation) -> torch.Size:
-    """That of their distances."""
-    return (left.start + right.start).shape
 
 
 def pair_up(left: Representation, right: Representation) -> tuple[Representation, Representation]:

@@ -1,4 +1,4 @@
-"""The edge matching distance of many pairs of graphs: a linear programme per pair, solved by primal-dual steps.
+"""The edge matching distance of two graphs: a linear programme, solved by primal-dual steps.
 
 Of graphs with n <= m nodes, S (n, m) says which share of node i becomes node j. With the price p of half an edge and
 what is saved by not deleting i and inserting j,
@@ -13,8 +13,6 @@ S >= 0 whose rows and columns sum to at most 1. As a saddle point,
 it is solved by over-relaxed primal-dual steps (Chambolle and Pock 2011) with diagonal step sizes (Pock and Chambolle
 2011). Any Y gives a lower bound, which is an assignment problem, and any S made feasible an upper one: steps are taken
 until the two are close. The lower one is the answer, so that copies of a graph are at distance 0.
-
-Pairs are solved in one orientation, as in :mod:`graphmetric.distance._kernels.matching`, so symmetry is exact.
 """
 
 from typing import Any, NamedTuple
@@ -22,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import entry, hot_part, part
+from graphmetric.compiling import hot_part, part
 from graphmetric.distance._kernels.assignment import (
     PRICE,
     ROW_MATCH,
@@ -32,7 +30,7 @@ from graphmetric.distance._kernels.assignment import (
     allocate_assignment,
     solve_rectangular,
 )
-from graphmetric.distance._kernels.matching import NOBODY, NodeStates, compare_graphs, row_distance, row_norm
+from graphmetric.distance._kernels.matching import NOBODY, NodeStates, row_distance, row_norm
 
 OVER_RELAXATION = 1.6
 BALANCE = 2.0
@@ -41,7 +39,7 @@ BALANCE = 2.0
 # Fields of RelaxationWork.tables, each with one row per node of the smaller graph
 SAVING, SHARE, AHEAD, TENSION = range(4)
 # Fields of RelaxationWork.vectors
-ROW_PRICE, COLUMN_PRICE, ROW_DUAL, COLUMN_DUAL, SUM, INVERSE = range(6)
+ROW_PRICE, COLUMN_PRICE, ROW_DUAL, COLUMN_DUAL, SUM, INVERSE = range(6)  # INVERSE[k] = 1 / k, for sums of degrees
 
 
 class LinkedStates(NamedTuple):
@@ -73,115 +71,10 @@ class RelaxationWork(NamedTuple):
 
 def allocate_relaxation(largest: int) -> RelaxationWork:
     """Make room for graphs of up to so many nodes."""
-    return RelaxationWork(
-        np.zeros((4, largest, largest)),
-        np.zeros((6, 2 * largest + 3)),
-        np.zeros((2, largest), dtype=np.int64),
-        allocate_assignment(largest),
-    )
-
-
-@entry
-def bound_pairs(
-    left: LinkedStates,
-    right: LinkedStates,
-    pairs: Integers,
-    half_price: float,
-    effort: Effort,
-    work: RelaxationWork,
-    out: Floats,
-) -> None:
-    """The lower bound of each pair of graphs (left, right)."""
-    for p in range(len(pairs)):
-        a, b = pairs[p, 0], pairs[p, 1]
-        order = compare_linked(left, a, right, b)
-        out[p] = 0.0
-        if order < 0:
-            out[p] = solve_pair(left, a, right, b, half_price, effort, work)
-        elif order > 0:
-            out[p] = solve_pair(right, b, left, a, half_price, effort, work)
-
-
-@entry
-def share_pairs(
-    left: LinkedStates,
-    right: LinkedStates,
-    pairs: Integers,
-    half_price: float,
-    effort: Effort,
-    work: RelaxationWork,
-    slot_start: Integers,
-    slots: Integers,
-    shares: Floats,
-    edges: Floats,
-    out: Floats,
-) -> None:
-    """Lower bounds, and what they are made of: shares of rows of both sides, NOBODY for none, and of edges.
-
-    Pair p fills n m + n + m slots from ``slot_start[p]`` on, most of them with a share of 0.
-    """
-    for p in range(len(pairs)):
-        a, b = pairs[p, 0], pairs[p, 1]
-        order = compare_linked(left, a, right, b)
-        own, parts = slots[slot_start[p] :], shares[slot_start[p] :]
-        out[p] = edges[p] = 0.0
-        if order < 0:
-            out[p] = solve_pair(left, a, right, b, half_price, effort, work)
-            edges[p] = list_shares(left, a, right, b, work, own, parts)
-        elif order > 0:
-            out[p] = solve_pair(right, b, left, a, half_price, effort, work)
-            edges[p] = list_shares(right, b, left, a, work, own[:, ::-1], parts)
-        else:
-            match_equals(left.nodes, a, right.nodes, b, own, parts)
-
-
-@entry
-def align_pair(
-    left: LinkedStates,
-    right: LinkedStates,
-    half_price: float,
-    effort: Effort,
-    work: RelaxationWork,
-    partner: Integers,
-) -> None:
-    """The bijection with the largest shares: for each node of the first graph one of the second, or NOBODY."""
-    n = left.nodes.size[0]
-    order = compare_linked(left, 0, right, 0)
-    if order == 0:
-        for i in range(n):
-            partner[i] = i
-        return
-    few, many = (left, right) if order < 0 else (right, left)
-    solve_pair(few, 0, many, 0, half_price, effort, work)
-    rows, columns = few.nodes.size[0], many.nodes.size[0]
-    for i in range(rows):
-        for j in range(columns):
-            work.assignment.cost[i, j] = -work.tables[SHARE, i, j]
-    assign(rows, columns, work)
-    for i in range(n):
-        partner[i] = NOBODY
-    for i in range(rows):
-        j = work.assignment.places[ROW_MATCH, i]
-        if order < 0:
-            partner[i] = j
-        else:
-            partner[j] = i
-
-
-@part
-def compare_linked(left: LinkedStates, a: int, right: LinkedStates, b: int) -> int:
-    """Negative if graph a comes before graph b, positive if after, 0 if states and neighbours are identical."""
-    order = compare_graphs(left.nodes, a, right.nodes, b)
-    if order != 0:
-        return order
-    for k in range(left.nodes.size[a]):
-        i, j = left.nodes.start[a] + k, right.nodes.start[b] + k
-        for c in range(max(left.links.shape[1], right.links.shape[1])):
-            one = left.links[i, c] if c < left.links.shape[1] else NOBODY
-            other = right.links[j, c] if c < right.links.shape[1] else NOBODY
-            if one != other:
-                return -1 if one < other else 1
-    return 0
+    vectors = np.zeros((6, 2 * largest + 3))
+    vectors[INVERSE, 1:] = 1 / np.arange(1, vectors.shape[1])
+    degrees = np.zeros((2, largest), dtype=np.int64)
+    return RelaxationWork(np.zeros((4, largest, largest)), vectors, degrees, allocate_assignment(largest))
 
 
 @part
@@ -219,8 +112,6 @@ def set_up(few: LinkedStates, a: int, many: LinkedStates, b: int, half_price: fl
     n, m = few.nodes.size[a], many.nodes.size[b]
     whole = price_nodes(few, a, half_price, work.degrees[0], work.vectors[ROW_PRICE])
     whole += price_nodes(many, b, half_price, work.degrees[1], work.vectors[COLUMN_PRICE])
-    for k in range(1, work.vectors.shape[1]):
-        work.vectors[INVERSE, k] = 1.0 / k
     for i in range(n):
         work.vectors[ROW_DUAL, i] = 0.0
         for j in range(m):
@@ -355,42 +246,3 @@ def bound_above(
             total += work.tables[SAVING, i, j] * work.tables[table, i, j]
             total += half_price * abs(spread(i, j, near, far, work.degrees, work.tables[table]))
     return total
-
-
-@part
-def list_shares(
-    few: LinkedStates, a: int, many: LinkedStates, b: int, work: RelaxationWork, slots: Integers, shares: Floats
-) -> float:
-    """All pairs of nodes with their shares, then what is left of each node; returns what is paid of edges."""
-    n, m = few.nodes.size[a], many.nodes.size[b]
-    first, second = few.nodes.start[a], many.nodes.start[b]
-    near, far, share = few.links[first:], many.links[second:], work.tables[SHARE]
-    paid = 0.0
-    at = 0
-    for j in range(m):
-        work.vectors[SUM, j] = 1.0
-    for i in range(n):
-        left_over = 1.0
-        for j in range(m):
-            slots[at, 0], slots[at, 1], shares[at] = first + i, second + j, share[i, j]
-            at += 1
-            left_over -= share[i, j]
-            work.vectors[SUM, j] -= share[i, j]
-            paid += abs(spread(i, j, near, far, work.degrees, share))
-        slots[at, 0], slots[at, 1], shares[at] = first + i, NOBODY, max(0.0, left_over)
-        at += 1
-        paid += work.degrees[0, i] * left_over
-    for j in range(m):
-        slots[at, 0], slots[at, 1], shares[at] = NOBODY, second + j, max(0.0, work.vectors[SUM, j])
-        at += 1
-        paid += work.degrees[1, j] * work.vectors[SUM, j]
-    return paid / 2
-
-
-@part
-def match_equals(left: NodeStates, a: int, right: NodeStates, b: int, slots: Integers, shares: Floats) -> None:
-    """Every node with its own likeness."""
-    n = left.size[a]
-    for k in range(n * n + 2 * n):
-        slots[k, 0], slots[k, 1] = left.start[a] + k % max(1, n), right.start[b] + k % max(1, n)
-        shares[k] = 1.0 if k < n else 0.0
