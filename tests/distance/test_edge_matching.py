@@ -137,6 +137,23 @@ def test_never_below_the_matching_of_the_states(seed: int) -> None:
         assert (with_price(1.0)(left, right) >= Matching()(left, right) - 1e-9).all()
 
 
+def test_training_sees_nearly_the_answers_of_larger_graphs_too() -> None:
+    """Random trees of 30 nodes, in three kinds."""
+    rng, nodes, count = np.random.default_rng(0), 30, 12
+    adjacency = torch.zeros(count, nodes, nodes, dtype=torch.float64)
+    for k in range(count):
+        for child in range(1, nodes):
+            parent = rng.integers(child)
+            adjacency[k, child, parent] = adjacency[k, parent, child] = 1
+    states = torch.eye(3, dtype=torch.float64)[torch.from_numpy(rng.integers(3, size=(count, nodes)))]
+    mask = torch.ones(count, nodes, dtype=bool)
+    graphs = Representation.from_padded(_Padded(states.sum(dim=1), states, mask), adjacency)
+    head, left, right = with_price(0.6), graphs.take(slice(0, 6)), graphs.take(slice(6, 12))
+    seen = head(left, right).detach()
+    with torch.no_grad():
+        assert (head(left, right) - seen).abs().max() < 0.2
+
+
 def test_gradient_is_that_of_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against differences of the linear programme, where the minimum is smooth."""
     monkeypatch.setattr(edge_matching, "TRAINING", ANSWERING._replace(steps=100_000, tolerance=1e-7))

@@ -53,7 +53,9 @@ class Effort(NamedTuple):
     """When to stop."""
 
     steps: int
-    """At most."""
+    """At most, or"""
+    steps_per_node: int
+    """of the larger graph, if that is more."""
     tolerance: float
     """Between the bounds: so much, and so much per ten where the distance is above ten."""
     look: int
@@ -89,15 +91,16 @@ def solve_pair(
     balance = BALANCE * whole / (n + m)
     links = few.links[few.nodes.start[a] :], many.links[many.nodes.start[b] :]
     lower = max(0.0, whole + bound_below(n, m, links[0], links[1], work))  # without Y: at least the matching of states
+    limit = max(effort.steps, effort.steps_per_node * m)
     done = 0
-    while done < effort.steps:
-        now = min(effort.look, effort.steps - done)
+    while done < limit:
+        now = min(effort.look, limit - done)
         for _ in range(now):
             move_shares(n, m, links[0], links[1], balance, work)
             move_duals(n, m, links[0], links[1], balance, half_price, work)
         done += now
         lower = max(lower, whole + bound_below(n, m, links[0], links[1], work))
-        if done < effort.steps:
+        if done < limit:
             make_feasible(n, m, work, AHEAD)
             upper = whole + bound_above(n, m, links[0], links[1], half_price, work, AHEAD)
             if upper - lower <= effort.tolerance * max(1.0, upper / 10):
