@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 import torch
@@ -135,6 +137,69 @@ def test_never_below_the_matching_of_the_states(seed: int) -> None:
     left, right = random_linked(12, seed), random_linked(12, seed + 1)
     with torch.no_grad():
         assert (with_price(1.0)(left, right) >= Matching()(left, right) - 1e-9).all()
+
+
+@settings(max_examples=10)
+@given(seed=seeds, price=st.sampled_from([0.01, 0.05, 0.3]))
+def test_is_never_above_the_linear_programme(seed: int, price: float) -> None:
+    """However early one looks: over-relaxed steps leave the prices that are allowed."""
+    head, graphs = with_price(price), random_linked(8, seed, spread=0.2)
+    early = ANSWERING._replace(look=10, tolerance=0.5)
+    with torch.no_grad(), mock.patch.object(edge_matching, "ANSWERING", early):
+        found = head(graphs.take(slice(0, 4)), graphs.take(slice(4, 8))).numpy()
+    exact = [edge_matching_distance(parts_of(graphs, k), parts_of(graphs, k + 4), price) for k in range(4)]
+    assert (found <= np.array(exact) + 1e-6).all()
+
+
+def star(leaves: int, seed: int) -> Representation:
+    """With a hub and leaves that are nearly alike."""
+    states = 0.02 * torch.from_numpy(np.random.default_rng(seed).standard_normal((1, leaves + 1, 4)))
+    adjacency = torch.zeros(1, leaves + 1, leaves + 1, dtype=torch.float64)
+    adjacency[0, 0, 1:] = 1
+    return Representation.from_padded(
+        _Padded(states.sum(1), states, torch.ones(states.shape[:2], dtype=bool)), adjacency
+    )
+
+
+def test_is_the_linear_programme_of_hubs() -> None:
+    price, left, right = 4.0, star(20, 0), star(22, 1)
+    exact = edge_matching_distance(parts_of(left, 0), parts_of(right, 0), price)
+    with torch.no_grad(), mock.patch.object(edge_matching, "ANSWERING", ANSWERING._replace(steps=5_000)):
+        assert exact - 0.02 * max(1, exact / 10) <= float(with_price(price)(left, right)) <= exact + 1e-6
+
+
+def test_a_loop_costs_an_edge() -> None:
+    states, mask = torch.ones(1, 2, 3, dtype=torch.float64), torch.ones(1, 2, dtype=bool)
+    edge = torch.tensor([[[0.0, 1.0], [1.0, 0.0]]], dtype=torch.float64)
+    loop = edge + torch.tensor([[[1.0, 0.0], [0.0, 0.0]]], dtype=torch.float64)
+    one, other = (Representation.from_padded(_Padded(states.sum(1), states, mask), each) for each in (edge, loop))
+    assert other.links is not None
+    assert other.links.tolist() == [[0, 0, 1], [0, -1, -1]]
+    with torch.no_grad():
+        assert float(with_price(0.7)(one, other)) == pytest.approx(0.7, abs=0.02)
+
+
+def test_numbers_too_large_for_the_states_give_nan() -> None:
+    states, mask = 1e30 * torch.eye(2)[None], torch.ones(1, 2, dtype=bool)
+    edge = torch.tensor([[[0.0, 1.0], [1.0, 0.0]]])
+    one, other = (Representation.from_padded(_Padded(h.sum(1), h, mask), edge) for h in (states, -states))
+    with torch.no_grad():
+        assert torch.isnan(with_price(0.7)(one, other)).all()
+
+
+def test_an_adjacency_of_another_shape_is_refused() -> None:
+    states, mask = torch.ones(1, 2, 3), torch.ones(1, 2, dtype=bool)
+    with pytest.raises(InvalidArgument, match=r"shape \(1, 2, 2\); got \(1, 3, 3\)"):
+        Representation.from_padded(_Padded(states.sum(1), states, mask), torch.ones(1, 3, 3))
+
+
+def test_answers_are_as_exact_where_gradients_flow() -> None:
+    head, graphs = with_price(0.6), random_linked(8, 5, largest=10)
+    left, right = graphs.take(slice(0, 4)), graphs.take(slice(4, 8))
+    with torch.no_grad():
+        answers = head(left, right)
+    assert torch.equal(head.eval()(left, right).detach(), answers)
+    assert not torch.equal(head.train()(left, right).detach(), answers)
 
 
 def test_training_sees_nearly_the_answers_of_larger_graphs_too() -> None:

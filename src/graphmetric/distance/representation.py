@@ -44,8 +44,8 @@ class Representation(NamedTuple):
     size: Tensor
     """(...): how many rows, that is nodes, each graph has."""
     links: Tensor | None = None
-    """(rows, width): numbers within its graph of the neighbours of each node, ascending, -1 where there are no more;
-    None where the distance does not ask for edges."""
+    """(rows, width): numbers within its graph of the neighbours of each node, ascending, -1 where there are no more; a
+    node with a loop has itself twice. None where the distance does not ask for edges."""
 
     @classmethod
     def from_padded(cls, encoded: Encoded, adjacency: Tensor | None = None) -> Representation:
@@ -61,6 +61,11 @@ class Representation(NamedTuple):
             )
         if bool((mask[:, 1:] & ~mask[:, :-1]).any()):
             raise InvalidArgument("the padding of an encoded batch must come after its nodes; a mask has gaps")
+        if adjacency is not None and adjacency.shape != (*mask.shape, mask.shape[1]):
+            raise InvalidArgument(
+                f"the adjacency of a batch of {len(mask)} graphs, padded to {mask.shape[1]} nodes, must have shape "
+                f"{(*mask.shape, mask.shape[1])}; got {tuple(adjacency.shape)}"
+            )
         start = torch.arange(len(states), device=states.device) * states.shape[1]
         links = None if adjacency is None else list_neighbours(adjacency).flatten(0, 1)
         return cls(encoded.z, states.flatten(0, 1), start, mask.sum(dim=1), links)
@@ -121,8 +126,10 @@ def list_neighbours(adjacency: Tensor) -> Tensor:
     """(graphs, k, width) of (graphs, k, k), as :attr:`Representation.links` has them."""
     joined = (adjacency != 0) | (adjacency != 0).transpose(1, 2)
     k = joined.shape[-1]
-    numbers = torch.where(joined, torch.arange(k, device=joined.device), k).sort(dim=-1).values
-    width = max(1, int(joined.sum(dim=-1).max())) if joined.numel() else 1
+    own = torch.arange(k, device=joined.device)
+    loops = torch.where(joined.diagonal(dim1=1, dim2=2), own, k)
+    numbers = torch.cat([torch.where(joined, own, k), loops.unsqueeze(-1)], dim=-1).sort(dim=-1).values
+    width = max(1, int((numbers < k).sum(dim=-1).max())) if joined.numel() else 1
     return torch.where(numbers == k, -1, numbers)[..., :width].to(torch.int32)
 
 

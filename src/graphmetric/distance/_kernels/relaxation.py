@@ -13,6 +13,9 @@ S >= 0 whose rows and columns sum to at most 1. As a saddle point,
 it is solved by over-relaxed primal-dual steps (Chambolle and Pock 2011) with diagonal step sizes (Pock and Chambolle
 2011). Any Y gives a lower bound, which is an assignment problem, and any S made feasible an upper one: steps are taken
 until the two are close. The lower one is the answer, so that copies of a graph are at distance 0.
+
+Where that takes long, primal and dual steps are balanced anew by how far either side has moved (as PDLP does:
+Applegate et al. 2021), ever more rarely, so that the balance settles. Hubs whose neighbours are all alike need it.
 """
 
 from typing import Any, NamedTuple
@@ -35,11 +38,16 @@ from graphmetric.distance._kernels.matching import NOBODY, NodeStates, row_dista
 OVER_RELAXATION = 1.6
 BALANCE = 2.0
 """Of primal and dual step sizes, in units of the mean price of a node."""
+REBALANCE = 400
+"""Steps before the balance is changed for the first time; then whenever their number has doubled."""
+STILL = 1e-18
+"""Squared way of a side that does not move any more."""
 
 # Fields of RelaxationWork.tables, each with one row per node of the smaller graph
-SAVING, SHARE, AHEAD, TENSION = range(4)
+SAVING, SHARE, AHEAD, TENSION, SHARE_BEFORE, TENSION_BEFORE = range(6)
 # Fields of RelaxationWork.vectors
-ROW_PRICE, COLUMN_PRICE, ROW_DUAL, COLUMN_DUAL, SUM, INVERSE = range(6)  # INVERSE[k] = 1 / k, for sums of degrees
+ROW_PRICE, COLUMN_PRICE, ROW_DUAL, COLUMN_DUAL, ROW_BEFORE, COLUMN_BEFORE, SUM = range(7)
+INVERSE = 7  # INVERSE[k] = 1 / k, for sums of degrees
 
 
 class LinkedStates(NamedTuple):
@@ -73,10 +81,12 @@ class RelaxationWork(NamedTuple):
 
 def allocate_relaxation(largest: int) -> RelaxationWork:
     """Make room for graphs of up to so many nodes."""
-    vectors = np.zeros((6, 2 * largest + 3))
+    vectors = np.zeros(
+        (8, 2 * largest + 5)
+    )  # of largest + 1 ends of edges at a node, with a loop, on either side, and 2
     vectors[INVERSE, 1:] = 1 / np.arange(1, vectors.shape[1])
     degrees = np.zeros((2, largest), dtype=np.int64)
-    return RelaxationWork(np.zeros((4, largest, largest)), vectors, degrees, allocate_assignment(largest))
+    return RelaxationWork(np.zeros((6, largest, largest)), vectors, degrees, allocate_assignment(largest))
 
 
 @part
@@ -90,21 +100,24 @@ def solve_pair(
         return whole if np.isfinite(whole) else np.nan
     balance = BALANCE * whole / (n + m)
     links = few.links[few.nodes.start[a] :], many.links[many.nodes.start[b] :]
-    lower = max(0.0, whole + bound_below(n, m, links[0], links[1], work))  # without Y: at least the matching of states
+    # without Y: the lower bound is at least the matching of states from the start
+    lower = max(0.0, whole + bound_below(n, m, links[0], links[1], half_price, work))
     limit = max(effort.steps, effort.steps_per_node * m)
-    done = 0
+    done, turn = 0, REBALANCE
     while done < limit:
         now = min(effort.look, limit - done)
         for _ in range(now):
             move_shares(n, m, links[0], links[1], balance, work)
             move_duals(n, m, links[0], links[1], balance, half_price, work)
         done += now
-        lower = max(lower, whole + bound_below(n, m, links[0], links[1], work))
+        lower = max(lower, whole + bound_below(n, m, links[0], links[1], half_price, work))
         if done < limit:
             make_feasible(n, m, work, AHEAD)
             upper = whole + bound_above(n, m, links[0], links[1], half_price, work, AHEAD)
             if upper - lower <= effort.tolerance * max(1.0, upper / 10):
                 break
+            if done >= turn:
+                balance, turn = rebalance(n, m, balance, work), 2 * done
     make_feasible(n, m, work, SHARE)
     return lower
 
@@ -115,15 +128,18 @@ def set_up(few: LinkedStates, a: int, many: LinkedStates, b: int, half_price: fl
     n, m = few.nodes.size[a], many.nodes.size[b]
     whole = price_nodes(few, a, half_price, work.degrees[0], work.vectors[ROW_PRICE])
     whole += price_nodes(many, b, half_price, work.degrees[1], work.vectors[COLUMN_PRICE])
+    total = 0.0
     for i in range(n):
-        work.vectors[ROW_DUAL, i] = 0.0
+        work.vectors[ROW_DUAL, i] = work.vectors[ROW_BEFORE, i] = 0.0
         for j in range(m):
             cost = row_distance(few.nodes, few.nodes.start[a] + i, many.nodes, many.nodes.start[b] + j)
+            total += cost
             work.tables[SAVING, i, j] = cost - work.vectors[ROW_PRICE, i] - work.vectors[COLUMN_PRICE, j]
             work.tables[SHARE, i, j] = work.tables[TENSION, i, j] = 0.0
+            work.tables[SHARE_BEFORE, i, j] = work.tables[TENSION_BEFORE, i, j] = 0.0
     for j in range(m):
-        work.vectors[COLUMN_DUAL, j] = 0.0
-    return whole
+        work.vectors[COLUMN_DUAL, j] = work.vectors[COLUMN_BEFORE, j] = 0.0
+    return whole if np.isfinite(total) else np.nan
 
 
 @part
@@ -197,12 +213,37 @@ def move_duals(
 
 
 @part
-def bound_below(n: int, m: int, near: NDArray[Any], far: NDArray[Any], work: RelaxationWork) -> float:
+def rebalance(n: int, m: int, balance: float, work: RelaxationWork) -> float:
+    """Half way, on a logarithmic scale, to where both sides would have gone equally far since the last time."""
+    tables, vectors = work.tables, work.vectors
+    primal = dual = 0.0
+    for i in range(n):
+        dual += m * (vectors[ROW_DUAL, i] - vectors[ROW_BEFORE, i]) ** 2
+        vectors[ROW_BEFORE, i] = vectors[ROW_DUAL, i]
+        for j in range(m):
+            degree = work.degrees[0, i] + work.degrees[1, j]
+            primal += (degree + 2) * (tables[SHARE, i, j] - tables[SHARE_BEFORE, i, j]) ** 2
+            dual += degree * (tables[TENSION, i, j] - tables[TENSION_BEFORE, i, j]) ** 2
+            tables[SHARE_BEFORE, i, j] = tables[SHARE, i, j]
+            tables[TENSION_BEFORE, i, j] = tables[TENSION, i, j]
+    for j in range(m):
+        dual += n * (vectors[COLUMN_DUAL, j] - vectors[COLUMN_BEFORE, j]) ** 2
+        vectors[COLUMN_BEFORE, j] = vectors[COLUMN_DUAL, j]
+    return np.sqrt(balance * np.sqrt(dual / primal)) if min(primal, dual) > STILL else balance
+
+
+@part
+def bound_below(
+    n: int, m: int, near: NDArray[Any], far: NDArray[Any], half_price: float, work: RelaxationWork
+) -> float:
     """The least of <Q + A Y - Y B, S>: an assignment, in which what saves nothing may as well be."""
-    tension, saving, cost = work.tables[TENSION], work.tables[SAVING], work.assignment.cost
+    allowed, saving, cost = work.tables[AHEAD], work.tables[SAVING], work.assignment.cost
+    for i in range(n):
+        for j in range(m):  # over-relaxed steps may have gone too far
+            allowed[i, j] = min(half_price, max(-half_price, work.tables[TENSION, i, j]))
     for i in range(n):
         for j in range(m):
-            cost[i, j] = min(0.0, saving[i, j] + spread(i, j, near, far, work.degrees, tension))
+            cost[i, j] = min(0.0, saving[i, j] + spread(i, j, near, far, work.degrees, allowed))
     assign(n, m, work)
     total = 0.0
     for i in range(n):
