@@ -51,16 +51,21 @@ _METRIC = Row("GB-Distance, block-norm head", head={"kind": "block-norm"})
 """The paper's encoder under a distance that keeps the triangle inequality by construction."""
 _OURS = (Row("graphmetric, preset small", preset="small"), Row("graphmetric, preset base", preset="base"))
 _LARGE = Row("graphmetric, preset large", preset="large")
-_SELF_LABELLED = tuple(
-    Row(f"graphmetric, preset {name}, self-labelled{under}", preset=name, labels="computed", head=head)
-    for name, under, head in (
-        ("small", "", {}),
-        ("base", "", {}),
-        ("large", "", {}),
-        ("base", ", pooled", {"kind": "block-norm", "block_width": 16}),
-    )
+_SELF_LABELLED = (
+    *(
+        Row(f"graphmetric, preset {name}, self-labelled", preset=name, labels="computed")
+        for name in ("small", "base", "large")
+    ),
+    Row(
+        "graphmetric, preset base, self-labelled, pooled",
+        preset="base",
+        labels="computed",
+        encoder={"output_size": 256},
+        head={"kind": "block-norm", "block_width": 16},
+        training={"steps": 8000},
+    ),
 )
-"""What ``fit`` makes of the training graphs alone."""
+"""What ``fit`` makes of the training graphs alone; pooled: of one vector per graph, wider and trained for longer."""
 _SEARCHES = tuple(
     Row(title, baseline=name, learns=False)
     for title, name in (("Beam", "beam"), ("VJ", "vj"), ("Hungarian", "hungarian"), ("HED", "hed"))
