@@ -63,7 +63,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         preset: "paper", "small" (a minute or two), "base" (some ten minutes), "large" (half an hour, the most accurate,
-            a hundred times slower to answer), or a pair of :class:`~graphmetric.model.ModelOptions` and
+            some hundred times slower to answer), or a pair of :class:`~graphmetric.model.ModelOptions` and
             :class:`~graphmetric.training.TrainingOptions`.
         head: Another distance on the same encoder: "matching", "edge-matching", "block-norm", "concave", "squared-fc",
             or :class:`~graphmetric.model.HeadOptions`; None: that of the preset.

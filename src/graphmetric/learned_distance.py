@@ -106,7 +106,7 @@ class LearnedDistance:
         started = time.perf_counter()
         matching = next((part for part in self.model.head.modules() if isinstance(part, Matching)), None)
         if matching is None:
-            raise InvalidArgument("only the matching head aligns nodes: fit with head='matching'")
+            raise InvalidArgument("only heads that match nodes align them: fit with head='matching' or 'edge-matching'")
         tables = [self.featurizer.transform([graph]) for graph in (first, second)]
         with self.limited_threads():
             left, right = (encode_table(self.model, table) for table in tables)

@@ -212,13 +212,13 @@ def encode_graphs(
 
 def link_graphs(featurizer: GraphFeaturizer, graphs: GraphCollection) -> Tensor:
     """The neighbours of all nodes of a collection, as :attr:`Representation.links` has them, without encoding it."""
-    table = featurizer.transform(graphs)
-    nobody = torch.zeros(0, 1, dtype=torch.int32)
-    links = [nobody] * len(table)
-    for positions, batch in table.batches():
-        found = list_neighbours(torch.from_numpy(batch.weights))
-        for place, graph in enumerate(positions.tolist()):
-            links[graph] = found[place, : table.sizes[graph]]
-    joined = join_links([nobody, *links])
+    links = [torch.zeros(0, 1, dtype=torch.int32)] * (1 + len(graphs))
+    for start in range(0, len(graphs), _CHUNK):
+        table = featurizer.transform(graphs[start : start + _CHUNK])
+        for positions, batch in table.batches():
+            found = list_neighbours(torch.from_numpy(batch.weights))
+            for place, graph in enumerate(positions.tolist()):
+                links[1 + start + graph] = found[place, : table.sizes[graph]]
+    joined = join_links(links)
     assert joined is not None
     return joined

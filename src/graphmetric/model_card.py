@@ -6,7 +6,8 @@ from typing import Any
 
 _PROMISES = {
     "matching": "a pseudo-metric: symmetric, zero on equal graphs, triangle inequality",
-    "edge-matching": "a pseudo-metric: symmetric, zero on equal graphs; triangle inequality up to .04 edits",
+    "edge-matching": "a pseudo-metric: symmetric, zero on equal graphs; triangle inequality up to .04 edits, "
+    "or four thousandths of the longest side",
     "block-norm": "a pseudo-metric: symmetric, zero on equal graphs, triangle inequality",
     "concave": "a pseudo-metric if what it starts from is",
     "squared-fc": "symmetric, zero on equal graphs; the triangle inequality does not hold (Eq. 9 of the paper)",

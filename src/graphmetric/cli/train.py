@@ -33,7 +33,9 @@ Stopped by Ctrl-C or a crash, the same command with --resume goes on where it wa
 @click.argument("source")
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder for the model.")
 @click.option("--labels", type=click.Path(file_okay=False), help="Folder of `graphmetric label`; else labels are made.")
-@click.option("--preset", default="base", show_default=True, help="paper, small (minutes), base or large (an hour).")
+@click.option(
+    "--preset", default="base", show_default=True, help="paper, small (minutes), base or large (half an hour)."
+)
 @click.option("--head", help="Another distance: matching, edge-matching, block-norm, concave or squared-fc.")
 @click.option("--strict", is_flag=True, help="Distance 0 only between isomorphic graphs.")
 @click.option("--pretrain/--no-pretrain", default=None, help="Pre-train the encoder; else as the preset says.")

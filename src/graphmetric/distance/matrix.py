@@ -1,7 +1,8 @@
 """The pair defines the matrix: all distances of a comparison, in blocks, into memory or into a file.
 
 Working memory does not grow with the collection: a table of a few megabytes at a time. Within one collection each
-distance is computed once and mirrored, so the matrix is symmetric to the last bit.
+distance is computed once and mirrored, so the matrix is symmetric to the last bit; within the tiles of the diagonal
+twice, where looking which are needed would take longer than most distances do.
 """
 
 from __future__ import annotations
@@ -109,6 +110,10 @@ def _fill_rows(comparison: Comparison, out: Matrix, rows: slice) -> None:
             out[rows, above] = out[above, rows].T
     for tile in _blocks(rows.start, rows.stop, TILE_ROWS):
         first = tile.start if comparison.symmetric else 0
+        if comparison.symmetric and comparison.head.slow:
+            i, j = tile.start + np.stack(np.triu_indices(tile.stop - tile.start))
+            out[i, j] = pair_distances(comparison, np.column_stack([i, j]))
+            first = tile.stop
         for columns in _blocks(first, out.shape[1], _tile_pairs(comparison) // TILE_ROWS):
             out[tile, columns] = comparison.table(tile, columns).cpu().numpy()
         if comparison.symmetric:

@@ -24,7 +24,7 @@ _SCANNED = 1 << 14
 """Distances computed together where all are."""
 _WIDER = 10
 """Graphs bounded for each one that is looked at: bounds cost a thirtieth, and order graphs better than vectors do."""
-BY_VECTORS, BY_AXES, BY_CANDIDATES = "pooled vectors", "sorted axes", "the limit on candidates"
+BY_VECTORS, BY_STATES, BY_CANDIDATES = "pooled vectors", "node states", "the limit on candidates"
 
 Mask = NDArray[np.bool_] | None
 
@@ -56,7 +56,7 @@ class LearnedSearch:
     def __init__(self, query: Query, k: int) -> None:
         self._query = query
         self.best = Best(k)
-        self.removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_AXES), 0)
+        self.removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_STATES), 0)
 
     def visit(self, space: SegmentSpace, offset: int, allowed: Mask, candidates: int | None) -> None:
         """Look at the graphs of a segment that are allowed; at that many candidates only, if their number is given."""
@@ -92,7 +92,7 @@ class LearnedSearch:
             seen += len(block)
             tight = space.tighten(self._query, gaps[block], positions[block])
             order = np.argsort(tight, kind="stable")
-            self.removed[BY_AXES] += len(block) - self._measure(space, offset, positions[block[order]], tight[order])
+            self.removed[BY_STATES] += len(block) - self._measure(space, offset, positions[block[order]], tight[order])
         self.removed[BY_VECTORS] += len(positions) - seen
 
     def _refine_least(
@@ -104,7 +104,7 @@ class LearnedSearch:
         measured = self._measure(space, offset, positions[chosen], tight[chosen])
         left_out = max(0, int((tight < self.best.limit).sum()) - measured)
         self.removed[BY_CANDIDATES] += left_out
-        self.removed[BY_AXES] += len(positions) - measured - left_out
+        self.removed[BY_STATES] += len(positions) - measured - left_out
 
     def _rising_blocks(self, bounds: Floats) -> Iterator[Positions]:
         """Places whose bounds are below the limit, which falls meanwhile: by rising bounds, ever more at a time."""
@@ -168,7 +168,7 @@ def find_within(
 ) -> tuple[Positions, Floats, dict[str, int]]:
     """All graphs of a segment at this distance at most, their distances, and how many each stage removed."""
     positions = everyone = _positions(space, allowed)
-    removed = dict.fromkeys((BY_VECTORS, BY_AXES), 0)
+    removed = dict.fromkeys((BY_VECTORS, BY_STATES), 0)
     if space.bounds_exist:
         gaps = space.gaps(query)[positions]
         near = space.bound(query, gaps, positions) <= radius
@@ -176,7 +176,7 @@ def find_within(
         removed[BY_VECTORS] = len(everyone) - len(positions)
         near = space.tighten(query, gaps, positions) <= radius
         positions = positions[near]
-        removed[BY_AXES] = int((~near).sum())
+        removed[BY_STATES] = int((~near).sum())
     parts = [positions[start : start + _SCANNED] for start in range(0, len(positions), _SCANNED)]
     distances = [space.measure(query, part) for part in parts]
     found = np.concatenate(distances) if distances else np.empty(0, dtype=np.float32)

@@ -10,7 +10,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graphmetric.distance import BlockNorm, Comparison, Matching, PairDistance, Representation, View, view_distances
+from graphmetric.distance import (
+    BlockNorm,
+    Comparison,
+    EdgeMatching,
+    Matching,
+    PairDistance,
+    Representation,
+    View,
+    view_distances,
+)
 from graphmetric.distance.comparison import Side
 from graphmetric.distance.strict import EPSILON
 from graphmetric.distance.views import Extent
@@ -113,7 +122,14 @@ class SegmentSpace:
         return view_distances(raw, self.head.scale, query.view, left, right).numpy()
 
     def tighten(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
-        """The same from the sorted states of these graphs along a few axes; see ``_kernels/axis_gaps.py``."""
+        """The same from the sorted states of these graphs along a few axes; see ``_kernels/axis_gaps.py``.
+
+        An edge matching takes a hundred times as long as the matching of its states, which bounds it better still.
+        """
+        if isinstance(self.head, EdgeMatching):
+            chosen = self._side.graphs.take(torch.from_numpy(positions))
+            matched = Matching().compare(query.side.graphs.take(slice(query.row, query.row + 1)), chosen)
+            return self.bound(query, np.maximum(gaps, matched.numpy()), positions)
         arrays = self.segment.arrays
         if "axes" not in arrays:
             return self.bound(query, gaps, positions)

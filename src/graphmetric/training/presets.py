@@ -23,7 +23,7 @@ def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
 
     ``paper``: section 5.1 of the paper, Eq. 9, early stopping. ``small``: a metric in a minute or two on two cores.
     ``base``: the metric to use, in some ten minutes. ``large``: the most accurate one, which looks at edges, too; half
-    an hour for molecules of ten atoms, and a hundred times as long as the others for each distance.
+    an hour for molecules of ten atoms, and some hundred times as long as the others for each distance.
     """
     if name == "paper":
         return _paper()
