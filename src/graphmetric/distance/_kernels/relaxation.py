@@ -61,9 +61,9 @@ class Effort(NamedTuple):
     """When to stop."""
 
     steps: int
-    """At most, or"""
+    """At most; but if that is more,"""
     steps_per_node: int
-    """of the larger graph, if that is more."""
+    """times the nodes of the larger graph."""
     tolerance: float
     """Between the bounds: so much, and so much per ten where the distance is above ten."""
     look: int
@@ -81,9 +81,8 @@ class RelaxationWork(NamedTuple):
 
 def allocate_relaxation(largest: int) -> RelaxationWork:
     """Make room for graphs of up to so many nodes."""
-    vectors = np.zeros(
-        (8, 2 * largest + 5)
-    )  # of largest + 1 ends of edges at a node, with a loop, on either side, and 2
+    most_ends = largest + 1  # of edges at one node: a loop has two
+    vectors = np.zeros((8, 2 * most_ends + 3))
     vectors[INVERSE, 1:] = 1 / np.arange(1, vectors.shape[1])
     degrees = np.zeros((2, largest), dtype=np.int64)
     return RelaxationWork(np.zeros((6, largest, largest)), vectors, degrees, allocate_assignment(largest))
@@ -100,7 +99,7 @@ def solve_pair(
         return whole if np.isfinite(whole) else np.nan
     balance = BALANCE * whole / (n + m)
     links = few.links[few.nodes.start[a] :], many.links[many.nodes.start[b] :]
-    # without Y: the lower bound is at least the matching of states from the start
+    # Y is still 0: from the start the bound is at least the matching of states
     lower = max(0.0, whole + bound_below(n, m, links[0], links[1], half_price, work))
     limit = max(effort.steps, effort.steps_per_node * m)
     done, turn = 0, REBALANCE
