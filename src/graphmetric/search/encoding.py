@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from graphmetric.distance import BlockNorm, Matching, PairDistance, Representation
+from graphmetric.distance import BlockNorm, EdgeMatching, Matching, PairDistance, Representation
 from graphmetric.edit_distance.store import fingerprint
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.canonical import certificates
@@ -41,7 +41,7 @@ class ChunkEncoder:
         """What the index keeps of these graphs."""
         encoded = self._learned.encode(graphs).detached().compacted()
         learned = represent(self._head, encoded)
-        if isinstance(self._head, Matching) and self._head.heads == 1:
+        if isinstance(self._head, Matching) and self._head.heads == 1 and not isinstance(self._head, EdgeMatching):
             learned["axes"] = sort_within(learned["states"] @ self._axes_of(learned["states"]), graphs.sizes)
         learned["certificates"] = certify(graphs)
         return EncodedChunk(graphs.columns, ids, learned)

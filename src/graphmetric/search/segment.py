@@ -9,7 +9,8 @@ flags, edges, node_labels,  the columns of :class:`~graphmetric.graphs.columns.C
 vectors                     (graphs, width): what stands for a graph in a vector index
 projected                   (graphs, width): what the head compares, where that is another vector
 states                      (nodes, d): node states, for heads that match nodes
-axes, basis                 states along a few axes, sorted within each graph (see _kernels/axis_gaps.py)
+axes, basis                 states along a few axes, sorted within each graph (see _kernels/axis_gaps.py), where
+                            searches bound distances by them (see space.py)
 to_empty                    learned distances to the empty graph
 certificates                (graphs, 16): equal for isomorphic graphs
 counts                      label counts and degrees (see count_vectors.py)
