@@ -130,14 +130,17 @@ def _without_test_part(
 def _claim(out: Path, resume: bool, overwrite: bool) -> Path:
     """The folder for unfinished work; raises where something would be lost or mixed up."""
     from graphmetric.saving import CHECKPOINT, CONFIG, check_replaceable
+    from graphmetric.training import holds_unfinished_work
 
     check_replaceable(out)
     checkpoint = out / CHECKPOINT
-    if checkpoint.exists() and not resume:
+    unfinished = holds_unfinished_work(checkpoint)
+    if unfinished and not resume:
         raise InvalidArgument(
-            f"{out} holds an unfinished training: go on with it by --resume, or remove {checkpoint} to start again"
+            f"{out} holds an unfinished training, or the labels of one that failed: go on with it by --resume, or "
+            f"remove {checkpoint} to start again"
         )
-    if not checkpoint.exists() and (out / CONFIG).exists() and not overwrite:
+    if not unfinished and (out / CONFIG).exists() and not overwrite:
         done = "its training has finished; " if resume else ""
         raise InvalidArgument(f"{out} holds a model already: {done}use --overwrite to replace it, or another folder")
     return checkpoint

@@ -1,6 +1,7 @@
 """Pre-training, Eq. 15, schedules, checkpoints."""
 
 from graphmetric.training.fit import fit
+from graphmetric.training.folder import holds_unfinished_work
 from graphmetric.training.labels import TrainingLabels
 from graphmetric.training.options import PretrainingOptions, TrainingOptions
 from graphmetric.training.presets import PRESETS, preset
@@ -17,6 +18,7 @@ __all__ = [
     "TrainingOptions",
     "TrainingResult",
     "fit",
+    "holds_unfinished_work",
     "preset",
     "pretrain",
 ]

@@ -7,8 +7,8 @@ its header, as JSON, the counters and the job they belong to. Nothing in it can 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,9 +21,9 @@ from torch import Tensor, nn
 
 from graphmetric.atomic import atomic_write
 from graphmetric.errors import FileError, InvalidArgument
-from graphmetric.features import FeatureTable
 
-VERSION = 1
+VERSION = 2
+"""2: the features that a checkpoint belongs to are all told apart."""
 
 Tensors = dict[str, Tensor]
 
@@ -95,17 +95,44 @@ def tensors_named(prefix: str, tensors: Tensors) -> Tensors:
 
 def digest_weights(module: nn.Module) -> str:
     """Of all weights, to tell one start from another."""
-    return _digest(tensor.detach().cpu().numpy() for tensor in module.state_dict().values())
+    return digest_of({name: tensor.detach().cpu().numpy() for name, tensor in module.state_dict().items()})
 
 
-def digest_table(table: FeatureTable) -> str:
-    """Of sizes, edges and roles, to tell one collection from another."""
-    return _digest([*table.edges, table.degree, table.role, table.weight])
+def digest_of(record: object) -> str:
+    """A digest of everything in a record, such as a feature table: all fields of dataclasses and tuples, in depth.
 
-
-def _digest(arrays: Iterable[np.ndarray]) -> str:
+    A field that is added to a record counts from then on. What the digest cannot look into is refused, never left out.
+    """
     digest = blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+    for piece in _pieces_of(record):
+        digest.update(len(piece).to_bytes(8, "little"))
+        digest.update(piece)
     return digest.hexdigest()
+
+
+def _pieces_of(value: Any) -> Iterator[bytes]:
+    """A value as bytes, so that different values have different ones."""
+    yield type(value).__name__.encode()
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        yield f"{value.dtype.str}{value.shape}".encode()
+        yield np.ascontiguousarray(value).tobytes()
+    elif value is None or isinstance(value, bool | int | float | str | np.generic):
+        yield repr(value).encode()
+    elif isinstance(value, Mapping):
+        yield from _pieces_of_named(value.items())
+    elif is_dataclass(value):
+        yield from _pieces_of_named((own.name, getattr(value, own.name)) for own in fields(value))
+    elif isinstance(value, tuple | list):
+        yield from _pieces_of_named(enumerate(value))
+    elif hasattr(value, "to_state"):  # a fitted piece of the features
+        yield from _pieces_of(value.to_state())
+    else:
+        raise TypeError(f"no digest of {type(value).__name__}: two trainings that differ in it would look the same")
+
+
+def _pieces_of_named(parts: Iterable[tuple[object, object]]) -> Iterator[bytes]:
+    named = list(parts)
+    yield str(len(named)).encode()
+    for name, part in named:
+        yield str(name).encode()
+        yield from _pieces_of(part)

@@ -8,7 +8,7 @@ from pathlib import Path
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureTable
 from graphmetric.model import TrainableDistance
-from graphmetric.training.checkpoint import digest_table, digest_weights
+from graphmetric.training.checkpoint import digest_of, digest_weights
 from graphmetric.training.folder import TrainingFolder
 from graphmetric.training.labels import TrainingLabels
 from graphmetric.training.machine import as_device, limited_threads
@@ -55,7 +55,8 @@ def fit(
         report: Called with each record of the history.
 
     Raises:
-        TrainingDiverged: The loss or a gradient is not finite any more, or has exploded.
+        TrainingDiverged: The loss or a gradient is not finite any more, or has exploded. The checkpoint is removed, as
+            a training that went on from it would diverge again.
     """
     options = options or TrainingOptions()
     check_seed(seed)
@@ -68,7 +69,7 @@ def fit(
             "start": digest_weights(model),
             "training": options.to_dict(),
             "seed": int(seed),
-            "graphs": digest_table(table),
+            "graphs": digest_of(table),
             "labels": labels.digest(),
             "validation": None if validation is None else validation.digest(),
         }

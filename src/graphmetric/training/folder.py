@@ -13,6 +13,8 @@ import torch
 from graphmetric.atomic import atomic_write
 from graphmetric.training.checkpoint import Checkpoint, Counters, Tensors, read_checkpoint, write_checkpoint
 
+CHECKPOINT, HISTORY = "checkpoint.safetensors", "history.jsonl"
+
 
 class TrainingFolder:
     """Where a training leaves what it needs to go on, and its log."""
@@ -20,7 +22,7 @@ class TrainingFolder:
     def __init__(self, folder: Path, job: Mapping[str, Any], every_seconds: float) -> None:
         """``job`` tells this training from all others; a checkpoint of another one is refused."""
         folder.mkdir(parents=True, exist_ok=True)
-        self._checkpoint, self._history = folder / "checkpoint.safetensors", folder / "history.jsonl"
+        self._checkpoint, self._history = folder / CHECKPOINT, folder / HISTORY
         self._job, self._every_seconds = job, every_seconds
         self._saved = time.monotonic()
 
@@ -40,10 +42,22 @@ class TrainingFolder:
         write_checkpoint(self._checkpoint, self._job, counters, tensors)
         self._saved = time.monotonic()
 
+    def discard(self) -> None:
+        """Remove the checkpoint of a training that failed, so that nobody goes on with it; the history stays."""
+        self._checkpoint.unlink(missing_ok=True)
+
     def log(self, record: Mapping[str, Any]) -> None:
         """Add a line to the history."""
         with open(self._history, "ab") as file:
             file.write(_json_line(record))
+
+
+def holds_unfinished_work(folder: Path) -> bool:
+    """Whether a folder of checkpoints, and of what else a fit keeps, holds anything that another run could go on from.
+
+    The history of a training that failed is no such thing.
+    """
+    return any(path.is_file() and path.name != HISTORY for path in folder.rglob("*"))
 
 
 def _json_line(record: Mapping[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from graphmetric.encoder import GraphEncoder
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import InvalidArgument, TrainingDiverged
 from graphmetric.features import FeatureTable
 from graphmetric.model import TrainableDistance
 from graphmetric.progress import progress
@@ -71,6 +71,14 @@ class TrainingRun:
 
     def train(self, folder: TrainingFolder | None) -> None:
         """From the start, or from the checkpoint in the folder, to the end; the best weights are restored."""
+        try:
+            self._train(folder)
+        except TrainingDiverged:
+            if folder is not None:
+                folder.discard()
+            raise
+
+    def _train(self, folder: TrainingFolder | None) -> None:
         self._begin(folder)
         self.model.train()
         with progress("training", self.batches.num_steps, "steps") as bar:
