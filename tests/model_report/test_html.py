@@ -127,12 +127,12 @@ def test_hostile_words_stay_words(evaluation: ModelEvaluation) -> None:
 
 def test_other_shapes_of_data(evaluation: ModelEvaluation) -> None:
     """Large graphs, graphs without labels, the empty graph, one bin: nothing divides by zero."""
-    plain = [gm.Graph(0), gm.Graph(1), gm.Graph(80, [(k, k + 1) for k in range(79)])] * 20
+    plain = [gm.Graph(0), gm.Graph(1), gm.Graph(130, [(k, k + 1) for k in range(129)])] * 20
     bins = evaluation.size_errors
     one = replace(bins, **{name: getattr(bins, name)[:1] for name in ("mean_size", "count", "absolute", "bias")})
     page = render_report(replace(evaluation, graphs=gm.GraphCollection(plain), size_errors=one, whole=False))
     words = " ".join(read(page).words)
-    assert "80 nodes, 79 edges" in words
+    assert "130 nodes, 129 edges" in words
     assert "empty graph" in words
     assert "Node labels" not in words
     assert "exactly right" not in words

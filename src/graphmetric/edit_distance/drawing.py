@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.drawing.layout import layout
-from graphmetric.graphs.drawing.svg import INK, MARGIN, UNIT, Canvas, NodeStyle, add_graph, place
+from graphmetric.graphs.drawing.svg import INK, MARGIN, Canvas, NodeStyle, add_graph, choose_scale, shorten
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
@@ -26,15 +26,17 @@ def draw_alignment(result: EditDistance) -> str:
         raise InvalidArgument(f"method {result.method} gives no node map to draw")
     joint, second_nodes = _joint_graph(result.first, result.second, node_map)
     positions = layout(joint)
-    width = (positions[:, 0].max(initial=0.0) if len(positions) else 0.0) * UNIT + 2 * MARGIN
+    scale = choose_scale(positions)
+    width = float(positions[:, 0].max(initial=0.0)) * scale.unit + 2 * MARGIN
     gap = max(width, 260.0, 8.0 * len(_title("first", result.first))) + 40.0
     canvas = Canvas()
     canvas.text((MARGIN, 20), _title("first", result.first), size=13)
     canvas.text((gap + MARGIN, 20), _title("second", result.second), size=13)
-    left = place(positions, top=16.0)[: result.first.num_nodes]
-    right = place(positions, left=gap, top=16.0)[second_nodes]
-    add_graph(canvas, result.first, left, *_first_styles(result.first, result.second, node_map))
-    add_graph(canvas, result.second, right, *_second_styles(result.first, result.second, node_map, second_nodes))
+    left = scale.place(positions, top=16.0)[: result.first.num_nodes]
+    right = scale.place(positions, left=gap, top=16.0)[second_nodes]
+    add_graph(canvas, result.first, left, *_first_styles(result.first, result.second, node_map), scale=scale)
+    second_styles = _second_styles(result.first, result.second, node_map, second_nodes)
+    add_graph(canvas, result.second, right, *second_styles, scale=scale)
     _add_legend(canvas, result)
     return canvas.to_svg()
 
@@ -69,13 +71,15 @@ def _styles(
     labels, other_labels = graph.node_labels, other.node_labels
     nodes = []
     for v in range(graph.num_nodes):
-        text = "" if labels is None else str(labels[v])[:6]
+        label = "" if labels is None else str(labels[v])
+        text = shorten(label)
         match = partner[v]
         if match is None:
-            nodes.append(NodeStyle("#ffffff", text, ring=unmatched, dashed=True, note=str(numbers[v])))
+            nodes.append(NodeStyle("#ffffff", text, ring=unmatched, dashed=True, note=str(numbers[v]), hint=label))
             continue
         relabeled = labels is not None and other_labels is not None and labels[v] != other_labels[match]
-        nodes.append(NodeStyle(_hue(numbers[v]), text, ring=CHANGED if relabeled else INK, note=str(numbers[v])))
+        ring = CHANGED if relabeled else INK
+        nodes.append(NodeStyle(_hue(numbers[v]), text, ring=ring, note=str(numbers[v]), hint=label))
     tags, other_tags = _edge_tags(graph), _edge_tags(other)
     colors, dashed = [], []
     for (u, v), tag in tags.items():

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.drawing import draw_graph, label_color
+from graphmetric.graphs.drawing import draw_graph, label_colors
 from graphmetric.graphs.graph import Graph
 from graphmetric.model_report.examples import ExampleQuery, Neighbour
 from graphmetric.model_report.markup import Markup, element, say
 
-_LARGEST_DRAWN = 60
-"""Nodes; a larger graph in a thumbnail is a blot, and its layout takes seconds."""
+_LARGEST_DRAWN = 120
+"""Nodes; a larger graph in a thumbnail is a blot."""
 _LEGEND = 14
 
 
@@ -22,7 +22,16 @@ class Gallery:
     """Draws graphs of one collection, each once."""
 
     graphs: GraphCollection
+    shown: Sequence[int]
+    """Positions of the graphs that may be drawn; their labels share one set of colours."""
     _drawn: dict[int, Markup] = field(default_factory=dict)
+    _labels: Counter[str] = field(init=False)
+    _colors: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        labels = (label for k in self.shown for label in self.graphs[k].node_labels or ())
+        self._labels = Counter(str(label) for label in labels if label is not None)
+        self._colors = label_colors(self._labels)
 
     def show_example(self, example: ExampleQuery, queries: int) -> Markup:
         """A query and its rankings."""
@@ -48,14 +57,11 @@ class Gallery:
             class_="example",
         )
 
-    def legend(self, positions: Iterable[int]) -> Markup:
-        """The colours of the node labels of these graphs, the most frequent first; nothing for graphs without."""
-        counts = Counter(
-            str(label) for k in positions for label in self.graphs[k].node_labels or () if label is not None
-        )
-        found = [label for label, _ in counts.most_common()]
+    def legend(self) -> Markup:
+        """The colours of the node labels, the most frequent first; nothing for graphs without."""
+        found = [label for label, _ in self._labels.most_common()]
         entries = [
-            element("span", element("i", style=f"background:{label_color(label)}"), say(_shorten(label, 16)))
+            element("span", element("i", style=f"background:{self._colors[label]}"), say(_shorten(label, 16)))
             for label in found[:_LEGEND]
         ]
         if len(found) > _LEGEND:
@@ -88,16 +94,16 @@ class Gallery:
 
     def _draw(self, position: int) -> Markup:
         if position not in self._drawn:
-            self._drawn[position] = _picture(self.graphs[position])
+            self._drawn[position] = _picture(self.graphs[position], self._colors)
         return self._drawn[position]
 
 
-def _picture(graph: Graph) -> Markup:
+def _picture(graph: Graph, colors: dict[str, str]) -> Markup:
     if graph.num_nodes == 0:
         return element("em", say("empty graph"))
     if graph.num_nodes > _LARGEST_DRAWN:
         return element("em", say(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges"))
-    return Markup(draw_graph(graph))  # escapes its labels
+    return Markup(draw_graph(graph, colors))  # escapes its labels
 
 
 def _shorten(text: str, most: int) -> str:

@@ -51,14 +51,14 @@ def notes(found: ModelEvaluation) -> Markup:
 
 def neighbours(found: ModelEvaluation) -> Markup:
     """Queries with their nearest graphs, drawn."""
-    gallery = Gallery(found.graphs)
     drawn = {n.graph for e in found.examples for n in (*e.by_model, *e.by_truth)} | {e.graph for e in found.examples}
+    gallery = Gallery(found.graphs, sorted(drawn))
     return _section(
         "Nearest graphs",
         "Queries from the best to the worst answered, evenly spaced. Below a graph are its predicted distance to the "
         f"query and the true one, in edits. ✓ marks a graph that is truly among the {found.nearest} nearest; "
         "graphs that tie with the last of them count.",
-        gallery.legend(sorted(drawn)),
+        gallery.legend(),
         *(gallery.show_example(example, len(found.trial.queries)) for example in found.examples),
     )
 

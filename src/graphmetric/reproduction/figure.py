@@ -14,8 +14,7 @@ import numpy as np
 
 from graphmetric.atomic import atomic_write
 from graphmetric.estimator import GraphDistance
-from graphmetric.graphs.drawing.layout import layout
-from graphmetric.graphs.drawing.svg import INK, Canvas, add_graph, place
+from graphmetric.graphs.drawing.svg import INK, graph_canvas
 from graphmetric.graphs.graph import Graph
 from graphmetric.model_report.examples import Neighbour, choose_examples
 from graphmetric.model_report.trial import Trial
@@ -134,8 +133,7 @@ def _draw_row(row: FigureRow, top: float) -> str:
 
 def _draw_cell(graph: Graph, left: float, top: float) -> str:
     """The graph, made as small as it has to be."""
-    canvas = Canvas()
-    add_graph(canvas, graph, place(layout(graph)))
+    canvas = graph_canvas(graph)
     scale = min((_CELL - 12) / max(canvas.width, 1), _PICTURE / max(canvas.height, 1), 0.75)
     x = left + (_CELL - scale * canvas.width) / 2
     y = top + _TITLE + (_PICTURE - scale * canvas.height) / 2

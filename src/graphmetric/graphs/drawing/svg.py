@@ -2,46 +2,59 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.graphs.drawing.layout import Positions, layout
+from graphmetric.graphs.drawing.colors import PLAIN, label_colors
+from graphmetric.graphs.drawing.layout import Positions, layout, nearest_distances
 from graphmetric.graphs.graph import Graph
 
 UNIT = 46.0
-"""Pixels between neighbours."""
+"""Pixels between neighbours, at most."""
 RADIUS = 13.0
+"""Of a node, at most."""
 MARGIN = 26.0
 INK = "#30343b"
 
-_ELEMENTS = {
-    "C": "#9aa0a8", "N": "#5b8def", "O": "#e4574f", "S": "#e0b62f", "P": "#e08a2f", "F": "#6abf69", "Cl": "#4fae5b",
-    "Br": "#a0522d", "I": "#8e5bd0", "H": "#e8eaed", "B": "#f0a3a3", "Si": "#c8b07a",
-}  # fmt: skip
-_PALETTE = (
-    "#5b8def",
-    "#e4574f",
-    "#6abf69",
-    "#e0b62f",
-    "#8e5bd0",
-    "#4fb3bf",
-    "#e08a2f",
-    "#d36ba6",
-    "#8d9a4a",
-    "#9aa0a8",
-)
+_WIDEST = 1100.0  # pixels; larger graphs are drawn smaller, down to the least unit
+_LEAST_UNIT, _LEAST_RADIUS = 16.0, 3.5
+_SPACING = 0.3  # radius as part of the distance between nodes that are near each other
+_TOUCHING = 0.45  # likewise, of the nearest two
+_SMALLEST_TEXT = 6.0  # pixels; smaller words are left out
+_LONGEST_LABEL = 6  # characters
+_DENSE = 3.0  # edges per node: above this, edges are thin and pale
 
 
-def label_color(label: Hashable) -> str:
-    """A colour for a label: the customary one for chemical elements, otherwise one that depends on the text alone."""
-    if label is None:
-        return "#9aa0a8"
-    text = str(label)
-    return _ELEMENTS.get(text, _PALETTE[zlib.crc32(text.encode("utf-8", "surrogatepass")) % len(_PALETTE)])
+class Scale(NamedTuple):
+    """How large a layout is drawn."""
+
+    unit: float
+    """Pixels between neighbours."""
+    radius: float
+    """Of a node, in pixels."""
+
+    @property
+    def line(self) -> float:
+        """Width of an edge."""
+        return max(0.7, 1.8 * self.radius / RADIUS)
+
+    def place(self, positions: Positions, left: float = 0.0, top: float = 0.0) -> Positions:
+        """Layout units as pixels."""
+        return np.asarray(positions * self.unit + np.array([left + MARGIN, top + MARGIN + 4]))
+
+
+def choose_scale(positions: Positions) -> Scale:
+    """Large enough to read and small enough for a screen; nodes never touch."""
+    if len(positions) < 2:
+        return Scale(UNIT, RADIUS)
+    unit = max(_LEAST_UNIT, min(UNIT, _WIDEST / max(float(positions.max()), 1e-9)))
+    spacing = unit * nearest_distances(positions)
+    radius = max(_LEAST_RADIUS, _SPACING * float(np.quantile(spacing, 0.1)))
+    return Scale(unit, min(RADIUS, radius, _TOUCHING * float(spacing.min())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +68,8 @@ class NodeStyle:
     dashed: bool = False
     note: str = ""
     """Small print beside the node."""
+    hint: str = ""
+    """Shown when the pointer rests on the node: a label that is too long for the disc."""
 
 
 class Canvas:
@@ -68,13 +83,20 @@ class Canvas:
         self.width, self.height = max(self.width, x), max(self.height, y)
 
     def line(
-        self, a: Sequence[float], b: Sequence[float], color: str = INK, width: float = 1.8, dashed: bool = False
+        self,
+        a: Sequence[float],
+        b: Sequence[float],
+        color: str = INK,
+        width: float = 1.8,
+        dashed: bool = False,
+        pale: bool = False,
     ) -> None:
         """A straight line."""
-        dash = ' stroke-dasharray="4 3"' if dashed else ""
+        looks = ' stroke-dasharray="4 3"' if dashed else ""
+        looks += ' stroke-opacity="0.4"' if pale else ""
         self._elements.append(
             f'<line x1="{a[0]:.1f}" y1="{a[1]:.1f}" x2="{b[0]:.1f}" y2="{b[1]:.1f}" '
-            f'stroke="{color}" stroke-width="{width}"{dash}/>'
+            f'stroke="{color}" stroke-width="{width:.2g}"{looks}/>'
         )
         self._cover(max(a[0], b[0]) + MARGIN, max(a[1], b[1]) + MARGIN)
 
@@ -82,15 +104,16 @@ class Canvas:
         """A node: a disc with a word in it."""
         dash = ' stroke-dasharray="3 2"' if style.dashed else ""
         x, y = center
+        hint = f"<title>{escape(_printable(style.hint))}</title>" if style.hint else ""
         self._elements.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{style.fill}" stroke="{style.ring}" '
-            f'stroke-width="1.6"{dash}/>'
+            f'stroke-width="{max(0.7, 1.6 * radius / RADIUS):.2g}"{dash}>{hint}</circle>'
         )
-        if style.text:
-            size = min(12.0, 1.9 * radius / (0.6 * len(style.text)))
+        size = min(0.95 * radius, 1.9 * radius / (0.6 * max(1, len(style.text))))
+        if style.text and size >= _SMALLEST_TEXT:
             self.text((x, y + size * 0.35), style.text, size=size, anchor="middle", color=_readable_on(style.fill))
-        if style.note:
-            self.text((x + radius, y - radius + 2), style.note, size=9.0, color="#6b7280")
+        if style.note and (small := min(9.0, 0.75 * radius)) >= _SMALLEST_TEXT:
+            self.text((x + radius, y - radius + 2), style.note, size=small, color="#6b7280")
         self._cover(x + radius + 4, y + radius + 4)
 
     def ring(self, center: Sequence[float], radius: float, color: str, dashed: bool = False) -> None:
@@ -101,19 +124,23 @@ class Canvas:
             f'stroke-width="1.6"{dash}/>'
         )
 
-    def arrow_head(self, tip: Sequence[float], direction: Sequence[float], color: str = INK) -> None:
+    def arrow_head(
+        self, tip: Sequence[float], direction: Sequence[float], color: str = INK, length: float = 8.0
+    ) -> None:
         """A small triangle that ends at ``tip``."""
         step = np.asarray(direction) / max(float(np.linalg.norm(direction)), 1e-9)
         side = np.array([-step[1], step[0]])
-        base = np.asarray(tip) - 8 * step
-        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in (np.asarray(tip), base + 4 * side, base - 4 * side))
+        base = np.asarray(tip) - length * step
+        points = " ".join(
+            f"{x:.1f},{y:.1f}" for x, y in (np.asarray(tip), base + length / 2 * side, base - length / 2 * side)
+        )
         self._elements.append(f'<polygon points="{points}" fill="{color}"/>')
 
     def text(
         self, at: Sequence[float], words: str, size: float = 12.0, anchor: str = "start", color: str = INK
     ) -> None:
         """Words, safely escaped."""
-        printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words)
+        printable = _printable(words)
         self._elements.append(
             f'<text x="{at[0]:.1f}" y="{at[1]:.1f}" font-size="{size:.1f}" text-anchor="{anchor}" '
             f'fill="{color}">{escape(printable)}</text>'
@@ -131,16 +158,17 @@ class Canvas:
         )
 
 
-def draw_graph(graph: Graph) -> str:
-    """One graph as SVG."""
-    canvas = Canvas()
-    add_graph(canvas, graph, place(layout(graph)))
-    return canvas.to_svg()
+def draw_graph(graph: Graph, colors: Mapping[str, str] | None = None) -> str:
+    """One graph as SVG; ``colors`` of labels by their text, for graphs that are shown together."""
+    return graph_canvas(graph, colors).to_svg()
 
 
-def place(positions: Positions, left: float = 0.0, top: float = 0.0) -> Positions:
-    """Layout units as pixels."""
-    return np.asarray(positions * UNIT + np.array([left + MARGIN, top + MARGIN + 4]))
+def graph_canvas(graph: Graph, colors: Mapping[str, str] | None = None) -> Canvas:
+    """The drawing of one graph and its size."""
+    canvas, positions = Canvas(), layout(graph)
+    scale = choose_scale(positions)
+    add_graph(canvas, graph, scale.place(positions), scale=scale, colors=colors)
+    return canvas
 
 
 def add_graph(
@@ -150,25 +178,38 @@ def add_graph(
     styles: Sequence[NodeStyle] | None = None,
     edge_colors: Sequence[str] | None = None,
     dashed_edges: Sequence[bool] | None = None,
+    *,
+    scale: Scale,
+    colors: Mapping[str, str] | None = None,
 ) -> None:
     """Draw nodes and edges at the given points; styles default to colours by label."""
+    radius, pale = scale.radius, edge_colors is None and graph.num_edges > _DENSE * graph.num_nodes
     for k, (u, v) in enumerate(graph.edges.tolist()):
         color = INK if edge_colors is None else edge_colors[k]
         dashed = dashed_edges is not None and dashed_edges[k]
         if u == v:
-            canvas.ring(points[u] - [0, RADIUS + 5], 8.0, color, dashed)
+            canvas.ring(points[u] - [0, 1.4 * radius], 0.6 * radius, color, dashed)
             continue
         for shift in _bond_shifts(graph, k):
-            offset = _normal(points[u], points[v]) * shift
-            canvas.line(points[u] + offset, points[v] + offset, color, dashed=dashed)
+            offset = _normal(points[u], points[v]) * shift * radius / RADIUS
+            canvas.line(points[u] + offset, points[v] + offset, color, scale.line, dashed=dashed, pale=pale)
         if graph.directed:
             step = (points[v] - points[u]) / max(float(np.linalg.norm(points[v] - points[u])), 1e-9)
-            canvas.arrow_head(points[v] - step * (RADIUS + 1), step, color)
+            canvas.arrow_head(points[v] - step * (radius + 1), step, color, 8.0 * radius / RADIUS)
+    for v, style in enumerate(_label_styles(graph, colors) if styles is None else styles):
+        canvas.circle(points[v], radius, style)
+
+
+def _label_styles(graph: Graph, colors: Mapping[str, str] | None) -> list[NodeStyle]:
     labels = graph.node_labels or (None,) * graph.num_nodes
-    for v in range(graph.num_nodes):
-        text = "" if labels[v] is None else str(labels[v])
-        style = NodeStyle(label_color(labels[v]), text[:6]) if styles is None else styles[v]
-        canvas.circle(points[v], RADIUS, style)
+    chosen = label_colors(labels) if colors is None else colors
+    texts = ["" if label is None else str(label) for label in labels]
+    return [NodeStyle(chosen.get(text, PLAIN), shorten(text), hint=text) for text in texts]
+
+
+def shorten(text: str) -> str:
+    """As much of a label as a node has room for."""
+    return text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
 
 
 def _bond_shifts(graph: Graph, k: int) -> tuple[float, ...]:
@@ -181,6 +222,10 @@ def _bond_shifts(graph: Graph, k: int) -> tuple[float, ...]:
 def _normal(a: Positions, b: Positions) -> Positions:
     step = b - a
     return np.array([-step[1], step[0]]) / max(float(np.linalg.norm(step)), 1e-9)
+
+
+def _printable(words: str) -> str:
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in words)
 
 
 def _readable_on(fill: str) -> str:
