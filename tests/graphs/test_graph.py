@@ -183,3 +183,43 @@ def test_adjacency_lists_every_edge_end(graph: Graph) -> None:
         expected += [(v, u) for u, v in expected if u != v]
     assert arcs == sorted(expected)
     assert [tuple(sorted(arc)) for arc in arcs] == [tuple(sorted(graph.edges[edge].tolist())) for edge in rows.edge]
+
+
+def test_two_numberings_of_a_path_stay_isomorphic_as_directed_graphs() -> None:
+    path, renumbered = Graph(3, [(0, 1), (1, 2)]), Graph(3, [(0, 2), (1, 2)])
+    assert path.is_isomorphic(renumbered)
+    assert path.replace(directed=True).is_isomorphic(renumbered.replace(directed=True))
+    assert path.replace(directed=True).edges.tolist() == [[0, 1], [1, 0], [1, 2], [2, 1]]
+
+
+def test_direction_changes_keep_labels_and_weights() -> None:
+    edges = Graph(3, [(0, 1), (1, 1), (1, 2)], edge_labels=list("abc"), edge_weights=[1, 2, 3])
+    arcs = edges.replace(directed=True)
+    assert arcs.edges.tolist() == [[0, 1], [1, 0], [1, 1], [1, 2], [2, 1]]
+    assert arcs.edge_labels == tuple("aabcc")
+    assert arcs.edge_weights is not None
+    assert arcs.edge_weights.tolist() == [1, 1, 2, 3, 3]
+    assert arcs.replace(directed=False) == edges
+    one_way = Graph(3, [(2, 0), (0, 1), (1, 0)], directed=True, edge_labels=list("abb"))
+    assert one_way.replace(directed=False) == Graph(3, [(0, 1), (0, 2)], edge_labels=list("ba"))
+    assert one_way.replace(directed=False, edge_labels=None, id="x") == Graph(3, [(0, 1), (0, 2)])
+    assert edges.replace(directed=True, edges=edges.edges).num_edges == 3
+
+
+@pytest.mark.parametrize("column", ["edge_labels", "edge_weights"])
+def test_opposite_arcs_that_differ_are_not_made_one_edge(column: str) -> None:
+    arcs = Graph(3, [(1, 2), (2, 1)], directed=True, **{column: [1, 2]})
+    with pytest.raises(InvalidGraph, match=r"arcs \(1, 2\) and \(2, 1\) differ in label or weight"):
+        arcs.replace(directed=False)
+
+
+@given(graphs(), st.data())
+def test_changing_direction_commutes_with_relabelling(graph: Graph, data: st.DataObject) -> None:
+    order = data.draw(st.permutations(range(graph.num_nodes)))
+    if graph.directed:
+        graph = graph.replace(edge_labels=None, edge_weights=None)
+    changed = graph.replace(directed=not graph.directed)
+    assert changed.relabeled(order) == graph.relabeled(order).replace(directed=not graph.directed)
+    assert changed.replace() == changed
+    if not graph.directed:
+        assert changed.replace(directed=False) == graph

@@ -257,7 +257,16 @@ class Graph:
         )
 
     def replace(self, **changes: Any) -> Graph:
-        """A copy with some of the constructor's arguments changed, such as ``replace(edge_labels=None)``."""
+        """A copy with some of the constructor's arguments changed, such as ``replace(edge_labels=None)``.
+
+        ``directed=True`` makes two arcs of every undirected edge, one in each direction, with its label and weight.
+        ``directed=False`` makes one edge of every arc; two opposite arcs become one edge, and are refused where their
+        labels or weights differ. Give ``edges`` as well to say yourself which arcs or edges there are.
+        """
+        directed = changes.get("directed", self.directed)
+        if directed != self.directed and "edges" not in changes:
+            others = {name: value for name, value in changes.items() if name != "directed"}
+            return (self.replace(**others) if others else self)._redirected(bool(directed))
         columns: dict[str, Any] = {
             "num_nodes": self.num_nodes,
             "edges": self.edges,
@@ -272,6 +281,36 @@ class Graph:
             "metadata": self.metadata,
         }
         return Graph(**(columns | changes))
+
+    def _redirected(self, directed: bool) -> Graph:
+        """Every edge as two arcs, or arcs as edges; neither depends on how nodes are numbered."""
+        pairs = self.edges.astype(np.int64)
+        rows = np.arange(len(pairs))
+        if directed:
+            both = np.flatnonzero(pairs[:, 0] != pairs[:, 1])  # a self-loop is its own opposite
+            pairs, rows = np.concatenate([pairs, pairs[both, ::-1]]), np.concatenate([rows, both])
+        order = sort_edges(pairs, directed)
+        pairs, rows = pairs[order], rows[order]
+        labels = self._edge_labels and self._edge_labels.take(rows)
+        weights = None if self.edge_weights is None else self.edge_weights[rows]
+        if not directed:
+            again = np.concatenate([[False], (pairs[1:] == pairs[:-1]).all(axis=1)]) if len(pairs) else rows > 0
+            _check_opposite_arcs(pairs, np.flatnonzero(again), labels, weights)
+            pairs, labels = pairs[~again], labels and labels.take(np.flatnonzero(~again))
+            weights = None if weights is None else weights[~again]
+        return Graph._unchecked(
+            self.num_nodes,
+            pairs.astype(np.int32),
+            directed,
+            node_labels=self._node_labels,
+            edge_labels=labels,
+            edge_weights=weights,
+            node_features=self.node_features,
+            node_texts=self._node_texts,
+            node_images=self.node_images,
+            id=self.id,
+            metadata=self.metadata,
+        )
 
     def canonical_order(self) -> NDArray[np.int64]:
         """The nodes in canonical order: ``g.relabeled(g.canonical_order())`` is equal for all isomorphic graphs."""
@@ -409,6 +448,26 @@ def _checked_edge_order(num_nodes: int, pairs: NDArray[np.int64], directed: bool
         either = "" if directed else f" (as ({u}, {v}) or ({v}, {u}))"
         raise InvalidGraph(f"edge ({u}, {v}) is given twice{either}; merge parallel edges, for instance into a weight")
     return order
+
+
+def _check_opposite_arcs(
+    pairs: NDArray[np.int64],
+    second: NDArray[np.intp],
+    labels: LabelColumn | None,
+    weights: NDArray[np.float64] | None,
+) -> None:
+    """Raise unless each pair of opposite arcs, the rows ``second`` and those before them, agrees in all columns."""
+    differs = np.zeros(len(second), dtype=bool)
+    if labels is not None:
+        differs |= labels.codes[second] != labels.codes[second - 1]
+    if weights is not None:
+        differs |= weights[second] != weights[second - 1]
+    if differs.any():
+        u, v = pairs[second[differs][0]].tolist()
+        raise InvalidGraph(
+            f"arcs ({u}, {v}) and ({v}, {u}) differ in label or weight, so they cannot become one undirected edge; "
+            "keep the graph directed, or drop the column first, as with replace(edge_labels=None, edge_weights=None)"
+        )
 
 
 def _label_column(
