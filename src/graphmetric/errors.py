@@ -13,7 +13,7 @@
     ├── WorkBudgetExceeded      (RuntimeError)       a search that was stopped by its own limit
     └── TrainingDiverged        (ArithmeticError)    a training whose loss is not finite any more, or has exploded
 
-    ConversionWarning           (UserWarning)        something that the target cannot hold was left out
+    ConversionWarning           (UserWarning)        something was left out, or there was nothing to convert
 """
 
 from __future__ import annotations
@@ -73,4 +73,4 @@ class TrainingDiverged(GraphMetricError, ArithmeticError):
 
 
 class ConversionWarning(UserWarning):
-    """The target of a conversion cannot hold something, so it was left out."""
+    """Something was left out when graphs were read, written or converted, or there was nothing to convert."""

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from graphmetric import __version__
+from graphmetric.cli.notes import printable, warnings_as_notes
 from graphmetric.errors import GraphMetricError
 
 COMMANDS = {
@@ -79,7 +80,8 @@ def main(arguments: list[str] | None = None) -> Any:
     # Read when torch is loaded. Threads that spin while they wait make training ten times slower on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        return cli.main(args=arguments, prog_name="graphmetric", standalone_mode=False)
+        with warnings_as_notes():
+            return cli.main(args=arguments, prog_name="graphmetric", standalone_mode=False)
     except click.exceptions.Abort:
         click.echo("stopped", err=True)
         sys.exit(130)
@@ -87,7 +89,7 @@ def main(arguments: list[str] | None = None) -> Any:
         error.show()
         sys.exit(error.exit_code)
     except GraphMetricError as error:
-        click.echo(f"Error: {error}", err=True)
+        click.echo(f"Error: {printable(str(error))}", err=True)
         sys.exit(1)
     except BrokenPipeError:  # the reader of our output, such as `head`, has left
         sys.stderr.close()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import replace
 
 import click
 
-from graphmetric.cli.sources import open_source
-from graphmetric.errors import ConversionWarning
-from graphmetric.graphs.files import formats, write_graphs
+from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.graphs.files import write_graphs
 
 EPILOG = """\b
 Examples:
@@ -18,16 +17,12 @@ Examples:
 """
 
 
-def _format_help() -> str:
-    return "Formats: " + ", ".join(format_.name for format_ in formats()) + "."
-
-
 @click.command(epilog=EPILOG, short_help="Turn graphs from one file format into another.")
 @click.argument("source")
 @click.argument("target")
-@click.option("--from", "source_format", help="Format of SOURCE, where its suffix does not tell.")
+@click.option("--from", "source_format", hidden=True, help="The same as --format.")
 @click.option("--to", "target_format", help="Format of TARGET, where its suffix does not tell.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@reading_options
 @click.option(
     "--edge-labels/--no-edge-labels",
     default=None,
@@ -38,14 +33,12 @@ def command(
     target: str,
     source_format: str | None,
     target_format: str | None,
-    root: str | None,
+    reading: Reading,
     edge_labels: bool | None,
 ) -> None:
     """Read the graphs of SOURCE and write them to TARGET; says what TARGET's format cannot hold."""
-    opened = open_source(source, file_format=source_format, root=root, edge_labels=edge_labels)
-    with warnings.catch_warnings(record=True) as losses:
-        warnings.simplefilter("always", ConversionWarning)
-        write_graphs(opened.graphs, target, format=target_format)
-    for loss in losses:
-        click.echo(f"note: {loss.message}", err=True)
+    if source_format is not None:
+        reading = replace(reading, file_format=source_format)
+    opened = open_source(source, reading, edge_labels=edge_labels)
+    write_graphs(opened.graphs, target, format=target_format)
     click.echo(f"{len(opened.graphs):,} graphs written to {target}")

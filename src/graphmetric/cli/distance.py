@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.sources import open_graph, open_source
+from graphmetric.cli.sources import Reading, open_graph, open_source, reading_options
 from graphmetric.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -38,10 +38,10 @@ Examples:
 @click.option("--out", type=click.Path(dir_okay=False), help="Matrix of all pairs: .npy, .npz, .csv or .parquet.")
 @click.option("--align", is_flag=True, help="Show also which nodes correspond, where the model can tell.")
 @click.option("--smiles", is_flag=True, help="FIRST and SECOND are SMILES.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    model: str, first: str, second: str | None, view: Any, out: str | None, root: str | None, **how: bool
+    model: str, first: str, second: str | None, view: Any, out: str | None, reading: Reading, **how: bool
 ) -> None:
     """How far MODEL thinks FIRST is from SECOND.
 
@@ -57,9 +57,9 @@ def command(
     learned = GraphDistance.load(model)
     if second is None or out is not None:
         assert out is not None
-        _write_all_pairs(learned, first, out, view, root)
+        _write_all_pairs(learned, first, out, view, reading)
         return
-    g, h = (open_graph(text, root=root, smiles=how["smiles"]) for text in (first, second))
+    g, h = (open_graph(text, reading, smiles=how["smiles"]) for text in (first, second))
     with warnings_as_notes():
         distance = learned.distance(g, h, view)
         found = learned.align(g, h) if how["align"] else None
@@ -74,12 +74,12 @@ def command(
             click.echo(f"  {u} -> {'deleted' if v is None else v}")
 
 
-def _write_all_pairs(learned: GraphDistance, source: str, out: str, view: Any, root: str | None) -> None:
+def _write_all_pairs(learned: GraphDistance, source: str, out: str, view: Any, reading: Reading) -> None:
     """A ``.npy`` file may be larger than memory; the other formats also hold the ids of the graphs."""
     from graphmetric.metric_repair.matrix_files import check_suffix, write_matrix
 
     check_suffix(out)
-    graphs = open_source(source, root=root).graphs
+    graphs = open_source(source, reading).graphs
     with warnings_as_notes():
         if out.endswith(".npy"):
             learned.pairwise(graphs, view=view, out=out)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphmetric.atomic import atomic_write
 from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.sources import open_source
+from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.errors import UnknownFormat
 from graphmetric.graphs.collection import GraphCollection
 
@@ -29,8 +29,8 @@ Examples:
 @click.argument("source")
 @click.option("--out", required=True, type=click.Path(dir_okay=False), help="File for the vectors: .npy or .csv.")
 @click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
-def command(model: str, source: str, out: str, jobs: int, root: str | None) -> None:
+@reading_options
+def command(model: str, source: str, out: str, jobs: int, reading: Reading) -> None:
     """Embed the graphs of SOURCE by MODEL.
 
     MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
@@ -43,7 +43,7 @@ def command(model: str, source: str, out: str, jobs: int, root: str | None) -> N
     if path.suffix not in (".npy", ".csv"):
         raise UnknownFormat("vectors are written as .npy or .csv", path)
     learned = GraphDistance.load(model).set_params(n_jobs=jobs)
-    graphs = open_source(source, root=root).graphs
+    graphs = open_source(source, reading).graphs
     with warnings_as_notes():
         vectors = learned.embed(graphs)
     with atomic_write(path) as file:

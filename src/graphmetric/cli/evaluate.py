@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.sources import open_source
+from graphmetric.cli.notes import printable, warnings_as_notes
+from graphmetric.cli.sources import Reading, open_source, reading_options
 
 if TYPE_CHECKING:
     from graphmetric.model_report import ModelEvaluation
@@ -44,7 +44,7 @@ Examples:
 @click.option("--report", type=click.Path(dir_okay=False), help="HTML file to write.")
 @click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--seed", default=0, show_default=True, help="Seed of everything that is drawn.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     model: str,
@@ -55,7 +55,7 @@ def command(
     report: str | None,
     jobs: int,
     seed: int,
-    root: str | None,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Measure MODEL on the graphs of SOURCE.
@@ -68,7 +68,7 @@ def command(
     from graphmetric.edit_distance import read_labels
     from graphmetric.model_report import evaluate_model, write_report
 
-    opened = open_source(source, root=root)
+    opened = open_source(source, reading)
     distances = None if labels is None else read_labels(labels, opened.graphs)
     with warnings_as_notes():
         found = evaluate_model(
@@ -123,6 +123,6 @@ def _tell(found: ModelEvaluation, report: str | None) -> None:
         console.print(f"  {axiom.name:<21}{sign}  {promise:<17}{axiom.measured}", soft_wrap=True)
     console.print()
     for note in found.notes:
-        console.print(f"note: {escape(note)}", soft_wrap=True)
+        console.print(f"note: {escape(printable(note))}", soft_wrap=True)
     if report is not None:
         click.echo(f"report in {report}")

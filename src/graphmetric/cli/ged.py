@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from graphmetric.atomic import atomic_write
-from graphmetric.cli.sources import open_graph
+from graphmetric.cli.notes import printable
+from graphmetric.cli.sources import Reading, open_graph, reading_options
 from graphmetric.edit_distance import EditCosts, EditDistance, graph_edit_distance
 from graphmetric.edit_distance.drawing import draw_alignment
 from graphmetric.edit_distance.registry import METHODS
@@ -33,7 +34,7 @@ Examples:
 @click.option("--time-limit", type=float, help="Seconds after which the exact search gives bounds.")
 @click.option("--ignore", multiple=True, help="An attribute that does not count, such as edge_labels. Repeatable.")
 @click.option("--smiles", is_flag=True, help="FIRST and SECOND are SMILES.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@reading_options
 @click.option(
     "--plot", type=click.Path(dir_okay=False), help="Draw both graphs, matched and marked, into this SVG file."
 )
@@ -45,7 +46,7 @@ def command(
     time_limit: float | None,
     ignore: tuple[str, ...],
     smiles: bool,
-    root: str | None,
+    reading: Reading,
     plot: str | None,
     as_json: bool,
 ) -> None:
@@ -53,10 +54,10 @@ def command(
 
     A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many.
     """
-    graphs = [open_graph(text, root=root, smiles=smiles) for text in (first, second)]
+    graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
     costs = EditCosts(ignore=frozenset(ignore))  # type: ignore[arg-type]
     result = graph_edit_distance(*graphs, method=method, costs=costs, time_limit=time_limit)
-    click.echo(json.dumps(_jsonable(result), indent=2) if as_json else _in_words(result))
+    click.echo(json.dumps(_jsonable(result), indent=2) if as_json else printable(_in_words(result)))
     if plot is not None:
         with atomic_write(Path(plot)) as file:
             file.write(draw_alignment(result).encode())

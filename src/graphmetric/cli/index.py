@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.sources import open_source
+from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.errors import InvalidArgument
 
 EPILOG = """\b
@@ -27,10 +27,10 @@ Then: graphmetric search idx/ QUERY
 @click.option("--number", is_flag=True, help="Name graphs by their position, not by their own ids.")
 @click.option("--overwrite", is_flag=True, help="Replace an index that is there, once the new one is whole.")
 @click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    model: str, source: str, out: str, number: bool, overwrite: bool, jobs: int, root: str | None, as_json: bool
+    model: str, source: str, out: str, number: bool, overwrite: bool, jobs: int, reading: Reading, as_json: bool
 ) -> None:
     """Index the graphs of SOURCE by MODEL.
 
@@ -42,7 +42,7 @@ def command(
     if (Path(out) / "index.json").exists() and not overwrite:
         raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")
     learned = GraphDistance.load(model).set_params(n_jobs=jobs)
-    graphs = open_source(source, root=root).graphs
+    graphs = open_source(source, reading).graphs
     started = time.perf_counter()
     with warnings_as_notes():
         index = GraphIndex.build(learned, graphs, ids=range(len(graphs)) if number else None, out=out)

@@ -8,9 +8,11 @@ from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from graphmetric.cli.sources import open_source
+from graphmetric.cli.notes import printable
+from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.graphs.summary import CollectionSummary, Spread, summarize
 
 EPILOG = """\b
@@ -24,20 +26,19 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @click.argument("source")
-@click.option("--format", "file_format", help="Name of the file format, where the suffix does not tell.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@reading_options
 @click.option(
     "--edge-labels/--no-edge-labels",
     default=None,
     help="Keep or drop a data set's edge labels; default: as its distances.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(source: str, file_format: str | None, root: str | None, edge_labels: bool | None, as_json: bool) -> None:
+def command(source: str, reading: Reading, edge_labels: bool | None, as_json: bool) -> None:
     """How many graphs SOURCE has, their sizes, labels, isomorphism classes, and what is unusual.
 
     SOURCE is a file, a folder, a glob pattern, or the name of a data set.
     """
-    opened = open_source(source, file_format=file_format, root=root, edge_labels=edge_labels)
+    opened = open_source(source, reading, edge_labels=edge_labels)
     summary = summarize(opened.graphs)
     if as_json:
         click.echo(json.dumps({"source": source, "read_as": opened.read_as, **_jsonable(summary)}, indent=2))
@@ -48,7 +49,13 @@ def command(source: str, file_format: str | None, root: str | None, edge_labels:
 def print_summary(summary: CollectionSummary, source: str, read_as: str) -> None:
     """The figures as a table, the sizes as a histogram, the warnings as a list."""
     console = Console()
-    table = Table(title=f"{source}  ({read_as})", title_justify="left", show_header=False, box=None, padding=(0, 2))
+    table = Table(
+        title=escape(printable(f"{source}  ({read_as})")),
+        title_justify="left",
+        show_header=False,
+        box=None,
+        padding=(0, 2),
+    )
     table.add_row("graphs", f"{summary.graphs:,}")
     table.add_row("isomorphism classes", f"{summary.isomorphism_classes:,}")
     table.add_row("nodes per graph", _spread(summary.nodes))
@@ -64,7 +71,7 @@ def print_summary(summary: CollectionSummary, source: str, read_as: str) -> None
     console.print(table)
     console.print(f"\n  nodes  graphs\n{_histogram(summary.size_histogram)}", highlight=False)
     for sentence in summary.unusual:
-        console.print(f"  note: {sentence}", highlight=False)
+        console.print(f"  note: {escape(printable(sentence))}", highlight=False)
 
 
 def _spread(spread: Spread) -> str:
@@ -75,6 +82,7 @@ def _tally(counts: dict[Any, int], most: int = 8) -> str:
     if not counts:
         return "none"
     shown = ", ".join(f"{label} {count:,}" for label, count in list(counts.items())[:most])
+    shown = escape(printable(shown))
     return f"{len(counts)}: {shown}" + (", ..." if len(counts) > most else "")
 
 

@@ -7,7 +7,7 @@ import time
 
 import click
 
-from graphmetric.cli.sources import open_source
+from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.label_store import label_graphs
 from graphmetric.edit_distance.registry import METHODS
@@ -32,7 +32,7 @@ Stopped by Ctrl-C or a crash, the same command goes on where it was.
 @click.option("--ignore", multiple=True, help="An attribute that does not count, such as edge_labels. Repeatable.")
 @click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the choice of pairs.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     source: str,
@@ -43,11 +43,11 @@ def command(
     ignore: tuple[str, ...],
     jobs: int,
     seed: int,
-    root: str | None,
+    reading: Reading,
     as_json: bool,
 ) -> None:
     """Compute edit distances of pairs of the graphs of SOURCE."""
-    graphs = open_source(source, root=root).graphs
+    graphs = open_source(source, reading).graphs
     started = time.perf_counter()
     labels = label_graphs(
         graphs,

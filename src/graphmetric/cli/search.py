@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmetric.atomic import atomic_write
-from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.sources import open_graph
+from graphmetric.cli.notes import printable, warnings_as_notes
+from graphmetric.cli.sources import Reading, open_graph, reading_options
 from graphmetric.errors import InvalidArgument, UnknownFormat
 from graphmetric.graphs.graph import Graph
 
@@ -49,7 +49,7 @@ Examples:
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw query and hits in a row: .svg, .png or .html.")
 @click.option("--smiles", is_flag=True, help="QUERY is a SMILES.")
 @click.option("--id", "by_id", is_flag=True, help="QUERY is the id of a graph of the index.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     index: str,
@@ -60,7 +60,7 @@ def command(
     plot: str | None,
     smiles: bool,
     by_id: bool,
-    root: str | None,
+    reading: Reading,
     as_json: bool,
     **how: Any,
 ) -> None:
@@ -73,12 +73,12 @@ def command(
     if plot is not None and Path(plot).suffix not in PLOTS:
         raise UnknownFormat(f"hits are drawn as {', '.join(PLOTS)}", plot)
     opened = GraphIndex.load(index)
-    graph = _named_graph(opened, query) if by_id else open_graph(query, root=root, smiles=smiles)
+    graph = _named_graph(opened, query) if by_id else open_graph(query, reading, smiles=smiles)
     how["where"] = dict(map(_condition, how["where"])) or None
     with warnings_as_notes():
         result = _ask(opened, graph, k, radius, how)
         words = [str(opened.explain(graph, hit)) if explain else None for hit in result]
-    click.echo(json.dumps(_jsonable(result, words), indent=2) if as_json else _in_words(result, words))
+    click.echo(json.dumps(_jsonable(result, words), indent=2) if as_json else printable(_in_words(result, words)))
     if plot is not None:
         with atomic_write(plot) as file:
             file.write(_drawn(result, Path(plot).suffix))

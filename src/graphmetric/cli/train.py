@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ Stopped by Ctrl-C or a crash, the same command with --resume goes on where it wa
 @click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda or mps.")
 @click.option("--seed", default=0, show_default=True, help="Seed of everything that is drawn.")
-@click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
+@reading_options
 @click.option("--all", "all_graphs", is_flag=True, help="Learn from the test part of a data set, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -69,7 +70,7 @@ def command(
     labels: str | None,
     resume: bool,
     overwrite: bool,
-    root: str | None,
+    reading: Reading,
     all_graphs: bool,
     as_json: bool,
     **how: Any,
@@ -80,11 +81,10 @@ def command(
     a split, only the training graphs are learned from, the validation graphs choose the weights, and the test graphs
     are left for `graphmetric evaluate`.
     """
-    from graphmetric.cli.sources import open_source
     from graphmetric.estimator import GraphDistance
 
     checkpoint = _claim(Path(out), resume, overwrite)
-    graphs, distances, val = _without_test_part(open_source(source, root=root), labels, all_graphs)
+    graphs, distances, val = _without_test_part(open_source(source, reading), labels, all_graphs)
     model = GraphDistance(
         how["preset"],
         head=how["head"],

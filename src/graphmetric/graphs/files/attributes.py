@@ -42,6 +42,8 @@ class AttributeOptions:
     node_features: str | Sequence[str] | None = "numeric"
     """Node attributes that become ``node_features``, in this order; ``"numeric"`` takes all remaining attributes that
     are numbers (or lists of numbers) on every node, in natural order of their names (x2 before x10)."""
+    directed: bool | None = None
+    """Whether edges are arcs, where the file does not say."""
 
 
 class GraphBuilder:
@@ -154,7 +156,7 @@ class GraphBuilder:
         return None if name is None or not self._nodes.has(name) else self._nodes.column(name, missing="")
 
     def _notice_left_out(self, kind: str, rows: AttributeRows, used: set[str | None]) -> None:
-        advice = f" (choose them by {kind}_label=... and the like)"
+        advice = f" (choose by {kind}_label=..., or by --{kind}-label on the command line)"
         self._source.notice_left_out(f"{kind} attributes", rows.names() - used, advice)
 
 

@@ -68,9 +68,14 @@ class FileFormat:
         """Whether graphs can be written in this format."""
         return self.write is not None or self.write_folder is not None
 
-    def parsed_options(self, given: dict[str, Any]) -> Any:
-        """The options as a record; raises :class:`InvalidArgument` for unknown names."""
+    def parsed_options(self, given: dict[str, Any], directed: bool | None = None) -> Any:
+        """The options as a record; raises :class:`InvalidArgument` for unknown names.
+
+        ``directed`` is for every format: readers of files that may not say it take it as an option.
+        """
         known = [field.name for field in fields(self.options)]
+        if "directed" in known:
+            given = given | {"directed": directed}
         unknown = sorted(set(given) - set(known))
         if unknown:
             has = f"its options are {', '.join(known)}" if known else "it has none"

@@ -45,7 +45,7 @@ def read_gexf(source: Source, options: AttributeOptions) -> Iterator[Graph]:
 
 
 def _graph(element: Element, source: Source, options: AttributeOptions) -> Graph:
-    mode = element.get("defaultedgetype", "undirected")
+    mode = element.get("defaultedgetype", "directed" if options.directed else "undirected")
     if mode not in ("directed", "undirected"):
         problem = f"defaultedgetype must be directed or undirected; found {mode!r}"
         raise source.error(problem, line_of(element))

@@ -138,9 +138,9 @@ def check_numbers(place: str, values: list[Any]) -> None:
         raise InvalidGraph(f"{place}[{k}] must be a finite number; got {shortened(wrong)}")
 
 
-def flag(data: dict[str, Any], key: str) -> bool:
-    """A truth value, false if absent."""
-    value = data.get(key, False)
+def flag(data: dict[str, Any], key: str, absent: bool | None = False) -> bool:
+    """A truth value, ``absent`` (None counts as false) if there is none."""
+    value = data.get(key, bool(absent))
     if not isinstance(value, bool):
         raise InvalidGraph(f"{key} must be true or false; got {shortened(value)}")
     return value

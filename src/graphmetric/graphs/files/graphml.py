@@ -63,7 +63,8 @@ def read_graphml(source: Source, options: AttributeOptions) -> Iterator[Graph]:
     for count, element in enumerate(children(root, "graph")):
         with source.located(line_of(element)):
             source.limits.check_filler(_BYTES_PER_ENTRY * count * len(defaults["graph"]))
-        yield _graph(element, keys, defaults, source, options)
+        with source.record(line_of(element)):
+            yield _graph(element, keys, defaults, source, options)
 
 
 def _key(key: Element, source: Source) -> tuple[str, _Key]:
@@ -76,7 +77,7 @@ def _key(key: Element, source: Source) -> tuple[str, _Key]:
 def _graph(
     element: Element, keys: _Keys, defaults: dict[str, dict[str, Any]], source: Source, options: AttributeOptions
 ) -> Graph:
-    directed = _is_directed(element, source)
+    directed = _is_directed(element, source, options)
     given = {"node_defaults": defaults["node"], "edge_defaults": defaults["edge"]}
     builder = GraphBuilder(source, options, directed=directed, **given)
     for node in children(element, "node"):
@@ -93,8 +94,8 @@ def _graph(
     return builder.build(line_of(element), id=id_from_text(element.get("id")), metadata=metadata)
 
 
-def _is_directed(element: Element, source: Source) -> bool:
-    mode = element.get("edgedefault", "undirected")
+def _is_directed(element: Element, source: Source, options: AttributeOptions) -> bool:
+    mode = element.get("edgedefault", "directed" if options.directed else "undirected")
     if mode not in ("directed", "undirected"):
         raise source.error(f"edgedefault must be directed or undirected; found {mode!r}", line_of(element))
     return mode == "directed"

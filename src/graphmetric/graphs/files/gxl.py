@@ -51,7 +51,8 @@ def read_gxl(source: Source, options: AttributeOptions) -> Iterator[Graph]:
     if local_name(root) != "gxl":
         raise source.error(f"expected <gxl> as the root; found <{local_name(root)}>", line_of(root))
     for element in children(root, "graph"):
-        yield _graph(element, source, options)
+        with source.record(line_of(element)):
+            yield _graph(element, source, options)
 
 
 def read_cxl(source: Source, options: AttributeOptions) -> Iterator[Graph]:
@@ -59,7 +60,9 @@ def read_cxl(source: Source, options: AttributeOptions) -> Iterator[Graph]:
     if source.path is None:
         raise source.error("a CXL file lists other files, so it is read by its path, not from a stream")
     for name, label, _ in list(_listed_files(source)):
-        yield from _classified(source.beside(name), label, options)
+        listed = source.beside(name)
+        with listed.record():
+            yield from _classified(listed, label, options)
 
 
 def _listed_files(source: Source) -> Iterator[tuple[str, str, int | None]]:
@@ -93,7 +96,9 @@ def _read_folder(source: Source, options: AttributeOptions) -> Iterator[Graph]:
                 raise listing.error(f"{name} has class {label!r} here and {classes[name]!r} in another list", where)
     for name in names:
         if name.lower().endswith(".gxl"):
-            yield from _classified(source.beside(name), classes.get(name), options)
+            file = source.beside(name)
+            with file.record():
+                yield from _classified(file, classes.get(name), options)
 
 
 def has_lists(folder: Path) -> bool:
@@ -103,7 +108,7 @@ def has_lists(folder: Path) -> bool:
 
 
 def _graph(element: Element, source: Source, options: AttributeOptions) -> Graph:
-    mode = element.get("edgemode", "directed")
+    mode = element.get("edgemode", "undirected" if options.directed is False else "directed")
     if mode not in _DIRECTED:
         raise source.error(f"edgemode must be directed or undirected; found {mode!r}", line_of(element))
     directed = _DIRECTED[mode]

@@ -22,11 +22,10 @@ def read_json(source: Source, options: AttributeOptions) -> Iterator[Graph]:
         single = isinstance(document, dict) and not isinstance(document.get("graphs"), list)
         listed = [document] if single else _listed(document)
     for k, data in enumerate(listed):
-        with source.located(None if single else f"graphs[{k}]"):
+        with source.record(None if single else f"graphs[{k}]"):
             if not isinstance(data, dict):
                 raise InvalidGraph(f"expected a graph as a JSON object; got {shortened(data)}")
-            graph = graph_from_json(data, source, options, "" if single else f"graphs[{k}].")
-        yield graph
+            yield graph_from_json(data, source, options, "" if single else f"graphs[{k}].")
 
 
 def _listed(document: Any) -> list[Any]:

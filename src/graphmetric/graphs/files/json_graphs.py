@@ -37,10 +37,10 @@ def graph_from_json(data: dict[str, Any], source: Source, options: AttributeOpti
     source.limits.check_nodes(len(nodes))
     if "links" in data or "multigraph" in data or (nodes and isinstance(nodes[0], dict) and "id" in nodes[0]):
         return _from_node_link(data, source, options, place)
-    return _from_label_list(data, source)
+    return _from_label_list(data, source, options)
 
 
-def _from_label_list(data: dict[str, Any], source: Source) -> Graph:
+def _from_label_list(data: dict[str, Any], source: Source, options: AttributeOptions) -> Graph:
     """``nodes`` are labels (all null: none), ``edges`` pairs; keys of other names are metadata."""
     nodes = data["nodes"]
     return Graph(
@@ -49,7 +49,7 @@ def _from_label_list(data: dict[str, Any], source: Source) -> Graph:
         node_labels=None if all(label is None for label in nodes) else labels(data, "nodes"),
         edge_labels=labels(data, "edge_labels"),
         edge_weights=numbers(data, "edge_weights"),
-        directed=flag(data, "directed"),
+        directed=flag(data, "directed", options.directed),
         id=label_from_json(data.get("id")),
         metadata={key: value for key, value in data.items() if key not in _LABEL_LIST_KEYS},
     )
@@ -57,7 +57,7 @@ def _from_label_list(data: dict[str, Any], source: Source) -> Graph:
 
 def _from_node_link(data: dict[str, Any], source: Source, options: AttributeOptions, place: str) -> Graph:
     """The layout of networkx's ``node_link_data``, whose edges are under ``links`` before version 3.4."""
-    builder = GraphBuilder(source, options, directed=flag(data, "directed"))
+    builder = GraphBuilder(source, options, directed=flag(data, "directed", options.directed))
     links = data.get("links", data.get("edges"))
     if not isinstance(links, list):
         raise InvalidGraph('node-link data needs a list under "edges" or "links"')

@@ -19,9 +19,8 @@ def read_json_lines(source: Source, options: AttributeOptions) -> Iterator[Graph
     """Graphs line by line; blank lines are skipped."""
     for number, line in source.lines():
         if not line.isspace():
-            with source.located(number):
-                graph = _parsed(line, number, source, options)
-            yield graph
+            with source.record(number):
+                yield _parsed(line, number, source, options)
 
 
 def _parsed(line: str, number: int, source: Source, options: AttributeOptions) -> Graph:

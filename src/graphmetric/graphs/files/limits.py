@@ -70,4 +70,7 @@ DEFAULT_LIMITS = Limits()
 
 def too_large(found: str, field: str, allowed: str) -> LimitExceeded:
     """The error for something beyond a limit; the place is added by whoever knows it."""
-    return LimitExceeded(f"{found}; the limit is {allowed} (for data you trust: limits=Limits({field}=...))")
+    return LimitExceeded(
+        f"{found}; the limit is {allowed} (for data you trust: limits=Limits({field}=...), "
+        f"or --limits {field}=... on the command line)"
+    )

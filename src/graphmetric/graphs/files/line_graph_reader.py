@@ -20,8 +20,8 @@ _T = TypeVar("_T")
 class LineOptions:
     """How to understand a ``t/v/e`` file."""
 
-    directed: bool = False
-    """Whether ``e u v`` is an arc from u to v."""
+    directed: bool | None = None
+    """Whether ``e u v`` is an arc from u to v; None: it is not."""
     labels: str = "auto"
     """``"auto"``: a label that is an integer's usual spelling becomes that integer; ``"text"``: all stay strings."""
 
@@ -148,7 +148,7 @@ class _LineReader:
                 [(u - first, v - first) for u, v in draft.edges],
                 node_labels=_column([draft.node_labels[k] for k in order]),
                 edge_labels=_column(draft.edge_labels),
-                directed=self._options.directed,
+                directed=bool(self._options.directed),
                 id=draft.id,
             )
         except InvalidGraph as error:

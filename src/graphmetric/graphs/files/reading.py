@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, get_args
 
-from graphmetric.errors import InvalidArgument
+import numpy as np
+
+from graphmetric.errors import ConversionWarning, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Columns, concatenate, pack
+from graphmetric.graphs.columns import Columns, Has, concatenate, pack
 from graphmetric.graphs.files.collection_fit import CollectionFit
 from graphmetric.graphs.files.file_format import FileFormat, Part
 from graphmetric.graphs.files.folders import expand
 from graphmetric.graphs.files.limits import DEFAULT_LIMITS, Limits
 from graphmetric.graphs.files.registry import format_by_name
-from graphmetric.graphs.files.source import Source
+from graphmetric.graphs.files.source import Skipped, Source
 from graphmetric.graphs.files.xml import id_from_text
 from graphmetric.graphs.graph import Graph
 
@@ -26,8 +29,18 @@ _CHUNK = 10_000
 Readable = str | os.PathLike[str] | BinaryIO
 
 
+OnError = Literal["raise", "skip"]
+"""What to do with a graph that cannot be read: end with an error, or go on and say at the end how many there were."""
+
+
 def read_graphs(
-    path: Readable, format: str | None = None, *, limits: Limits = DEFAULT_LIMITS, **options: Any
+    path: Readable,
+    format: str | None = None,
+    *,
+    directed: bool | None = None,
+    on_error: OnError = "raise",
+    limits: Limits = DEFAULT_LIMITS,
+    **options: Any,
 ) -> GraphCollection:
     """Read graphs from a file, a folder, a pattern such as ``"data/**/*.gexf"``, or standard input (``"-"``).
 
@@ -38,21 +51,35 @@ def read_graphs(
     Args:
         path: Where to read; a binary stream needs ``format``.
         format: Name of a format, such as ``"gexf"``.
+        directed: Make all graphs directed or undirected. Where the file does not say, its edges are read as arcs or as
+            edges; where it says otherwise, graphs are converted as by ``Graph.replace(directed=...)``.
+        on_error: ``"raise"`` at the first graph that cannot be read, or ``"skip"`` such graphs (whole files, where
+            nothing in them can be read) and warn at the end how many there were.
         limits: Protection against files that would take too much memory or time.
-        options: Options of the format, such as ``node_label="type"`` or ``directed=True``.
+        options: Options of the format, such as ``node_label="type"``.
 
     Raises:
         FileError: Something is wrong with a file; the message names it and the line or element.
         InvalidArgument: The format has no such option.
+
+    Warns:
+        ConversionWarning: Something was left out or skipped, or a file holds no graphs; the message names it.
     """
-    return GraphCollection._of(concatenate(_packed(_located_parts(path, format, limits, options)) or [pack([])]))
+    parts = _located_parts(path, format, limits, options, directed, on_error)
+    return GraphCollection._of(concatenate(_packed(parts) or [pack([])]))
 
 
 def iter_graphs(
-    path: Readable, format: str | None = None, *, limits: Limits = DEFAULT_LIMITS, **options: Any
+    path: Readable,
+    format: str | None = None,
+    *,
+    directed: bool | None = None,
+    on_error: OnError = "raise",
+    limits: Limits = DEFAULT_LIMITS,
+    **options: Any,
 ) -> Iterator[Graph]:
     """The graphs of :func:`read_graphs` one by one; formats that stream are never in memory as a whole."""
-    for _, part in _located_parts(path, format, limits, options):
+    for _, part in _located_parts(path, format, limits, options, directed, on_error):
         if isinstance(part, Graph):
             yield part
         else:
@@ -60,32 +87,72 @@ def iter_graphs(
 
 
 def _located_parts(
-    path: Readable, format: str | None, limits: Limits, options: dict[str, Any]
+    path: Readable,
+    format: str | None,
+    limits: Limits,
+    options: dict[str, Any],
+    directed: bool | None,
+    on_error: OnError,
 ) -> Iterator[tuple[Source, Part]]:
     """Parts with the source they come from; counts graphs against the limit."""
+    if on_error not in get_args(OnError):
+        raise InvalidArgument(f"on_error must be 'raise' or 'skip'; got {on_error!r}")
     total = 0
-    for source, chosen, name_graphs in _sources(path, format, limits):
-        parts = chosen.read(source, chosen.parsed_options(options))
-        for part in _named(parts, source) if name_graphs else parts:
-            total += 1 if isinstance(part, Graph) else part.num_graphs
-            with source.located():
+    empty: list[str] = []
+    skipped = Skipped() if on_error == "skip" else None
+    for source, chosen, name_graphs in _sources(path, format, limits, skipped):
+        before = total, 0 if skipped is None else skipped.count
+        parts = chosen.read(source, chosen.parsed_options(options, directed))
+        with source.record():
+            for part in _with_direction(_named(parts, source) if name_graphs else parts, directed, source):
+                total += 1 if isinstance(part, Graph) else part.num_graphs
                 limits.check_graphs(total)
-            yield source, part
+                yield source, part
+        if before == (total, 0 if skipped is None else skipped.count):
+            empty.append(source.name)
+    if empty:
+        warnings.warn(ConversionWarning(_without_graphs(empty)), stacklevel=3)
+    if skipped is not None and skipped.first is not None:
+        if not total:
+            raise skipped.first
+        said = "1 graph" if skipped.count == 1 else f"{skipped.count} graphs"
+        problem = f"{said} could not be read and left out; the first: {skipped.first}"
+        warnings.warn(ConversionWarning(problem), stacklevel=3)
 
 
-def _sources(path: Readable, format: str | None, limits: Limits) -> Iterator[tuple[Source, FileFormat, bool]]:
+def _without_graphs(names: list[str], most: int = 5) -> str:
+    if len(names) == 1:
+        return f"{names[0]} holds no graphs"
+    return f"{len(names)} files hold no graphs: {', '.join(names[:most])}{', ...' if len(names) > most else ''}"
+
+
+def _with_direction(parts: Iterator[Part], directed: bool | None, source: Source) -> Iterator[Part]:
+    """Parts whose graphs are all directed, or all undirected, unless ``directed`` is None."""
+    for part in parts:
+        flags = np.array([Has.DIRECTION * part.directed]) if isinstance(part, Graph) else part.flags
+        if directed is None or ((flags & Has.DIRECTION != 0) == directed).all():
+            yield part
+            continue
+        for graph in [part] if isinstance(part, Graph) else GraphCollection._of(part):
+            with source.record(f"graph {graph.id!r}" if graph.id is not None else None):
+                yield graph.replace(directed=directed)
+
+
+def _sources(
+    path: Readable, format: str | None, limits: Limits, skipped: Skipped | None
+) -> Iterator[tuple[Source, FileFormat, bool]]:
     named = None if format is None else format_by_name(format)
     if path == "-" or not isinstance(path, str | os.PathLike):
         if named is None:
             raise InvalidArgument("reading a stream needs format=..., since there is no file name to tell it")
         stream = sys.stdin.buffer if isinstance(path, str) else _checked_stream(path)
-        yield Source(stream, limits, name="<stdin>" if path == "-" else None), named, False
+        yield Source(stream, limits, name="<stdin>" if path == "-" else None, skipped=skipped), named, False
         return
     given = Path(path)
     chosen = expand(given, named)
     noticed: set[str] = set()
     for file, found in chosen:
-        yield Source(file, limits, noticed=noticed), found, file != given
+        yield Source(file, limits, noticed=noticed, skipped=skipped), found, file != given
 
 
 def _checked_stream(stream: Any) -> BinaryIO:

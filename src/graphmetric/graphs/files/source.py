@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from graphmetric.errors import ConversionWarning, FileError, InvalidGraph
+from graphmetric.errors import ConversionWarning, FileError, InvalidGraph, LimitExceeded
 from graphmetric.graphs.files.limits import Limits, too_large
 
 if TYPE_CHECKING:
@@ -28,17 +28,37 @@ _EMPTY_LINES = (b"\n", b"\r\n", b"")
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
+class Skipped:
+    """Graphs that could not be read and were passed over: how many, and why the first."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.first: FileError | None = None
+
+    def add(self, error: FileError) -> None:
+        """Pass over the graph, or the whole file, that gave this error."""
+        self.count += 1
+        self.first = self.first or error
+
+
 class Source:
     """One file, folder or open stream to read graphs from."""
 
     def __init__(
-        self, given: Path | BinaryIO, limits: Limits, *, name: str | None = None, noticed: set[str] | None = None
+        self,
+        given: Path | BinaryIO,
+        limits: Limits,
+        *,
+        name: str | None = None,
+        noticed: set[str] | None = None,
+        skipped: Skipped | None = None,
     ) -> None:
         self.path = given if isinstance(given, Path) else None
         self.limits = limits
         self.name = name or str(given if self.path else getattr(given, "name", "<stream>"))
         self._stream = None if isinstance(given, Path) else given
         self._noticed = set() if noticed is None else noticed
+        self._skipped = skipped
 
     @property
     def is_folder(self) -> bool:
@@ -52,7 +72,7 @@ class Source:
         """Another file of the same folder, or a file in this one if this is a folder."""
         assert self.path is not None
         folder = self.path if self.is_folder else self.path.parent
-        return Source(folder / name, self.limits, noticed=self._noticed)
+        return Source(folder / name, self.limits, noticed=self._noticed, skipped=self._skipped)
 
     @contextmanager
     def open(self) -> Iterator[io.BufferedReader[Any]]:
@@ -128,6 +148,19 @@ class Source:
     def located(self, where: str | int | None = None) -> AbstractContextManager[None]:
         """Turn errors about a graph into errors about this place in this file."""
         return located(self.name, where)
+
+    @contextmanager
+    def record(self, where: str | int | None = None) -> Iterator[None]:
+        """Read one graph within: errors name its place, and where bad graphs are skipped it is passed over."""
+        try:
+            with self.located(where):
+                yield
+        except LimitExceeded:  # a limit protects the reader, not the graph
+            raise
+        except FileError as error:
+            if self._skipped is None:
+                raise
+            self._skipped.add(error)
 
     def error(self, problem: str, where: str | int | None = None) -> FileError:
         """An error about this file."""

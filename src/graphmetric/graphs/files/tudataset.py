@@ -26,7 +26,7 @@ _NOT_READ = ("graph_attributes",)
 class TUDatasetOptions:
     """How to understand a TUDataset folder."""
 
-    directed: bool = False
+    directed: bool | None = None
     """Whether rows of ``DS_A.txt`` are arcs; otherwise the two directions of an edge are merged."""
     edge_weights: bool = True
     """Whether ``DS_edge_attributes.txt`` becomes the edge weights if it has a single column; a graph has no place for
@@ -58,7 +58,7 @@ def read_tudataset(source: Source, options: TUDatasetOptions) -> Iterator[Column
         raise source.error("expected a folder with DS_A.txt and DS_graph_indicator.txt")
     tables = _Tables(source, name)
     node_ptr, classes = tables.graphs()
-    edges = _merged(tables, node_ptr, options.directed)
+    edges = _merged(tables, node_ptr, bool(options.directed))
     graph_of_edge = np.searchsorted(node_ptr, edges.pairs[:, 0], side="right") - 1
     edge_counts = np.bincount(graph_of_edge, minlength=len(node_ptr) - 1)
     with source.located():
@@ -68,7 +68,7 @@ def read_tudataset(source: Source, options: TUDatasetOptions) -> Iterator[Column
             node_ptr,
             pointers(edge_counts),
             edges.pairs - node_ptr[graph_of_edge, None],
-            directed=options.directed,
+            directed=bool(options.directed),
             node_labels=tables.labels("node_labels", int(node_ptr[-1])),
             edge_labels=tables.edge_labels(edges),
             edge_weights=tables.edge_weights(edges) if options.edge_weights else None,
