@@ -10,6 +10,7 @@
     │   └── LimitExceeded                            larger than the reader's limits allow
     ├── DatasetNotFound         (FileNotFoundError)  a benchmark whose files are not where we looked
     ├── MissingExtra            (ImportError)        an optional dependency that is not installed
+    ├── NotEnoughMemory         (MemoryError)        work that would need more memory than there is
     ├── WorkBudgetExceeded      (RuntimeError)       a search that was stopped by its own limit
     └── TrainingDiverged        (ArithmeticError)    a training whose loss is not finite any more, or has exploded
 
@@ -62,6 +63,10 @@ class MissingExtra(GraphMetricError, ImportError):
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}, which is not installed: pip install 'graphmetric[{extra}]'")
         self.package, self.extra = package, extra
+
+
+class NotEnoughMemory(GraphMetricError, MemoryError):
+    """The work would need more memory than there is; the message says how much, and what to do instead."""
 
 
 class WorkBudgetExceeded(GraphMetricError, RuntimeError):

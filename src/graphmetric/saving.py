@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import shutil
-import tempfile
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +26,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor
 
+from graphmetric.atomic import make_folder, system_errors_named, unfinished
 from graphmetric.errors import FileError
 from graphmetric.features import GraphFeaturizer
 from graphmetric.model import GraphDistanceModel, ModelOptions
@@ -64,13 +64,13 @@ def write_model(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     weights = save(_weights_of(saved.model), metadata={"format": "pt"})
     config = _describe(saved, weights)
     files = {WEIGHTS: weights, CONFIG: _to_json(config), CARD: describe_model(config).encode()}
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part"))
+    part = unfinished(make_folder(target.parent) / target.name)
     try:
-        for name, data in files.items():
-            _write_through(part / name, data)
-        part.chmod(0o755)  # mkdtemp makes private folders
-        _replace_folder(part, target)
+        with system_errors_named(target):
+            part.mkdir()
+            for name, data in files.items():
+                _write_through(part / name, data)
+            _replace_folder(part, target)
     except BaseException:
         shutil.rmtree(part, ignore_errors=True)
         raise

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from graphmetric import __version__
-from graphmetric.cli.notes import printable, warnings_as_notes
-from graphmetric.errors import GraphMetricError
+from graphmetric.cli.notes import warnings_as_notes
+from graphmetric.cli.terminal import PlainFormatter, explain, finish_output, prepare_streams
 
 COMMANDS = {
     "demo": "A tour on the embedded molecules, in a few minutes.",
@@ -70,27 +70,22 @@ class _LazyGroup(click.Group):
 @click.option("-v", "--verbose", is_flag=True, help="Log what is being done to standard error.")
 def cli(verbose: bool) -> None:
     """Learn and compute distances between graphs."""
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, format="%(message)s", stream=sys.stderr)
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(PlainFormatter("%(message)s"))
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[lines])
     for talkative in ("numba", "faiss"):
         logging.getLogger(talkative).setLevel(logging.WARNING)
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Entry point: our own errors become one line, not a traceback."""
+    """Entry point: what the user or the machine causes is told in a line; a traceback means a fault of ours."""
     # Read when torch is loaded. Threads that spin while they wait make training ten times slower on a busy machine.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    prepare_streams()
     try:
         with warnings_as_notes():
-            return cli.main(args=arguments, prog_name="graphmetric", standalone_mode=False)
-    except click.exceptions.Abort:
-        click.echo("stopped", err=True)
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except GraphMetricError as error:
-        click.echo(f"Error: {printable(str(error))}", err=True)
-        sys.exit(1)
-    except BrokenPipeError:  # the reader of our output, such as `head`, has left
-        sys.stderr.close()
-        sys.exit(0)
+            result = cli.main(args=arguments, prog_name="graphmetric", standalone_mode=False)
+        finish_output()
+        return result
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (told, with its traceback if it is unknown)
+        sys.exit(explain(error))

@@ -1,5 +1,6 @@
-"""``python -m graphmetric.cli``."""
+"""``python -m graphmetric.cli``: the same as ``python -m graphmetric``."""
 
 from graphmetric.cli import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
+from graphmetric.atomic import check_writable
 from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.cli.terminal import say
 from graphmetric.graphs.files import write_graphs
 
 EPILOG = """\b
@@ -37,8 +40,10 @@ def command(
     edge_labels: bool | None,
 ) -> None:
     """Read the graphs of SOURCE and write them to TARGET; says what TARGET's format cannot hold."""
+    if target != "-":
+        check_writable(target, folder=not Path(target).suffix)
     if source_format is not None:
         reading = replace(reading, file_format=source_format)
     opened = open_source(source, reading, edge_labels=edge_labels)
     write_graphs(opened.graphs, target, format=target_format)
-    click.echo(f"{len(opened.graphs):,} graphs written to {target}")
+    say(f"{len(opened.graphs):,} graphs written to {target}")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from graphmetric.atomic import check_writable
 from graphmetric.cli.notes import warnings_as_notes
 from graphmetric.cli.sources import Reading, open_graph, open_source, reading_options
+from graphmetric.cli.terminal import say, say_json
 from graphmetric.errors import InvalidArgument
+from graphmetric.memory import check_memory
 
 if TYPE_CHECKING:
     from graphmetric.estimator import GraphDistance
@@ -65,13 +67,13 @@ def command(
         found = learned.align(g, h) if how["align"] else None
     if how["as_json"]:
         aligned = {} if found is None else {"node_map": found.node_map, "edits": int(found.upper)}
-        click.echo(json.dumps({"distance": distance, "view": view, **aligned}, indent=2))
+        say_json({"distance": distance, "view": view, **aligned})
         return
-    click.echo(f"{distance:.6g}")
+    say(f"{distance:.6g}")
     if found is not None:
-        click.echo(f"\nnode map  first -> second, which takes {found.upper:g} edits")
+        say(f"\nnode map  first -> second, which takes {found.upper:g} edits")
         for u, v in enumerate(found.node_map or ()):
-            click.echo(f"  {u} -> {'deleted' if v is None else v}")
+            say(f"  {u} -> {'deleted' if v is None else v}")
 
 
 def _write_all_pairs(learned: GraphDistance, source: str, out: str, view: Any, reading: Reading) -> None:
@@ -79,11 +81,19 @@ def _write_all_pairs(learned: GraphDistance, source: str, out: str, view: Any, r
     from graphmetric.metric_repair.matrix_files import check_suffix, write_matrix
 
     check_suffix(out)
+    check_writable(out)
     graphs = open_source(source, reading).graphs
+    pairs = len(graphs) ** 2
+    if out.endswith(".npy"):
+        check_writable(out, size=4 * pairs)
+    else:
+        check_memory(
+            12 * pairs, f"a matrix of {len(graphs):,} graphs", "write a .npy file, which is not held in memory"
+        )
     with warnings_as_notes():
         if out.endswith(".npy"):
             learned.pairwise(graphs, view=view, out=out)
         else:
             ids = tuple(str(k if graph.id is None else graph.id) for k, graph in enumerate(graphs))
             write_matrix(out, learned.pairwise(graphs, view=view), ids=ids)
-    click.echo(f"distances of {len(graphs):,} graphs in {out}")
+    say(f"distances of {len(graphs):,} graphs in {out}")

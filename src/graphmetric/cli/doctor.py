@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
@@ -11,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from graphmetric import __version__
+from graphmetric.cli.terminal import say, say_json
 
 REQUIRED = ("numpy", "scipy", "numba", "networkx", "lxml", "click", "rich", "joblib")
 EXTRAS = {
@@ -39,14 +39,14 @@ def command(as_json: bool) -> None:
         "packages": installed,
     }
     if as_json:
-        click.echo(json.dumps(report, indent=2))
+        say_json(report)
         return
     for name in ("graphmetric", "python", "platform", "cores", "compiled loops"):
-        click.echo(f"{name:<16}{report[name]}")
+        say(f"{name:<16}{report[name]}")
     for name in REQUIRED:
-        click.echo(f"{name:<16}{installed[name] or 'MISSING: pip install ' + name}")
+        say(f"{name:<16}{installed[name] or 'MISSING: pip install ' + name}")
     for name, extra in EXTRAS.items():
-        click.echo(f"{name:<16}{installed[name] or f'not installed (optional): pip install graphmetric[{extra}]'}")
+        say(f"{name:<16}{installed[name] or f'not installed (optional): pip install graphmetric[{extra}]'}")
 
 
 def _installed(package: str) -> str | None:

@@ -11,9 +11,11 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, check_writable
 from graphmetric.cli.notes import warnings_as_notes
+from graphmetric.cli.options import JOBS
 from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.cli.terminal import say
 from graphmetric.errors import UnknownFormat
 from graphmetric.graphs.collection import GraphCollection
 
@@ -28,7 +30,7 @@ Examples:
 @click.argument("model", type=click.Path(file_okay=False))
 @click.argument("source")
 @click.option("--out", required=True, type=click.Path(dir_okay=False), help="File for the vectors: .npy or .csv.")
-@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 @reading_options
 def command(model: str, source: str, out: str, jobs: int, reading: Reading) -> None:
     """Embed the graphs of SOURCE by MODEL.
@@ -42,6 +44,7 @@ def command(model: str, source: str, out: str, jobs: int, reading: Reading) -> N
     path = Path(out)
     if path.suffix not in (".npy", ".csv"):
         raise UnknownFormat("vectors are written as .npy or .csv", path)
+    check_writable(path)
     learned = GraphDistance.load(model).set_params(n_jobs=jobs)
     graphs = open_source(source, reading).graphs
     with warnings_as_notes():
@@ -51,7 +54,7 @@ def command(model: str, source: str, out: str, jobs: int, reading: Reading) -> N
             np.save(file, vectors)
         else:
             file.write(_as_csv(graphs, vectors).encode())
-    click.echo(f"{len(vectors):,} vectors of {vectors.shape[1]} numbers written to {out}")
+    say(f"{len(vectors):,} vectors of {vectors.shape[1]} numbers written to {out}")
 
 
 def _as_csv(graphs: GraphCollection, vectors: NDArray[Any]) -> str:

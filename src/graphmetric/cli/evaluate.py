@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from graphmetric.cli.notes import printable, warnings_as_notes
+from graphmetric.atomic import check_writable, make_folder
+from graphmetric.cli.notes import warnings_as_notes
+from graphmetric.cli.options import JOBS, SEED
 from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.cli.terminal import in_table, say, say_json, speaking
 
 if TYPE_CHECKING:
     from graphmetric.model_report import ModelEvaluation
@@ -42,8 +44,8 @@ Examples:
     help="Pairs to search for where nothing is known.",
 )
 @click.option("--report", type=click.Path(dir_okay=False), help="HTML file to write.")
-@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
-@click.option("--seed", default=0, show_default=True, help="Seed of everything that is drawn.")
+@click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything that is drawn.")
 @reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -68,6 +70,9 @@ def command(
     from graphmetric.edit_distance import read_labels
     from graphmetric.model_report import evaluate_model, write_report
 
+    if report is not None:
+        make_folder(Path(report).parent)
+        check_writable(report)
     opened = open_source(source, reading)
     distances = None if labels is None else read_labels(labels, opened.graphs)
     with warnings_as_notes():
@@ -84,9 +89,10 @@ def command(
     if report is not None:
         write_report(found, report, command=_command_line())
     if as_json:
-        click.echo(json.dumps({**found.to_dict(), "report": report}, indent=2))
+        say_json({**found.to_dict(), "report": report})
     else:
-        _tell(found, report)
+        with speaking():
+            _tell(found, report)
 
 
 def _command_line() -> str:
@@ -108,7 +114,7 @@ def _tell(found: ModelEvaluation, report: str | None) -> None:
 
     trial, console = found.trial, Console(highlight=False)
     console.print(f"{len(trial.queries):,} graphs {trial.rule}; {found.pairs:,} pairs")
-    console.print(f"true distances: {escape(found.truth)}\n")
+    console.print(f"true distances: {in_table(found.truth)}\n")
     table = Table(box=None, padding=(0, 2))
     for title in ("score", "paper's scale", "edits"):
         table.add_column(title, justify="left" if title == "score" else "right")
@@ -123,6 +129,6 @@ def _tell(found: ModelEvaluation, report: str | None) -> None:
         console.print(f"  {axiom.name:<21}{sign}  {promise:<17}{axiom.measured}", soft_wrap=True)
     console.print()
     for note in found.notes:
-        console.print(f"note: {escape(printable(note))}", soft_wrap=True)
+        console.print(f"note: {in_table(note)}", soft_wrap=True)
     if report is not None:
-        click.echo(f"report in {report}")
+        say(f"report in {report}")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from graphmetric.atomic import atomic_write
-from graphmetric.cli.notes import printable
+from graphmetric.atomic import atomic_write, check_writable
+from graphmetric.cli.options import SECONDS
 from graphmetric.cli.sources import Reading, open_graph, reading_options
+from graphmetric.cli.terminal import say, to_json
 from graphmetric.edit_distance import EditCosts, EditDistance, graph_edit_distance
 from graphmetric.edit_distance.drawing import draw_alignment
 from graphmetric.edit_distance.registry import METHODS
@@ -31,7 +31,7 @@ Examples:
 @click.option(
     "--method", default="exact", show_default=True, help=f"One of {', '.join(METHODS)}; beam:10 sets a width."
 )
-@click.option("--time-limit", type=float, help="Seconds after which the exact search gives bounds.")
+@click.option("--time-limit", type=SECONDS, help="Seconds after which the exact search gives bounds.")
 @click.option("--ignore", multiple=True, help="An attribute that does not count, such as edge_labels. Repeatable.")
 @click.option("--smiles", is_flag=True, help="FIRST and SECOND are SMILES.")
 @reading_options
@@ -54,14 +54,16 @@ def command(
 
     A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many.
     """
+    if plot is not None:
+        check_writable(plot)
     graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
     costs = EditCosts(ignore=frozenset(ignore))  # type: ignore[arg-type]
     result = graph_edit_distance(*graphs, method=method, costs=costs, time_limit=time_limit)
-    click.echo(json.dumps(_jsonable(result), indent=2) if as_json else printable(_in_words(result)))
+    say(to_json(_jsonable(result)) if as_json else _in_words(result))
     if plot is not None:
         with atomic_write(Path(plot)) as file:
             file.write(draw_alignment(result).encode())
-        click.echo(f"drawn into {plot}", err=True)
+        say(f"drawn into {plot}", err=True)
 
 
 def _in_words(result: EditDistance) -> str:

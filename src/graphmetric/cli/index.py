@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 import click
 
+from graphmetric.atomic import check_writable
 from graphmetric.cli.notes import warnings_as_notes
+from graphmetric.cli.options import JOBS
 from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.cli.terminal import say, say_json
 from graphmetric.errors import InvalidArgument
 
 EPILOG = """\b
@@ -26,7 +28,7 @@ Then: graphmetric search idx/ QUERY
 @click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder for the index.")
 @click.option("--number", is_flag=True, help="Name graphs by their position, not by their own ids.")
 @click.option("--overwrite", is_flag=True, help="Replace an index that is there, once the new one is whole.")
-@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 @reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -41,6 +43,7 @@ def command(
 
     if (Path(out) / "index.json").exists() and not overwrite:
         raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")
+    check_writable(out, folder=True)
     learned = GraphDistance.load(model).set_params(n_jobs=jobs)
     graphs = open_source(source, reading).graphs
     started = time.perf_counter()
@@ -49,7 +52,7 @@ def command(
     seconds = time.perf_counter() - started
     size = sum(path.stat().st_size for path in Path(out).rglob("*") if path.is_file())
     if as_json:
-        click.echo(json.dumps({"out": out, "graphs": len(index), "bytes": size, "seconds": seconds}, indent=2))
+        say_json({"out": out, "graphs": len(index), "bytes": size, "seconds": seconds})
         return
-    click.echo(f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}")
-    click.echo(f"try: graphmetric search {out} QUERY -k 10")
+    say(f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}")
+    say(f"try: graphmetric search {out} QUERY -k 10")

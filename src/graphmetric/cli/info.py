@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from graphmetric.cli.notes import printable
 from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.cli.terminal import can_print, in_table, say_json, speaking
 from graphmetric.graphs.summary import CollectionSummary, Spread, summarize
 
 EPILOG = """\b
@@ -41,20 +39,18 @@ def command(source: str, reading: Reading, edge_labels: bool | None, as_json: bo
     opened = open_source(source, reading, edge_labels=edge_labels)
     summary = summarize(opened.graphs)
     if as_json:
-        click.echo(json.dumps({"source": source, "read_as": opened.read_as, **_jsonable(summary)}, indent=2))
+        say_json({"source": source, "read_as": opened.read_as, **_jsonable(summary)})
     else:
-        print_summary(summary, source, opened.read_as)
+        with speaking():
+            print_summary(summary, source, opened.read_as)
 
 
 def print_summary(summary: CollectionSummary, source: str, read_as: str) -> None:
     """The figures as a table, the sizes as a histogram, the warnings as a list."""
     console = Console()
+    bar = "█" if can_print("█") else "#"
     table = Table(
-        title=escape(printable(f"{source}  ({read_as})")),
-        title_justify="left",
-        show_header=False,
-        box=None,
-        padding=(0, 2),
+        title=f"{in_table(source)}  ({read_as})", title_justify="left", show_header=False, box=None, padding=(0, 2)
     )
     table.add_row("graphs", f"{summary.graphs:,}")
     table.add_row("isomorphism classes", f"{summary.isomorphism_classes:,}")
@@ -69,9 +65,9 @@ def print_summary(summary: CollectionSummary, source: str, read_as: str) -> None
         table.add_row("features per node", str(summary.features))
     table.add_row("memory", f"{summary.memory_bytes / 1e6:.1f} MB")
     console.print(table)
-    console.print(f"\n  nodes  graphs\n{_histogram(summary.size_histogram)}", highlight=False)
+    console.print(f"\n  nodes  graphs\n{_histogram(summary.size_histogram, bar)}", highlight=False)
     for sentence in summary.unusual:
-        console.print(f"  note: {escape(printable(sentence))}", highlight=False)
+        console.print(f"  note: {in_table(sentence)}", highlight=False)
 
 
 def _spread(spread: Spread) -> str:
@@ -81,12 +77,11 @@ def _spread(spread: Spread) -> str:
 def _tally(counts: dict[Any, int], most: int = 8) -> str:
     if not counts:
         return "none"
-    shown = ", ".join(f"{label} {count:,}" for label, count in list(counts.items())[:most])
-    shown = escape(printable(shown))
+    shown = ", ".join(f"{in_table(label)} {count:,}" for label, count in list(counts.items())[:most])
     return f"{len(counts)}: {shown}" + (", ..." if len(counts) > most else "")
 
 
-def _histogram(sizes: dict[int, int], rows: int = 12, width: int = 40) -> str:
+def _histogram(sizes: dict[int, int], bar: str, rows: int = 12, width: int = 40) -> str:
     if not sizes:
         return ""
     low, high = min(sizes), max(sizes)
@@ -98,7 +93,7 @@ def _histogram(sizes: dict[int, int], rows: int = 12, width: int = 40) -> str:
     lines = []
     for start, count in bins.items():
         name = f"{start}" if step == 1 else f"{start}-{min(start + step - 1, high)}"
-        lines.append(f"{name:>7}  {count:>6,}  {'█' * -(-count * width // largest)}")
+        lines.append(f"{name:>7}  {count:>6,}  {bar * -(-count * width // largest)}")
     return "\n".join(lines)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import time
 
 import click
 
+from graphmetric.atomic import check_writable
+from graphmetric.cli.options import JOBS, SECONDS, SEED
 from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.cli.terminal import say, say_json
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.label_store import label_graphs
 from graphmetric.edit_distance.registry import METHODS
@@ -28,10 +30,10 @@ Stopped by Ctrl-C or a crash, the same command goes on where it was.
 @click.option(
     "--method", default="exact", show_default=True, help=f"One of {', '.join(METHODS)}; beam:10 sets a width."
 )
-@click.option("--time-limit", type=float, help="Seconds per pair after which the exact search gives bounds.")
+@click.option("--time-limit", type=SECONDS, help="Seconds per pair after which the exact search gives bounds.")
 @click.option("--ignore", multiple=True, help="An attribute that does not count, such as edge_labels. Repeatable.")
-@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
-@click.option("--seed", default=0, show_default=True, help="Seed of the choice of pairs.")
+@click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the choice of pairs.")
 @reading_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -47,6 +49,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Compute edit distances of pairs of the graphs of SOURCE."""
+    check_writable(out, folder=True)
     graphs = open_source(source, reading).graphs
     started = time.perf_counter()
     labels = label_graphs(
@@ -63,8 +66,6 @@ def command(
     exact = float(labels.exact.mean()) if len(labels.pairs) else 1.0
     if as_json:
         report = {"graphs": len(graphs), "pairs": len(labels.pairs), "exact": exact, "seconds": seconds, "out": out}
-        click.echo(json.dumps(report, indent=2))
+        say_json(report)
     else:
-        click.echo(
-            f"{len(labels.pairs):,} pairs of {len(graphs):,} graphs, {exact:.1%} exact, in {out} ({seconds:.1f} s)"
-        )
+        say(f"{len(labels.pairs):,} pairs of {len(graphs):,} graphs, {exact:.1%} exact, in {out} ({seconds:.1f} s)")

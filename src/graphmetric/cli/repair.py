@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, check_writable
+from graphmetric.cli.options import JOBS, POSITIVE, SECONDS
+from graphmetric.cli.terminal import say, to_json
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.metric_repair.figure import draw_repair
 from graphmetric.metric_repair.matrix_files import StoredMatrix, check_suffix, read_matrix, write_matrix
@@ -46,10 +47,12 @@ _NAMES = {"l2": "L2", "l1": "L1", "linf": "L-infinity"}
 @click.option("--decrease-only", is_flag=True, help="Only lower distances, to their shortest paths.")
 @click.option("--bounds", type=float, nargs=2, help="Least and largest distance of two different items.")
 @click.option("--weights", type=click.Path(dir_okay=False), help="Matrix of what a change of each distance costs.")
-@click.option("--tolerance", default=1e-6, show_default=True, help="Violation and gap that are accepted, relative.")
-@click.option("--time-limit", type=float, help="Seconds after which the best so far is written.")
+@click.option(
+    "--tolerance", type=POSITIVE, default=1e-6, show_default=True, help="Relative violation and gap to accept."
+)
+@click.option("--time-limit", type=SECONDS, help="Seconds after which the best so far is written.")
 @click.option("--figure", type=click.Path(dir_okay=False), help="Draw what happened: .png, .svg or .pdf.")
-@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     given: str,
@@ -73,6 +76,8 @@ def command(
     check_suffix(out)
     if figure is not None and Path(figure).suffix.lower() not in _PICTURES:
         raise FileError(f"a figure is a file {', '.join(_PICTURES)}", figure)
+    for target in filter(None, (out, figure)):
+        check_writable(target)
     stored = read_matrix(given)
     truth = None if known is None else _read_companion(known, stored)
     costs = None if weights is None else _read_companion(weights, stored)
@@ -95,9 +100,9 @@ def command(
     moved = np.abs(result.matrix - distances)[np.triu_indices(len(distances), 1)]
     known_pairs = 0 if fixed is None else int(fixed.sum()) // 2
     report = _report(before, result, moved, known_pairs) | {"norm": norm, "decrease_only": decrease_only, "out": out}
-    click.echo(json.dumps(report, indent=2) if as_json else _in_words(report, before, tolerance))
+    say(to_json(report) if as_json else _in_words(report, before, tolerance))
     if not result.converged:
-        click.echo("note: stopped before the certificate was reached; the matrix is the best so far", err=True)
+        say("note: stopped before the certificate was reached; the matrix is the best so far", err=True)
 
 
 def _read_companion(path: str, stored: StoredMatrix) -> Matrix:
@@ -127,7 +132,7 @@ def _draw(path: str, before: Matrix, after: Matrix, title: str) -> None:
     picture = draw_repair(before, after, title=title)
     with atomic_write(path) as file:
         picture.savefig(file, format=Path(path).suffix[1:].lower())
-    click.echo(f"drawn into {path}", err=True)
+    say(f"drawn into {path}", err=True)
 
 
 def _report(before: TriangleViolations, result: RepairResult, moved: Any, known_pairs: int) -> dict[str, Any]:

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import click
 
+from graphmetric.atomic import check_writable
+from graphmetric.cli.options import JOBS
+from graphmetric.cli.terminal import say
+
 EPILOG = """\b
 Experiments:
   table1      the paper's table: every method, with and without triangle fixing
@@ -29,10 +33,16 @@ Stopped by Ctrl-C or a crash, the same command goes on where it was.
 @click.option("--root", type=click.Path(file_okay=False), help="Folder that holds the benchmark data sets.")
 @click.option("--datasets", "-d", multiple=True, help="Data sets instead of the paper's three; repeat the option.")
 @click.option("--only", multiple=True, help="Rows whose names contain this; repeat the option.")
-@click.option("--seeds", default=3, show_default=True, help="Runs of every row that learns, with seeds 0, 1, ...")
+@click.option(
+    "--seeds",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="Runs of every row that learns: 0, 1, ...",
+)
 @click.option("--quick", is_flag=True, help="One seed and a tenth of every training: minutes, and worse numbers.")
-@click.option("--limit", type=int, help="Graphs of each data set; all if not given.")
-@click.option("--jobs", default=1, show_default=True, help="Threads.")
+@click.option("--limit", type=click.IntRange(1), help="Graphs of each data set; all if not given.")
+@click.option("--jobs", type=JOBS, default=1, show_default=True, help="Threads.")
 def command(
     experiment: str,
     out: str,
@@ -50,16 +60,17 @@ def command(
     from graphmetric.reproduction.figure import draw_figure
     from graphmetric.reproduction.runner import RunOptions, run_experiment
 
+    check_writable(out, folder=True)
     chosen = datasets or PUBLIC_SETS
     options = RunOptions(Path(out), tuple(range(seeds)), quick, limit, root, jobs, only)
     if experiment == "figure2":
         for path in draw_figure(chosen, options):
-            click.echo(f"Written: {path}")
+            say(f"Written: {path}")
         return
     records = run_experiment(make_experiment(experiment, chosen), options)
     folder = Path(out) / experiment
-    click.echo((folder / "report.md").read_text())
+    say((folder / "report.md").read_text())
     if experiment == "table1":
         for claim in check_claims(records):
-            click.echo(claim)
-    click.echo(f"\nTables and records: {folder}")
+            say(claim)
+    say(f"\nTables and records: {folder}")

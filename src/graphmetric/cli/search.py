@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphmetric.atomic import atomic_write
-from graphmetric.cli.notes import printable, warnings_as_notes
+from graphmetric.atomic import atomic_write, check_writable
+from graphmetric.cli.notes import warnings_as_notes
+from graphmetric.cli.options import NOT_NEGATIVE, SECONDS
 from graphmetric.cli.sources import Reading, open_graph, reading_options
+from graphmetric.cli.terminal import say, to_json
 from graphmetric.errors import InvalidArgument, UnknownFormat
 from graphmetric.graphs.graph import Graph
 
@@ -32,9 +34,9 @@ Examples:
 @click.argument("index", type=click.Path(file_okay=False))
 @click.argument("query")
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="How many graphs.")
-@click.option("--radius", type=float, help="Instead: all graphs at most this far.")
+@click.option("--radius", type=NOT_NEGATIVE, help="Instead: all graphs at most this far.")
 @click.option("--certified", is_flag=True, help="By edit distance, every rank proven.")
-@click.option("--time-limit", type=float, help="Seconds after which a certified search says what it has proven.")
+@click.option("--time-limit", type=SECONDS, help="Seconds after which a certified search says what it has proven.")
 @click.option(
     "--view",
     type=click.Choice(["raw", "steinhaus", "paper"]),
@@ -44,7 +46,7 @@ Examples:
 )
 @click.option("--where", multiple=True, help="Only graphs with this metadata, as key=value. Repeatable.")
 @click.option("--distinct", is_flag=True, help="Of isomorphic graphs only the first.")
-@click.option("--candidates", type=int, help="Look at so many graphs only: quicker, near ones may be missed.")
+@click.option("--candidates", type=click.IntRange(1), help="Look at this many graphs only: may miss near ones.")
 @click.option("--explain", is_flag=True, help="Show also how the query becomes each graph.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw query and hits in a row: .svg, .png or .html.")
 @click.option("--smiles", is_flag=True, help="QUERY is a SMILES.")
@@ -70,19 +72,21 @@ def command(
     """
     from graphmetric.search import GraphIndex
 
-    if plot is not None and Path(plot).suffix not in PLOTS:
-        raise UnknownFormat(f"hits are drawn as {', '.join(PLOTS)}", plot)
+    if plot is not None:
+        if Path(plot).suffix not in PLOTS:
+            raise UnknownFormat(f"hits are drawn as {', '.join(PLOTS)}", plot)
+        check_writable(plot)
     opened = GraphIndex.load(index)
     graph = _named_graph(opened, query) if by_id else open_graph(query, reading, smiles=smiles)
     how["where"] = dict(map(_condition, how["where"])) or None
     with warnings_as_notes():
         result = _ask(opened, graph, k, radius, how)
         words = [str(opened.explain(graph, hit)) if explain else None for hit in result]
-    click.echo(json.dumps(_jsonable(result, words), indent=2) if as_json else printable(_in_words(result, words)))
+    say(to_json(_jsonable(result, words)) if as_json else _in_words(result, words))
     if plot is not None:
         with atomic_write(plot) as file:
             file.write(_drawn(result, Path(plot).suffix))
-        click.echo(f"drawn into {plot}", err=True)
+        say(f"drawn into {plot}", err=True)
 
 
 def _ask(index: GraphIndex, graph: Graph, k: int, radius: float | None, how: dict[str, Any]) -> SearchResult:

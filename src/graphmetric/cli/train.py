@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from graphmetric.atomic import check_writable
+from graphmetric.cli.options import FRACTION, JOBS, SECONDS, SEED
 from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.cli.terminal import say, say_json
 from graphmetric.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -48,19 +50,26 @@ Stopped by Ctrl-C or a crash, the same command with --resume goes on where it wa
 )
 @click.option(
     "--mutation-edits",
+    type=click.IntRange(0),
     default=5,
     show_default=True,
     help="Learn from mutations of the graphs, too, of at most so many edits; 0 for none.",
 )
-@click.option("--time-limit", type=float, help="Seconds per pair after which a label is bounds.")
-@click.option("--steps", type=int, help="Steps of training instead of the preset's.")
-@click.option("--validation", default=0.1, show_default=True, help="Fraction of graphs that only choose the weights.")
+@click.option("--time-limit", type=SECONDS, help="Seconds per pair after which a label is bounds.")
+@click.option("--steps", type=click.IntRange(1), help="Steps of training instead of the preset's.")
+@click.option(
+    "--validation",
+    type=FRACTION,
+    default=0.1,
+    show_default=True,
+    help="Fraction of graphs that only choose weights.",
+)
 @click.option("--tensorboard", type=click.Path(file_okay=False), help="Folder for curves that TensorBoard shows.")
 @click.option("--resume", is_flag=True, help="Go on with a training that was stopped.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is there, once the new one is trained.")
-@click.option("--jobs", default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--device", default="cpu", show_default=True, help="cpu, cuda or mps.")
-@click.option("--seed", default=0, show_default=True, help="Seed of everything that is drawn.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything that is drawn.")
 @reading_options
 @click.option("--all", "all_graphs", is_flag=True, help="Learn from the test part of a data set, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -83,6 +92,7 @@ def command(
     """
     from graphmetric.estimator import GraphDistance
 
+    check_writable(out, folder=True)
     checkpoint = _claim(Path(out), resume, overwrite)
     graphs, distances, val = _without_test_part(open_source(source, reading), labels, all_graphs)
     model = GraphDistance(
@@ -105,7 +115,7 @@ def command(
     try:
         model.fit(graphs, distances, val)
     except KeyboardInterrupt:
-        click.echo(f"nothing is lost: the same command with --resume goes on from {checkpoint}", err=True)
+        say(f"nothing is lost: the same command with --resume goes on from {checkpoint}", err=True)
         raise
     model.save(out)
     _tell(model, out, as_json)
@@ -149,16 +159,16 @@ def _claim(out: Path, resume: bool, overwrite: bool) -> Path:
 def _tell(model: GraphDistance, out: str, as_json: bool) -> None:
     report = {key: value for key, value in model.report_.items() if key != "history"}
     if as_json:
-        click.echo(json.dumps({"out": out, **report}, indent=2))
+        say_json({"out": out, **report})
         return
     labels, done, found = report["labels"], report["training"], report["validation"]
-    click.echo(
+    say(
         f"learned from {report['graphs']['training_graphs']:,} graphs{_mutated(labels)} and "
         f"{labels['training_pairs']:,} pairs in {done['seconds']:.0f} s ({done['steps']:,} steps)"
     )
     if found is not None:
-        click.echo(f"held out: mean error {found['mean_absolute_error_in_edits']:.2f} edits{_correlation(found)}")
-    click.echo(f"model in {out}; try: graphmetric distance {out} A B")
+        say(f"held out: mean error {found['mean_absolute_error_in_edits']:.2f} edits{_correlation(found)}")
+    say(f"model in {out}; try: graphmetric distance {out} A B")
 
 
 def _mutated(labels: dict[str, Any]) -> str:

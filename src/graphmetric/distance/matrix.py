@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder, system_errors_named
 from graphmetric.distance.comparison import Comparison
 from graphmetric.errors import FileError, InvalidArgument
 
@@ -74,8 +74,9 @@ def write_distance_matrix(
         if advance is not None:
             advance(rows.stop - rows.start)
     del out
-    os.replace(part, target)
-    marker.unlink(missing_ok=True)
+    with system_errors_named(target):
+        os.replace(part, target)
+        marker.unlink(missing_ok=True)
     return np.lib.format.open_memmap(target, mode="r")
 
 
@@ -158,9 +159,14 @@ def _open_or_create(part: Path, shape: tuple[int, int], new: bool) -> np.memmap[
         if found.shape != shape or found.dtype != np.float32:
             raise FileError(f"holds {found.dtype} of shape {found.shape} instead of float32 of shape {shape}", part)
         return found
-    part.parent.mkdir(parents=True, exist_ok=True)
-    created = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
-    if hasattr(os, "posix_fallocate"):  # a full disk is an error now instead of a crash when a page is touched
-        with open(part, "r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
+    make_folder(part.parent)
+    try:
+        with system_errors_named(part):
+            created = np.lib.format.open_memmap(part, mode="w+", dtype=np.float32, shape=shape)
+            if hasattr(os, "posix_fallocate"):  # a full disk is an error now instead of a crash when a page is touched
+                with open(part, "r+b") as file:
+                    os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
+    except BaseException:
+        part.unlink(missing_ok=True)  # there is nothing in it to go on from
+        raise
     return created

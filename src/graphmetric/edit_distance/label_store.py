@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.pair_choice import choose_pairs
@@ -62,8 +62,7 @@ def label_graphs(
 ) -> Labels:
     """Compute the distances of chosen pairs into a folder; called again after a stop, it goes on where it was."""
     solver, costs = as_method(method, time_limit=time_limit_per_pair), costs or EditCosts()
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    target = make_folder(folder)
     description = {
         "graphs": len(graphs),
         "fingerprint": fingerprint(graphs),

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.labels import LabelColumn, label_to_json
@@ -52,7 +52,7 @@ class ChunkStore:
     def open(cls, folder: str | Path, description: dict[str, Any]) -> ChunkStore:
         """Start a store, or go on with one that has the same description."""
         store = cls(Path(folder))
-        store.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(store.folder)
         wanted = {"format": FORMAT, **description}
         if not store.manifest.exists():
             with atomic_write(store.manifest) as file:

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NoReturn
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder
 from graphmetric.errors import FileError, InvalidArgument
 
 FORMAT = "graphmetric run"
@@ -95,7 +95,7 @@ def write_record(folder: str | os.PathLike[str], record: RunRecord) -> Path:
     The name ends in a digest of the content: records of other runs are never overwritten, the same one is.
     """
     target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     text = record.to_json().encode()
     words = re.sub(r"[^A-Za-z0-9]+", "-", f"{record.method} {record.dataset} {record.protocol}")[:80].strip("-")
     path = target / f"{words}-{hashlib.sha256(text).hexdigest()[:12]}.json"

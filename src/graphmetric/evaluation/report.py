@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation.published import PublishedResult, find_published
 from graphmetric.evaluation.record import RunRecord
@@ -103,7 +103,7 @@ def make_tables(
 def write_report(folder: str | os.PathLike[str], tables: Iterable[ResultTable]) -> None:
     """Write ``report.md`` with all tables, and ``report-PROTOCOL.csv`` for each."""
     target, found = Path(folder), list(tables)
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     texts = {f"report-{''.join(c if c.isalnum() else '-' for c in t.protocol)}.csv": t.to_csv() for t in found}
     texts["report.md"] = "\n".join(table.to_markdown() for table in found)
     for name, text in texts.items():

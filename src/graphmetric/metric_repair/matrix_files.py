@@ -100,11 +100,8 @@ def write_matrix(
     if condensed and len(square) == 0:
         raise InvalidArgument("no items cannot be written condensed: it would be read as one item")
     values = square[np.triu_indices(len(square), 1)] if condensed else square
-    try:
-        with atomic_write(target) as file:
-            writer(file, Content(values, ids))
-    except OSError as error:
-        raise FileError(f"cannot be written: {error.strerror or error}", target) from None
+    with atomic_write(target) as file:
+        writer(file, Content(values, ids))
 
 
 def check_suffix(path: str | os.PathLike[str]) -> None:

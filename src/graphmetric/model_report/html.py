@@ -6,8 +6,7 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
-from graphmetric.atomic import atomic_write
-from graphmetric.errors import FileError
+from graphmetric.atomic import atomic_write, make_folder
 from graphmetric.model_report import sections
 from graphmetric.model_report.evaluation import ModelEvaluation
 from graphmetric.model_report.markup import Markup, element, join, say
@@ -17,12 +16,9 @@ def write_report(evaluation: ModelEvaluation, path: str | os.PathLike[str], *, c
     """Write the page whole or not at all; ``command`` is what it says to make it again."""
     target = Path(path)
     page = render_report(evaluation, command=command).encode()
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(target) as file:
-            file.write(page)
-    except OSError as error:
-        raise FileError(f"cannot be written: {error.strerror}", target) from None
+    make_folder(target.parent)
+    with atomic_write(target) as file:
+        file.write(page)
 
 
 def render_report(evaluation: ModelEvaluation, *, command: str | None = None) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder
 from graphmetric.edit_distance import ExactSearch, normalized_distance, pairwise_edit_distances
 from graphmetric.evaluation import Protocol, make_protocol
 from graphmetric.graphs.collection import GraphCollection
@@ -101,7 +101,7 @@ def _load_or_compute(data: Dataset, truth: Truth, store: Path) -> Floats:
     if not path.exists():
         pairs_done = path.with_suffix("")
         computed = _complete_exact(data, pairs_done) if truth == "exact" else _average_three(data, pairs_done)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         with atomic_write(path) as file:
             np.save(file, computed)
     loaded: Floats = np.load(path, allow_pickle=False)

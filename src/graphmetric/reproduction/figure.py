@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder
 from graphmetric.estimator import GraphDistance
 from graphmetric.graphs.drawing.svg import INK, graph_canvas
 from graphmetric.graphs.graph import Graph
@@ -56,7 +56,7 @@ def draw_figure(datasets: Sequence[str], options: RunOptions) -> list[Path]:
     once. The query is the first test graph, which ranks the training and validation graphs.
     """
     folder = options.out / "figure2"
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     rows = [_find_row(name, options, folder) for name in datasets]
     contents = {
         folder / "figure2.svg": draw_rows(rows),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder
 from graphmetric.baselines import TrainingTask
 from graphmetric.edit_distance import normalized_distance
 from graphmetric.errors import InvalidArgument
@@ -123,7 +123,7 @@ def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, 
         clocks = time.process_time(), time.perf_counter()
         matrix = _train_and_predict(unit, benchmark, options)
         spent = time.process_time() - clocks[0], time.perf_counter() - clocks[1]
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         with atomic_write(path) as file:
             np.savez_compressed(file, matrix=matrix.astype(np.float32), seconds=np.array(spent))
     with np.load(path, allow_pickle=False) as kept:
@@ -146,7 +146,7 @@ def _train_and_predict(unit: _Unit, benchmark: Benchmark, options: RunOptions) -
 
 
 def _write(path: Path, record: RunRecord) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     with atomic_write(path) as file:
         file.write(record.to_json().encode())
 

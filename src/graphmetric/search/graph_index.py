@@ -200,12 +200,18 @@ class GraphIndex:
                 raise FileError("was changed by another process since this index was read: load it again", place.path)
             if self._held.crowded(_MOST_SEGMENTS, _MOST_REMOVED):
                 self._compact()
-            for held in self._held.segments:
-                if held.stored is None or not at_home:
-                    part = place.new_segment()
-                    part.write(held.segment)
-                    held.stored = place.adopt(part, part.finish(held.segment, held.space.lists))
-            self._publish(place, tuple(held.described() for held in self._held.segments))
+            before = [held.stored for held in self._held.segments]
+            try:
+                for held in self._held.segments:
+                    if held.stored is None or not at_home:
+                        part = place.new_segment()
+                        part.write(held.segment)
+                        held.stored = place.adopt(part, part.finish(held.segment, held.space.lists))
+                self._publish(place, tuple(held.described() for held in self._held.segments))
+            except BaseException:  # what was not published is removed from the disk
+                for held, stored in zip(self._held.segments, before, strict=True):
+                    held.stored = stored
+                raise
 
     @overload
     def search(

@@ -25,7 +25,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder, system_errors_named
 from graphmetric.errors import FileError
 from graphmetric.search.segment_files import SegmentFolder
 
@@ -97,14 +97,19 @@ class IndexFolder:
             raise FileError("is a file; an index is a folder", self.path)
         if strange := [name for name in self._entries() if not _is_ours(name)]:
             raise FileError(f"holds {', '.join(strange[:3])}, not of an index; choose another folder", self.path)
-        (self.path / SEGMENTS).mkdir(parents=True, exist_ok=True)
-        with (self.path / LOCK).open("w") as lock:
+        is_new = not self.path.exists()
+        make_folder(self.path / SEGMENTS)
+        with system_errors_named(self.path), (self.path / LOCK).open("w") as lock:
             if fcntl is not None:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError:
                     raise FileError("is being written by another process; try again later", self.path) from None
-            yield
+            try:
+                yield
+            except BaseException:
+                self._remove_unfinished(is_new)
+                raise
 
     def new_segment(self) -> SegmentFolder:
         """A folder with a provisional name; :meth:`adopt` gives it its own."""
@@ -136,6 +141,18 @@ class IndexFolder:
                 shutil.rmtree(entry, ignore_errors=True)
             else:
                 entry.unlink(missing_ok=True)
+
+    def _remove_unfinished(self, folder: bool) -> None:
+        """What no index needs: a full disk should not stay full because of it."""
+        if (self.path / MANIFEST).exists():
+            with contextlib.suppress(FileError):
+                self._remove_unused(self.read())
+        elif folder:
+            shutil.rmtree(self.path, ignore_errors=True)
+        else:
+            for name in self._entries():
+                shutil.rmtree(self.path / name, ignore_errors=True)
+            (self.path / LOCK).unlink(missing_ok=True)
 
     def _entries(self) -> list[str]:
         with contextlib.suppress(FileNotFoundError):

@@ -89,7 +89,10 @@ class ListIndex:
 
     def write(self, path: Path) -> None:
         """Into a file of faiss's own format."""
-        faiss.write_index(self._lists, str(path))
+        try:
+            faiss.write_index(self._lists, str(path))
+        except RuntimeError as error:  # faiss does not say what the system said
+            raise FileError(f"cannot be written; is the disk full? {error}", path) from None
 
     def nearest(self, query: Floats, count: int, mask: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         """Positions of about the ``count`` nearest vectors among those allowed, nearest first; maybe fewer."""

@@ -18,7 +18,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder
 from graphmetric.errors import FileError
 from graphmetric.plain_options import to_plain
 from graphmetric.tour.options import TourOptions
@@ -45,7 +45,7 @@ class TourFolder:
             _check_same(path / _CLAIM, description)
         elif path.exists() and any(path.iterdir()):
             raise FileError("holds other things than a demo; choose another folder with --out", path)
-        path.mkdir(parents=True, exist_ok=True)
+        make_folder(path)
         with atomic_write(path / _CLAIM) as file:
             file.write(json.dumps(description, indent=2).encode())
         return cls(path)

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from graphmetric.atomic import atomic_write
+from graphmetric.atomic import atomic_write, make_folder, system_errors_named
 from graphmetric.training.checkpoint import Checkpoint, Counters, Tensors, read_checkpoint, write_checkpoint
 
 CHECKPOINT, HISTORY = "checkpoint.safetensors", "history.jsonl"
@@ -21,7 +21,7 @@ class TrainingFolder:
 
     def __init__(self, folder: Path, job: Mapping[str, Any], every_seconds: float) -> None:
         """``job`` tells this training from all others; a checkpoint of another one is refused."""
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         self._checkpoint, self._history = folder / CHECKPOINT, folder / HISTORY
         self._job, self._every_seconds = job, every_seconds
         self._saved = time.monotonic()
@@ -48,7 +48,7 @@ class TrainingFolder:
 
     def log(self, record: Mapping[str, Any]) -> None:
         """Add a line to the history."""
-        with open(self._history, "ab") as file:
+        with system_errors_named(self._history), open(self._history, "ab") as file:
             file.write(_json_line(record))
 
 

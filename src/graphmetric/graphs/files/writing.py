@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from graphmetric.atomic import atomic_write, unfinished
+from graphmetric.atomic import atomic_write, system_errors_named, unfinished
 from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, InvalidGraph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.files.file_format import EVERYTHING, FileFormat
@@ -120,15 +120,12 @@ class _Watched:
 
 @contextmanager
 def _new_file(target: Path) -> Iterator[BinaryIO]:
-    try:
-        with atomic_write(target) as stored:
-            if target.name.lower().endswith(".gz"):
-                with gzip.GzipFile(filename="", fileobj=stored, mode="wb", mtime=0) as zipped:
-                    yield zipped  # type: ignore[misc]
-            else:
-                yield stored
-    except OSError as error:
-        raise FileError(f"cannot be written: {error.strerror or error}", target) from None
+    with atomic_write(target) as stored:
+        if target.name.lower().endswith(".gz"):
+            with gzip.GzipFile(filename="", fileobj=stored, mode="wb", mtime=0) as zipped:
+                yield zipped  # type: ignore[misc]
+        else:
+            yield stored
 
 
 @contextmanager
@@ -137,10 +134,9 @@ def _new_folder(target: Path) -> Iterator[Path]:
         raise FileError("exists already; a folder of graphs is written to a new name", target)
     part = unfinished(target)
     try:
-        part.mkdir()
-        yield part
-        os.replace(part, target)
-    except OSError as error:
-        raise FileError(f"cannot be written: {error.strerror or error}", target) from None
+        with system_errors_named(target):
+            part.mkdir()
+            yield part
+            os.replace(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,40 @@
+"""Types of options that several commands have: what is out of range is told before anything is read."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+from click.types import FloatParamType, IntParamType
+
+
+class _Jobs(IntParamType):
+    """A number of threads."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = super().convert(value, param, ctx)
+        if number == 0:
+            self.fail("0 threads cannot work: give 1 or more, or -1 for one per core.", param, ctx)
+        return number
+
+
+class _Number(FloatParamType):
+    """A number in a range; never NaN, and infinity only where the range has no end."""
+
+    def __init__(self, allowed: str, least: float, most: float = math.inf, least_open: bool = False) -> None:
+        self.allowed, self.least, self.most, self.least_open = allowed, least, most, least_open
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not self.least <= number <= self.most or (self.least_open and number == self.least):
+            self.fail(f"{value} is not {self.allowed}.", param, ctx)
+        return number
+
+
+JOBS = _Jobs()
+SEED = click.IntRange(0, 2**32 - 1)
+SECONDS = _Number("a number of seconds above 0", 0.0, least_open=True)
+FRACTION = _Number("a fraction of at least 0 and below 1", 0.0, math.nextafter(1.0, 0.0))
+NOT_NEGATIVE = _Number("a number of at least 0", 0.0)
+POSITIVE = _Number("a number above 0", 0.0, least_open=True)
