@@ -254,7 +254,7 @@ def test_failure_while_replacing_keeps_the_old_model(
         rename(*arguments)
 
     monkeypatch.setattr(os, "rename", fail)
-    with pytest.raises(OSError, match="fire"):
+    with pytest.raises(FileError, match="cannot be written: disk on fire"):
         model.save(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert sorted(path.name for path in folder.parent.iterdir()) == ["model"]

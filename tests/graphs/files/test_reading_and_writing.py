@@ -167,7 +167,7 @@ def test_two_graphs_of_one_name(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be written: No such file or directory"):
+    with pytest.raises(FileError, match="cannot be written: there is no folder"):
         write_graphs(PATH, tmp_path / "missing" / "a.gmg")
 
 
