@@ -21,6 +21,7 @@ from graphmetric.search.distinct_graphs import DistinctGraphs, number_classes
 from tests.naive.nearest_graphs import limit_after, nearest_copies
 
 COUNT = 30
+UNIT = gm.EditCosts()
 
 
 @pytest.fixture(scope="module")
@@ -34,13 +35,19 @@ def distances(some: gm.GraphCollection, molecules: gm.GraphCollection) -> np.nda
 
 
 def searched(
-    molecules: gm.GraphCollection, row: int, order: list[int], copies: list[int], wanted: int, at_once: bool
+    molecules: gm.GraphCollection,
+    row: int,
+    order: list[int],
+    copies: list[int],
+    wanted: int,
+    at_once: bool,
+    costs: gm.EditCosts = UNIT,
 ) -> CertifiedSearch:
     """A search without bounds to begin with, by weights that differ."""
     queries, some = molecules[100:104], molecules[:COUNT]
-    coder: Coder = CodedWhenNeeded(queries[row : row + 1], lambda graphs: some[graphs], gm.EditCosts())
+    coder: Coder = CodedWhenNeeded(queries[row : row + 1], lambda graphs: some[graphs], costs)
     if at_once:
-        coder = CodedAtOnce(CodedGraphs(encode(queries, some, gm.EditCosts()), None), row)
+        coder = CodedAtOnce(CodedGraphs(encode(queries, some, costs), None), row)
     known = Known.begin(np.zeros(COUNT), weights(), np.array(copies))
     search = CertifiedSearch(known, min(wanted, sum(copies)), queries[row].num_nodes, coder, time.monotonic() + 1e6)
     search.run(np.array(order[: 2 * wanted]))
@@ -80,6 +87,32 @@ def test_the_nearest_in_any_order(
     assert (search.known.upper[found] == distances[row][found]).all()
     assert (search.known.lower <= distances[row]).all()
     assert not search.open.any()
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize(
+    "costs",
+    [
+        gm.EditCosts(node_substitute=1e14, edge_delete=0.1),
+        gm.EditCosts(node_substitute=np.pi, node_insert=np.e, edge_substitute=2**0.5),
+        gm.EditCosts(node_delete=np.inf),
+        gm.EditCosts(node_delete=np.inf, node_insert=np.inf, node_substitute=1e-9, edge_insert=1e12),
+        gm.EditCosts(node_delete=1e15, node_insert=1e-12),
+    ],
+)
+def test_costs_of_any_magnitude(molecules: gm.GraphCollection, costs: gm.EditCosts, hard: bool) -> None:
+    queries, some = molecules[100:104], molecules[:COUNT]
+    true = gm.pairwise_edit_distances(queries, some, costs=costs)
+    assert true.exact.all()
+    for row in range(4):
+        with mock.patch.object(certified, "LARGEST_EASY", 0 if hard else 12):
+            search = searched(molecules, row, list(range(COUNT)), [1] * COUNT, 5, row % 2 == 0, costs)
+        found, distances = search.found[0], true.upper[row]
+        best = np.sort(distances / weights())[: min(5, int(np.isfinite(distances).sum()))]
+        assert (search.known.lower <= distances * (1 + 1e-9)).all()
+        assert (search.known.upper >= distances * (1 - 1e-9)).all()
+        assert (distances / weights())[found] == pytest.approx(best, rel=1e-9)
+        assert not search.open.any()
 
 
 def test_graphs_too_large_to_be_searched(molecules: gm.GraphCollection, distances: np.ndarray) -> None:

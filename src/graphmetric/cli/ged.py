@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -67,7 +68,9 @@ def command(
 
 
 def _in_words(result: EditDistance) -> str:
-    if result.exact:
+    if result.impossible:
+        lines = ["distance  infinite (exact): no edits that the costs allow lead from the first graph to the second"]
+    elif result.exact:
         lines = [f"distance  {result.upper:g} (exact)"]
     else:
         lines = [f"distance  between {result.lower:g} and {result.upper:g}", f"answer    {result.value:g}"]
@@ -91,8 +94,9 @@ def _label(labels: tuple[Any, ...] | None, node: int) -> str:
 
 def _jsonable(result: EditDistance) -> dict[str, Any]:
     numbers = {name: getattr(result, name) for name in ("lower", "upper", "value", "exact", "method", "nodes_expanded")}
-    if result.upper == float("inf"):
-        numbers["upper"] = None  # JSON has no infinity
+    for name in ("lower", "upper", "value"):
+        numbers[name] = numbers[name] if math.isfinite(numbers[name]) else None  # JSON has no infinity
+    numbers["impossible"] = result.impossible
     edits = [
         {"edit": str(edit), "kind": type(edit).__name__, **_plain(asdict(edit))} for edit in result.edit_path or ()
     ]

@@ -29,6 +29,9 @@ class EditCosts:
     two edges whose tags or weights differ, unless a distance for the numbers is given or the attribute is ignored
     by name.
 
+    A cost of ``inf`` forbids an edit. Where no edits that are allowed turn one graph into the other, their distance is
+    infinite.
+
     Example:
         >>> EditCosts().is_unit
         True
@@ -68,8 +71,10 @@ class EditCosts:
             )
         for name in ("node_substitute", "node_delete", "node_insert", "edge_substitute", "edge_delete", "edge_insert"):
             _check_prices(name, getattr(self, name))
-        _check_prices("feature_scale", self.feature_scale)
-        _check_prices("weight_scale", 0.0 if self.weight_scale is None else self.weight_scale)
+        for name in ("feature_scale", "weight_scale"):
+            given = getattr(self, name)
+            if (given is not None or name == "feature_scale") and (not _is_number(given) or not 0 <= given < math.inf):
+                raise InvalidArgument(f"{name} is {given!r}; it must be a finite number that is not negative")
 
     def __repr__(self) -> str:
         changed = (
@@ -122,10 +127,15 @@ class EditCosts:
 def _check_prices(name: str, prices: Any) -> None:
     entries = prices.items() if isinstance(prices, Mapping) else [(None, prices)]
     for label, price in entries:
-        number = isinstance(price, int | float | np.integer | np.floating) and not isinstance(price, bool)
-        if not number or not math.isfinite(price) or price < 0:
+        if not _is_number(price) or not price >= 0:
             where = name if label is None else f"{name}[{label!r}]"
-            raise InvalidArgument(f"{where} is {price!r}; a cost is a finite number that is not negative")
+            raise InvalidArgument(
+                f"{where} is {price!r}; a cost is a number that is not negative, or inf to forbid the edit"
+            )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _substitution_table(

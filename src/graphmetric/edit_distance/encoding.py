@@ -7,44 +7,30 @@ graphs an edge code stands for what lies between two nodes in both directions.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from dataclasses import dataclass
-from fractions import Fraction
-from math import lcm
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from graphmetric.edit_distance._kernels.packing import EditCostTables, PackedGraphs, pack_graphs, tabulate_costs
+from graphmetric.edit_distance._kernels.map_cost import TrueCosts
+from graphmetric.edit_distance._kernels.packing import pack_graphs
 from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.scaling import EncodedProblem, scale_costs
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Columns, Has
 from graphmetric.graphs.labels import LabelColumn
 
+__all__ = ["MAX_KINDS", "EncodedProblem", "encode"]
+
 MAX_KINDS = 5_000
 """The tables are square in the number of kinds: 5,000 kinds take 200 MB."""
-_LARGEST_SCALE = 1_000_000
-_ROUNDING_BITS = 22
 _NO_LABEL = None
 """Nodes of graphs without labels count as having this label."""
 
 Kinds = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class EncodedProblem:
-    """Two collections, coded against common cost tables."""
-
-    first: PackedGraphs
-    second: PackedGraphs
-    tables: EditCostTables
-    scale: float
-    """Integer cost = scale * cost."""
-    rounded: bool
-    """Whether some cost is not a multiple of 1 / scale, so that totals are off by up to half a unit per edit."""
 
 
 def encode(first: GraphCollection, second: GraphCollection, costs: EditCosts) -> EncodedProblem:
@@ -55,30 +41,11 @@ def encode(first: GraphCollection, second: GraphCollection, costs: EditCosts) ->
     edge_kinds, loop_kinds, edge_table = _edge_kinds(parts, costs)
     node_kinds, substitute, delete, insert = _node_kinds(parts, loop_kinds, edge_table, costs)
     codes, reverse, edge_costs = _pair_codes(parts, edge_kinds, edge_table)
-    scale, rounded = common_scale(np.concatenate([substitute.ravel(), delete, insert, edge_costs.ravel()]))
-
-    def scaled(table: NDArray[np.float64]) -> NDArray[np.int64]:
-        return np.rint(table * scale).astype(np.int64)
-
-    tables = tabulate_costs(scaled(substitute), scaled(delete), scaled(insert), scaled(edge_costs), reverse)
     packed = [
-        pack_graphs(part.node_ptr, kinds, starts, pairs, code, tables.edge_reverse)
+        pack_graphs(part.node_ptr, kinds, starts, pairs, code, reverse)
         for part, kinds, (starts, pairs, code) in zip(parts, node_kinds, codes, strict=True)
     ]
-    return EncodedProblem(packed[0], packed[-1], tables, scale, rounded)
-
-
-def common_scale(costs: NDArray[np.float64]) -> tuple[float, bool]:
-    """The smallest factor that makes all costs whole numbers; where none is small, a power of two, and rounding."""
-    distinct = np.unique(costs)
-    if len(distinct) <= 1_000:
-        fractions = [Fraction(float(cost)).limit_denominator(10_000) for cost in distinct]
-        scale = lcm(*(fraction.denominator for fraction in fractions)) if fractions else 1
-        near = all(abs(float(f) - c) <= 1e-12 * max(1.0, c) for f, c in zip(fractions, distinct, strict=True))
-        if near and scale <= _LARGEST_SCALE and distinct.max(initial=0) * scale < 2**30:
-            return float(scale), False
-    largest = float(distinct.max(initial=0)) or 1.0
-    return 2.0 ** (_ROUNDING_BITS - np.ceil(np.log2(largest))), True
+    return scale_costs(packed[0], packed[-1], TrueCosts(substitute, delete, insert, edge_costs, reverse))
 
 
 def _check_direction(collections: list[GraphCollection]) -> None:
@@ -109,11 +76,25 @@ def _node_kinds(
     if by_distance:
         if (vector < 0).any():
             raise InvalidArgument("feature_distance compares features, but some graphs have none")
-        norm = 1 if costs.feature_distance == "manhattan" else 2
-        substitute = substitute + costs.feature_scale * cdist(vectors[vector], vectors[vector], "minkowski", p=norm)
+        substitute = substitute + costs.feature_scale * _feature_distances(vectors[vector], costs)
     delete = costs.priced("node_delete", used)[place] + edge_table[loop, 0]
     insert = costs.priced("node_insert", used)[place] + edge_table[0, loop]
     return kinds, substitute + edge_table[np.ix_(loop, loop)], delete, insert
+
+
+def _feature_distances(vectors: NDArray[np.float64], costs: EditCosts) -> NDArray[np.float64]:
+    """Between any two rows; they are scaled first, so that squares neither overflow nor vanish."""
+    largest = float(np.abs(vectors).max(initial=0.0))
+    norm = 1 if costs.feature_distance == "manhattan" else 2
+    with np.errstate(over="ignore"):
+        shrunk = np.ldexp(vectors, -np.frexp(largest)[1])
+        return _finite(np.ldexp(cdist(shrunk, shrunk, "minkowski", p=norm), np.frexp(largest)[1]), "node_features")
+
+
+def _finite(distances: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    if not np.isfinite(distances).all():
+        raise InvalidArgument(f"some {name} are so large that the distance between two of them overflows; rescale them")
+    return distances
 
 
 def _edge_kinds(parts: list[Columns], costs: EditCosts) -> tuple[list[Kinds], list[Kinds], NDArray[np.float64]]:
@@ -129,7 +110,7 @@ def _edge_kinds(parts: list[Columns], costs: EditCosts) -> tuple[list[Kinds], li
     substitute = _unequal_price(price, label, others, costs.edge_substitute, "edge_substitute")
     if scale is not None:
         number = np.where(weight < 0, 1.0, values[weight])  # a graph without weights has w = 1 everywhere
-        substitute = substitute + scale * np.abs(number[:, None] - number[None, :])
+        substitute = substitute + scale * _finite(np.abs(number[:, None] - number[None, :]), "edge_weights")
     full = np.zeros((len(table) + 1, len(table) + 1))
     full[1:, 0] = costs.priced("edge_delete", used)[place]
     full[0, 1:] = costs.priced("edge_insert", used)[place]
@@ -259,7 +240,7 @@ def _unequal_price(
     differs &= label[:, None] == label[None, :]
     if not differs.any():
         return price
-    if not isinstance(given, int | float):
+    if isinstance(given, Mapping):
         raise InvalidArgument(
             f"{name} is a table by label, but some items differ in other attributes only; "
             "ignore those attributes, give a distance for them, or use one cost"

@@ -82,18 +82,6 @@ class ExactSearch(EditDistanceMethod):
         assert ahead.upper is not None
         return _better_of(ahead, self._search(problem, pairs, ahead.upper))
 
-    def solve_within(self, problem: EncodedProblem, pairs: NDArray[np.int64], limits: NDArray[np.int64]) -> Solutions:
-        """As :meth:`solve`, where costs above a limit of its own, in integer units, are of no interest for each pair.
-
-        The lower bound of a pair is above its limit once that is proven. Limits take the place of the map of a beam
-        search that harder pairs otherwise have to beat, so they should be close.
-        """
-        large = smaller_sizes(problem, pairs) > LARGEST_SEARCHED
-        if large.any():
-            within = self.solve_within(problem, pairs[~large], limits[~large])
-            return merged(large, BranchBound().solve(problem, pairs[large]), within)
-        return self._search(problem, pairs, np.minimum(limits, NO_LIMIT - 1) + 1)
-
     def _search(self, problem: EncodedProblem, pairs: NDArray[np.int64], known: NDArray[np.int64]) -> Solutions:
         """Search for maps that cost less than ``known``, which says what some other map costs."""
         results = _room_for(problem, pairs)
@@ -112,7 +100,7 @@ class ExactSearch(EditDistanceMethod):
         """The largest cost that is of interest: below what is known already, and within the user's bound."""
         if self.upper_bound is None:
             return known - 1
-        bound = min(NO_LIMIT, math.floor(self.upper_bound * problem.scale))
+        bound = math.floor(min(NO_LIMIT, self.upper_bound * problem.scale * (1 + 1e-12)))  # 0.29 * 100 is 28.999...
         if self.decide:
             return np.where(known <= bound, -1, bound)  # -1: a map within the bound is known, nothing is to be found
         return np.minimum(known - 1, bound)

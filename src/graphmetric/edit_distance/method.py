@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.edit_distance._kernels.workspace import WorkspaceSize
-from graphmetric.edit_distance.encoding import EncodedProblem
+from graphmetric.edit_distance.scaling import EncodedProblem
 
 Guarantee = Literal["exact", "upper bound", "lower bound", "estimate"]
+_ROUNDS = 4
+"""How often a pair is solved at most, each time with finer units, because rounding keeps its bounds apart."""
 
 
 class Solutions(NamedTuple):
@@ -26,6 +28,20 @@ class Solutions(NamedTuple):
     """(pairs, nodes of the largest first graph): node of the second graph, -1 for a deleted one."""
 
 
+class PairBounds(NamedTuple):
+    """What a method found for some pairs, in costs."""
+
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    """Infinite where no map without forbidden edits was found."""
+    value: NDArray[np.float64]
+    expanded: NDArray[np.int64]
+    node_map: NDArray[np.int64] | None
+    """As in :class:`Solutions`; it means nothing where ``upper`` is infinite."""
+    rounded: NDArray[np.bool_]
+    """Where equal bounds are equal within a tolerance only; see :mod:`graphmetric.edit_distance.scaling`."""
+
+
 class EditDistanceMethod(ABC):
     """Base of all methods; a subclass is a frozen dataclass of its parameters and calls its kernel."""
 
@@ -38,7 +54,78 @@ class EditDistanceMethod(ABC):
 
     @abstractmethod
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
-        """Compute the pairs (place in the first collection, place in the second)."""
+        """Compute the pairs (place in the first collection, place in the second), in units."""
+
+    def bounds(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> PairBounds:
+        """Compute the pairs in costs: bounds that hold whatever was rounded, each pair in units that suit it.
+
+        A pair whose bounds only rounding keeps apart is solved again below the cost of the map that is known then.
+        """
+        best: PairBounds | None = None
+        todo, known = np.arange(len(pairs)), None
+        for _ in range(_ROUNDS):
+            best, again = self._round(problem, pairs, todo, known, best)
+            if len(again) == 0:
+                break
+            todo, known = again, best.upper[again]
+        assert best is not None
+        if self.guarantee == "estimate" or (self.guarantee == "lower bound" and best.node_map is None):
+            return best
+        return best._replace(value=(best.lower if self.guarantee == "lower bound" else best.upper).copy())
+
+    def _round(
+        self,
+        problem: EncodedProblem,
+        pairs: NDArray[np.int64],
+        todo: NDArray[np.intp],
+        known: NDArray[np.float64] | None,
+        best: PairBounds | None,
+    ) -> tuple[PairBounds, NDArray[np.intp]]:
+        """Solve some of the pairs; returns the best that is known of all, and which pairs finer units would help."""
+        again = []
+        for rows, scaled in problem.split(pairs[todo], known):
+            places = todo[rows]
+            found = self.solve(scaled, pairs[places])
+            new = _in_costs(scaled, pairs[places], found)
+            if best is None and len(places) == len(pairs):
+                best = new
+            else:
+                best = _nothing_known(problem, pairs, new) if best is None else best
+                _take_better(best, places, new)
+            if scaled.rounded and found.upper is not None:
+                searched = (found.expanded == 0) | (found.lower is None) | (found.lower == found.upper)
+                apart = searched & (best.lower[places] < best.upper[places]) & np.isfinite(best.upper[places])
+                finer = 4 * scaled.scale <= problem.finest_scale(pairs[places], best.upper[places])
+                again.append(places[apart & finer])
+        assert best is not None
+        return best, np.concatenate([todo[:0], *again])
+
+
+def _in_costs(problem: EncodedProblem, pairs: NDArray[np.int64], found: Solutions) -> PairBounds:
+    lower, upper, rounded = problem.in_costs(pairs, found.lower, found.upper, found.node_map)
+    value = found.value / problem.scale
+    value[np.isinf(lower)] = np.inf
+    return PairBounds(lower, upper, value, found.expanded, found.node_map, rounded)
+
+
+def _nothing_known(problem: EncodedProblem, pairs: NDArray[np.int64], example: PairBounds) -> PairBounds:
+    lower, upper, value = np.zeros(len(pairs)), np.full(len(pairs), np.inf), np.zeros(len(pairs))
+    maps = None if example.node_map is None else empty_maps(problem, pairs)
+    return PairBounds(lower, upper, value, np.zeros(len(pairs), np.int64), maps, np.zeros(len(pairs), dtype=bool))
+
+
+def _take_better(best: PairBounds, places: NDArray[np.intp], new: PairBounds) -> None:
+    """Take over what is new of the pairs at some places."""
+    better = new.upper < best.upper[places]
+    if new.node_map is not None:
+        assert best.node_map is not None
+        best.node_map[places[better], : new.node_map.shape[1]] = new.node_map[better]
+    lower = np.maximum(new.lower, best.lower[places])
+    best.upper[places] = np.minimum(new.upper, best.upper[places])
+    best.lower[places] = np.minimum(lower, best.upper[places])
+    best.value[places] = new.value
+    best.expanded[places] += new.expanded
+    best.rounded[places] = new.rounded
 
 
 def node_counts(problem: EncodedProblem, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

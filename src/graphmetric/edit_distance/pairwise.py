@@ -226,10 +226,8 @@ def _solve_chunks(
 
 
 def _solve_chunk(k: int, problem: EncodedProblem, pairs: Pairs, method: EditDistanceMethod) -> tuple[int, PairResults]:
-    found = method.solve(problem, pairs)
-    lower = np.zeros(len(pairs)) if found.lower is None else found.lower / problem.scale
-    upper = np.full(len(pairs), np.inf) if found.upper is None else found.upper / problem.scale
-    return k, PairResults(lower, upper, found.value / problem.scale, found.expanded)
+    found = method.bounds(problem, pairs)
+    return k, PairResults(found.lower, found.upper, found.value, found.expanded)
 
 
 def _joined(results: Iterable[PairResults]) -> PairResults:

@@ -19,17 +19,21 @@ class EditDistance:
     method: str
     """What it was computed with, as it is written on the command line."""
     lower: float
-    """The distance is at least this; 0 where the method gives no lower bound."""
+    """The distance is at least this; 0 where the method gives no lower bound, infinite where no edits that the costs
+    allow lead from one graph to the other."""
     upper: float
-    """The distance is at most this; infinite where the method gives no upper bound."""
+    """The distance is at most this; infinite where the method gives no upper bound or found no allowed edits."""
     value: float
     """The method's own answer: one of the bounds, or an estimate that is neither."""
     node_map: NodeMap | None
-    """For each node of ``first`` the node of ``second`` it becomes, None if it is deleted."""
+    """For each node of ``first`` the node of ``second`` it becomes, None if it is deleted; None if no map is known."""
     nodes_expanded: int
     """Nodes of the search tree; 0 for methods that do not search."""
     seconds: float
     """Wall-clock time, compilation excluded only if it was done before."""
+    tolerance: float = 0.0
+    """The share of ``upper`` by which the distance may be smaller though it is ``exact``: 0 where all costs are
+    multiples of one unit, 1e-9 where they had to be rounded."""
 
     @property
     def exact(self) -> bool:
@@ -37,12 +41,19 @@ class EditDistance:
         return self.lower == self.upper
 
     @property
+    def impossible(self) -> bool:
+        """Whether it is proven that no edits of finite cost lead from one graph to the other."""
+        return self.lower == float("inf")
+
+    @property
     def edit_path(self) -> EditPath | None:
         """The edits of the node map, which cost ``upper``; None for methods that give no map."""
         return None if self.node_map is None else edit_path_of(self.first, self.second, self.node_map, self.costs)
 
     def __repr__(self) -> str:
-        if self.exact:
+        if self.impossible:
+            known = "inf: no allowed edits lead there, exact"
+        elif self.exact:
             known = f"{self.upper:g}, exact"
         elif self.node_map is None and self.lower != self.value:
             known = f"about {self.value:g}"

@@ -12,6 +12,7 @@ from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.registry import as_method
 from graphmetric.edit_distance.result import EditDistance
+from graphmetric.edit_distance.scaling import TOLERANCE
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import as_graph
 
@@ -49,17 +50,20 @@ def graph_edit_distance(
     solver = as_method(method, time_limit=time_limit)
     started = time.perf_counter()
     problem = encode(GraphCollection([g]), GraphCollection([h]), costs)
-    found = solver.solve(problem, np.zeros((1, 2), dtype=np.int64))
-    node_map = None if found.node_map is None else found.node_map[0, : g.num_nodes].tolist()
+    found = solver.bounds(problem, np.zeros((1, 2), dtype=np.int64))
+    node_map = None
+    if found.node_map is not None and np.isfinite(found.upper[0]):
+        node_map = found.node_map[0, : g.num_nodes].tolist()
     return EditDistance(
         first=g,
         second=h,
         costs=costs,
         method=solver.name,
-        lower=0.0 if found.lower is None else float(found.lower[0] / problem.scale),
-        upper=float("inf") if found.upper is None else float(found.upper[0] / problem.scale),
-        value=float(found.value[0] / problem.scale),
+        lower=float(found.lower[0]),
+        upper=float(found.upper[0]),
+        value=float(found.value[0]),
         node_map=None if node_map is None else tuple(None if v < 0 else v for v in node_map),
         nodes_expanded=int(found.expanded[0]),
         seconds=time.perf_counter() - started,
+        tolerance=TOLERANCE if found.rounded[0] else 0.0,
     )

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance import BeamSearch, BranchBound
+from graphmetric.edit_distance import BeamSearch, BranchBound, ExactSearch
 from graphmetric.edit_distance._kernels.batch import NO_LIMIT
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.search._kernels.nearest_graphs import (
@@ -71,9 +71,12 @@ class CertifiedSearch:
     deadline: float = np.inf
     """On the clock of ``time.monotonic``."""
     nearest: Nearest = field(init=False)
+    _settled: NDArray[np.bool_] = field(init=False)
+    """Graphs whose bounds a longer search would not improve."""
 
     def __post_init__(self) -> None:
         self.nearest = expect_nearest(self.wanted, self.query_nodes)
+        self._settled = np.zeros(len(self.known.lower), dtype=bool)
 
     def run(self, proposed: Graphs) -> None:
         """Search, beginning with the graphs that are held for nearest, in that order."""
@@ -134,7 +137,7 @@ class CertifiedSearch:
     def _finish(self) -> None:
         """Rounds of exact searches of what is open, each with more steps than the one before."""
         steps, coded = _FIRST_STEPS, None
-        while steps <= NO_LIMIT and len(left := self._sorted(self.open)) and not self._is_late():
+        while steps <= NO_LIMIT and len(left := self._sorted(self.open & ~self._settled)) and not self._is_late():
             coded = coded or self.coder.code(left)
             self._search(coded, left, steps)
             steps *= _MORE_STEPS
@@ -144,12 +147,30 @@ class CertifiedSearch:
         if self.query_nodes > LARGEST_EASY:
             graphs = self._bound_largest(coded, graphs)
         problem, row = coded.problem, self.coder.row
+        if problem.costs is not None:
+            self._search_each(coded, graphs, steps)
+            return
         queue = Queue(np.stack([graphs, coded.columns(graphs)]), np.zeros(2, dtype=np.int64))
         budget = _LARGEST_SLICE if self.deadline == np.inf else _SLICE
         effort = Effort(row, problem.scale, steps, budget, refine=int(steps == 1))
         tables = problem.first, problem.second, problem.tables
         while queue.status[PLACE] < len(graphs) and not (self._is_late() and self.limit < np.inf):
             search_queue(*tables, queue, effort, self.known, self.nearest, coded.work)
+
+    def _search_each(self, coded: CodedGraphs, graphs: Graphs, steps: int) -> None:
+        """The same where costs differ so much, or have no common unit, that each pair needs tables of its own."""
+        for graph in graphs.tolist():
+            if self._is_late() and self.nearest.status[SIZE] > 0:
+                return
+            limit = min(self.limit * self.known.weight[graph], self.known.upper[graph])
+            if self._settled[graph] or self.known.lower[graph] >= limit:
+                continue
+            search = ExactSearch(node_limit=steps, upper_bound=None if np.isinf(limit) else limit)
+            if self.deadline < np.inf:
+                search = replace(search, time_limit=max(0.0, self.deadline - time.monotonic()))
+            expanded = self._learn(coded, np.array([graph]), search)
+            self._settled[graph] = expanded[0] < steps and not self._is_late()
+            self.known.stage[graph] = BY_SEARCH
 
     def _map(self, coded: CodedGraphs, graphs: Graphs) -> None:
         """Find good maps, for searches to beat."""
@@ -162,17 +183,16 @@ class CertifiedSearch:
             self._learn(coded, graphs[large & (self.known.stage[graphs] == BY_COUNTS)], BranchBound())
         return graphs[~large]
 
-    def _learn(self, coded: CodedGraphs, graphs: Graphs, method: EditDistanceMethod) -> None:
-        """Take over what a method proves and finds."""
-        found = method.solve(coded.problem, coded.pairs(self.coder.row, graphs))
-        assert found.lower is not None
-        assert found.upper is not None
+    def _learn(self, coded: CodedGraphs, graphs: Graphs, method: EditDistanceMethod) -> NDArray[np.int64]:
+        """Take over what a method proves and finds; returns how many search steps it took for each graph."""
+        found = method.bounds(coded.problem, coded.pairs(self.coder.row, graphs))
         assert found.node_map is not None
-        scale, lower = coded.problem.scale, self.known.lower
-        admit_maps(self.known, self.nearest, graphs, found.upper / scale, found.node_map)
-        lower[graphs] = np.minimum(np.maximum(lower[graphs], found.lower / scale), self.known.upper[graphs])
+        lower = self.known.lower
+        admit_maps(self.known, self.nearest, graphs, found.upper, found.node_map)
+        lower[graphs] = np.minimum(np.maximum(lower[graphs], found.lower), self.known.upper[graphs])
         if isinstance(method, BranchBound):
             self.known.stage[graphs] = BY_BRANCHES
+        return found.expanded
 
     def _sorted(self, chosen: NDArray[np.bool_]) -> Graphs:
         """Graphs of a mask by rising lower bounds."""

@@ -48,7 +48,7 @@ class CertifiedHits:
         """Positions of the hits, ties by position, and the places of their graphs among those found."""
         found, _ = search.found
         members = [self._distinct.members(graph) for graph in found.tolist()]
-        positions = np.concatenate(members)
+        positions = np.concatenate([np.empty(0, dtype=np.int64), *members])
         places = np.repeat(np.arange(len(found)), [len(own) for own in members])
         distance = (search.known.upper / search.known.weight)[found[places]]
         order = np.lexsort((positions, distance))[: search.wanted]

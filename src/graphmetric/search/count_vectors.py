@@ -7,7 +7,6 @@ unequal nodes as equal only lowers the bound.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance._kernels.vector_bounds import CheapestCosts, VectorLayout, bound_against_all
-from graphmetric.edit_distance.encoding import common_scale
+from graphmetric.edit_distance.scaling import round_down
 from graphmetric.graphs.columns import Columns, Has
 from graphmetric.graphs.labels import LabelColumn, label_key
 
@@ -25,6 +24,8 @@ LAYOUT = VectorLayout(2 + NODE_BUCKETS, 2 + NODE_BUCKETS + EDGE_BUCKETS, 2 + NOD
 _ROWS = 1 << 16
 """Vectors widened for the compiled loop at a time."""
 _LARGEST = np.iinfo(np.int16).max
+_DEAREST = 1 << 33
+"""Units of the dearest edit; forbidden ones count as it. Sums over all nodes and edges of two graphs fit 64 bits."""
 
 Counts = NDArray[np.int16]
 
@@ -112,8 +113,8 @@ def _cheapest(costs: EditCosts) -> tuple[CheapestCosts, float]:
         ignored = f"{kind}_labels" in costs.ignore
         around = prices[f"{kind}_delete"] + prices[f"{kind}_insert"]
         prices[f"{kind}_substitute"] = 0.0 if ignored else min(prices[f"{kind}_substitute"], around)
-    scale, _ = common_scale(np.array(list(prices.values())))
-    return CheapestCosts(**{name: math.floor(price * scale) for name, price in prices.items()}), scale
+    whole, scale = round_down(np.array(list(prices.values())), _DEAREST)
+    return CheapestCosts(**dict(zip(prices, whole.tolist(), strict=True))), scale
 
 
 def _least(price: float | Mapping[object, float]) -> float:

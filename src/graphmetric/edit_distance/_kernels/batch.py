@@ -18,7 +18,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     Workspace,
 )
 
-NO_LIMIT = 1 << 40
+NO_LIMIT = 1 << 55  # above any total, and more steps than anybody waits for
 
 
 class SearchLimits(NamedTuple):

@@ -44,6 +44,8 @@ IMAGE, OPEN, USED = range(3)
 COST, PARENT, IMAGE_NODE, ESTIMATE, OPEN_SUM = range(5)
 
 INDEX_BITS = 21  # of a key on the heap: the score above, the number of the candidate below
+SCORE_BITS = 41  # of scores below that of the incumbent; larger ones lose their last bits in keys
+NO_KEY = np.int64((1 << 63) - 1)
 
 
 class BeamWork(NamedTuple):
@@ -180,13 +182,15 @@ def list_candidates(
     u, open_edges = beam.plan[ORDER, position], beam.plan[OPEN_EDGES, position]
     parent_cost, parent_open = beam.kept[parent, COST], beam.kept[parent, OPEN_SUM]
     rest = beam.kept[parent, ESTIMATE] - work.levels.rows[0, DUAL, u + 1]
-    limit = (2 * work.progress.status[UPPER]) << INDEX_BITS
-    if n_kept == width:
-        limit = min(limit, heap[0])
+    limit, shift = 2 * work.progress.status[UPPER], 0
+    while limit >> shift >= 1 << SCORE_BITS:
+        shift += 1
+    worst = heap[0] if n_kept == width else NO_KEY
     for v in range(pair.sizes[N_TARGET]):
         cost, estimate = parent_cost + pair.node_cost[u, v], rest - columns[0, DUAL, v]
         # an edge that does not fit raises the score: its cost counts twice, what it closes only once
-        if states[generation, USED, parent, v] == 1 or (2 * cost + estimate + parent_open) << INDEX_BITS >= limit:
+        score = 2 * cost + estimate + parent_open
+        if states[generation, USED, parent, v] == 1 or score >= limit or (score >> shift) << INDEX_BITS >= worst:
             continue
         if has_free_twin_before(pair, states, generation, parent, v):
             continue
@@ -200,8 +204,9 @@ def list_candidates(
                 before = states[generation, OPEN, parent, earlier]
                 open_sum += abs(before - edge_cost[code, 0] + edge_cost[0, image]) - abs(before)
         open_sum += abs(open_here)
-        key = ((2 * cost + estimate + open_sum) << INDEX_BITS) + n_candidates
-        if key >= limit:
+        score = 2 * cost + estimate + open_sum
+        key = ((score >> shift) << INDEX_BITS) + n_candidates
+        if score >= limit or key >= worst:
             continue
         candidates[n_candidates, COST] = cost
         candidates[n_candidates, PARENT] = parent
@@ -215,7 +220,7 @@ def list_candidates(
         else:
             replace_top(heap, n_kept, key)
         if n_kept == width:
-            limit = min(limit, heap[0])
+            worst = heap[0]
     return n_candidates, n_kept
 
 

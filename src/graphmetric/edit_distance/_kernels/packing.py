@@ -9,6 +9,9 @@ from graphmetric.compiling import entry, fragment, part
 
 Integers = NDArray[np.int64]
 
+LARGEST_TOTAL = 1 << 51
+"""The largest sum of costs. Searches double it, matchings count it in double precision, and beams rank by it."""
+
 
 class PackedGraphs(NamedTuple):
     """A collection of graphs end to end; graph g owns nodes node_start[g]:node_start[g + 1], likewise edges.
@@ -29,7 +32,7 @@ class PackedGraphs(NamedTuple):
 
 
 class EditCostTables(NamedTuple):
-    """Integer costs by code. The double of any total must stay below 2**40.
+    """Integer costs by code. No map may cost more than `LARGEST_TOTAL`.
 
     ``edge_cost[0]`` reads from the first collection to the second, ``edge_cost[1]`` is its transpose, used when the
     two graphs of a pair change places because the first is the larger.
@@ -99,7 +102,7 @@ def pack_graphs(
     edge_reverse: Integers,
 ) -> PackedGraphs:
     """Attach the twin classes. ``edges`` is (number of edges, 2); ``edge_reverse`` as in `EditCostTables`."""
-    starts = np.ascontiguousarray(node_start, dtype=np.int64), np.ascontiguousarray(edge_start, dtype=np.int64)
+    starts = np.array(node_start, dtype=np.int64), np.array(edge_start, dtype=np.int64)  # writable: one compilation
     codes = np.ascontiguousarray(node_code, dtype=np.int64)
     graphs = PackedGraphs(
         starts[0],

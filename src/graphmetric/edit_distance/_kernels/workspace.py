@@ -11,7 +11,7 @@ import numpy as np
 from graphmetric.edit_distance._kernels.packing import Integers
 
 # numpy scalars, not Python ones, where a value is an argument: numba would compile a kernel anew for each literal
-BLOCKED = np.int64(1 << 45)  # cost of a pair that cannot be part of a better map; far above twice any total
+BLOCKED = np.int64(1 << 58)  # cost of a pair that cannot be part of a better map; far above twice any total
 INSERTION = np.int64(0)  # the row that inserts target nodes; it may take several columns
 FREE = np.int64(-1)
 ROOT = np.int64(0)  # the first depth

@@ -1,0 +1,326 @@
+r"""Costs as whole numbers, and bounds in costs that hold whatever was rounded.
+
+The compiled searches count in whole units. Let c be the costs and s a scale, units per cost. The searches read tables
+of whole numbers t that are nowhere above s c. Every map then costs at least as much by s c as by t, so a lower bound
+found with t, divided by s, is a **lower bound** of the distance. The **upper bound** is what the map that was found
+costs by c itself. Both hold for any such t. What t is chosen decides how close they are:
+
+* *One unit.* If all costs are multiples of a unit u (one, a half, 1e-9) and totals stay within what the searches can
+  count, then s = 1/u and t = s c. Totals by t and by c are the same thing, and nothing below is needed.
+* *A ceiling for dear edits.* Let T be what some map of the pair costs: to begin with, the map that deletes and inserts
+  everything. A map with an edit dearer than T costs more than T, so it is not a best one, and remains so when the edit
+  costs anything else above T. All such edits therefore cost the same B > T, and one edit of 1e12 no longer decides how
+  finely the others are counted. Once a better map is known, T is what that one costs, B falls, s may rise, and the
+  pair is searched again.
+* *Forbidden edits*, of infinite cost. If deleting and inserting everything is forbidden, let F be at least as large as
+  the cost of any map without forbidden edits, and B > F. By t every allowed map costs at most s F, so a lower bound of
+  s B or more proves that there is no allowed map: the distance is infinite.
+* *Rounding.* Costs without a common unit are multiplied by a power of two, which is exact, and rounded down. A total is
+  then less than one unit per edit below s times the true one. Where the two bounds are within :data:`TOLERANCE` of each
+  other, the upper one is given for both.
+
+All of this is done for each pair on its own, so what one pair of graphs costs does not spoil the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from math import lcm
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.edit_distance._kernels.map_cost import TrueCosts, price_maps
+from graphmetric.edit_distance._kernels.packing import LARGEST_TOTAL, EditCostTables, PackedGraphs, tabulate_costs
+from graphmetric.errors import InvalidArgument
+
+TOLERANCE = 1e-9
+"""Bounds that differ by no more than this share of the upper one count as equal where costs had to be rounded."""
+NO_CEILING = 1 << 62
+LARGEST_COST = 1e280
+"""Sums of such costs stay far from where double precision ends."""
+_EASY_TOTAL = 1 << 44
+"""Totals up to here are the same after a division by the scale and a multiplication with it, to a hundredth."""
+_MOST_FRACTIONS = 1_000
+_KEPT_ENTRIES = 1 << 20
+"""Tables with more entries are made anew for each call instead of being kept for the next one."""
+
+Floats = NDArray[np.float64]
+Pairs = NDArray[np.int64]
+
+
+class Bounds(NamedTuple):
+    """What is known of some pairs, in costs."""
+
+    lower: Floats
+    upper: Floats
+    """Infinite where no map without forbidden edits is known."""
+    rounded: NDArray[np.bool_]
+    """Where equal bounds are equal within :data:`TOLERANCE` only."""
+
+
+@dataclass(frozen=True)
+class EncodedProblem:
+    """Two collections, coded against common cost tables."""
+
+    first: PackedGraphs
+    second: PackedGraphs
+    tables: EditCostTables
+    scale: float
+    """Units per cost."""
+    costs: TrueCosts | None = None
+    """The costs themselves; None where the tables hold them unchanged, but for the scale."""
+    rounded: bool = False
+    """Whether some cost below the ceiling is not a whole number of units, so that the tables are below it."""
+    ceiling: int = NO_CEILING
+    """Units that dear and forbidden edits cost; a total of as much or more may contain some."""
+    proves_impossible: bool = False
+    """Whether a lower bound of ``ceiling`` proves that every map contains a forbidden edit."""
+    _kept: dict[tuple[int, int, bool], EncodedProblem] = field(default_factory=dict, repr=False, compare=False)
+
+    def split(self, pairs: Pairs, known: Floats | None = None) -> Iterator[tuple[NDArray[np.intp], EncodedProblem]]:
+        """Places in ``pairs``, and a problem with tables that suit those pairs; ``known`` are upper bounds of them."""
+        if self.costs is None or len(pairs) == 0:
+            yield np.arange(len(pairs)), self
+            return
+        exponents = np.column_stack(self._magnitudes.of(pairs, known))
+        distinct, place = np.unique(exponents, axis=0, return_inverse=True)
+        for k, (ceiling, total, impossible) in enumerate(distinct.tolist()):
+            yield np.flatnonzero(place.ravel() == k), self._at(ceiling, total, bool(impossible))
+
+    def finest_scale(self, pairs: Pairs, known: Floats) -> Floats:
+        """The scale of each pair, where costs must be rounded, once upper bounds are known."""
+        return _binary_scale(self._magnitudes.of(pairs, known)[1])
+
+    def in_costs(
+        self, pairs: Pairs, lower: Pairs | None, upper: Pairs | None, node_map: NDArray[np.int64] | None
+    ) -> Bounds:
+        """Bounds in costs from what a method found in units; the map is what the upper bound belongs to."""
+        low = np.zeros(len(pairs)) if lower is None else lower / self.scale
+        high = np.full(len(pairs), np.inf) if upper is None else upper / self.scale
+        if self.costs is None:
+            return Bounds(low, high, np.zeros(len(pairs), dtype=bool))
+        if lower is not None and self.proves_impossible:
+            low[lower >= self.ceiling] = np.inf
+        if upper is not None and node_map is not None:
+            doubtful = np.full(len(pairs), True) if self.rounded else upper >= self.ceiling
+            high[doubtful] = self._price(pairs[doubtful], node_map[doubtful])
+        low = np.minimum(low, high)
+        if self.rounded:
+            low = np.where(low >= (1 - TOLERANCE) * high, high, low)
+        return Bounds(low, high, np.full(len(pairs), self.rounded))
+
+    def _price(self, pairs: Pairs, node_map: NDArray[np.int64]) -> Floats:
+        """What maps cost by the true costs."""
+        assert self.costs is not None
+        totals = np.zeros(len(pairs))
+        largest = int(np.diff(self.second.node_start).max(initial=0))
+        most_edges = int(np.diff(self.second.edge_start).max(initial=0))
+        preimage, is_image = np.zeros(largest + 1, dtype=np.int64), np.zeros(most_edges + 1, dtype=np.int64)
+        price_maps(self.first, self.second, self.costs, pairs, node_map, (preimage, is_image), totals)
+        return totals
+
+    @cached_property
+    def _magnitudes(self) -> Magnitudes:
+        assert self.costs is not None
+        return Magnitudes.of_graphs(self.first, self.second, self.costs)
+
+    def _at(self, ceiling: int, total: int, impossible: bool) -> EncodedProblem:
+        """The problem with a ceiling of 2**ceiling, for pairs whose maps cost at most 2**total with it."""
+        key = ceiling, total, impossible
+        kept = self._kept.get(key)
+        if kept is None:
+            assert self.costs is not None
+            graphs = self.first, self.second
+            kept = _scaled(graphs, self.costs, self._magnitudes.distinct, key)
+            if self.costs.node_substitute.size + self.costs.edge_cost.size <= _KEPT_ENTRIES:
+                self._kept[key] = kept
+        return kept
+
+
+def scale_costs(first: PackedGraphs, second: PackedGraphs, costs: TrueCosts) -> EncodedProblem:
+    """Tables for all pairs of two collections: in one unit where possible, else as this module says."""
+    every = np.concatenate(
+        [costs.node_substitute.ravel(), costs.node_delete, costs.node_insert, costs.edge_cost.ravel()]
+    )
+    distinct = np.unique(every)
+    _check_magnitudes(distinct)
+    edits = sum(int((np.diff(g.node_start) + np.diff(g.edge_start)).max(initial=0)) for g in (first, second))
+    largest = float(distinct.max(initial=0.0))
+    if np.isfinite(largest):
+        scale = _units_per_cost(distinct, edits * largest, _EASY_TOTAL)
+        if scale is not None:
+            return EncodedProblem(first, second, _whole_tables(costs, float(scale)), float(scale))
+    whole = Magnitudes.of_graphs(first, second, costs).of_all()
+    return _scaled((first, second), costs, distinct, whole)
+
+
+def round_down(costs: Floats, largest: int) -> tuple[NDArray[np.int64], float]:
+    """Whole numbers up to ``largest`` that are nowhere above scale * cost, and the scale."""
+    finite = costs[np.isfinite(costs)]
+    top = float(finite.max(initial=0.0))
+    units = _units_per_cost(np.unique(finite), top, largest)
+    scale = float(np.ldexp(1.0, largest.bit_length() - 1 - np.frexp(top)[1])) if units is None else float(units)
+    whole = np.rint(costs * scale) if units is not None else np.floor(costs * scale)
+    return np.minimum(whole, largest).astype(np.int64), scale
+
+
+def common_unit(costs: Floats) -> Fraction | None:
+    """The largest 1/q of which these finite costs are multiples; None where none is in sight.
+
+    A cost counts as the simple fraction it is next to (0.1 + 0.2 as 3/10), else as the decimal number it prints as.
+    """
+    broken = costs[costs != np.rint(costs)]
+    if len(broken) > _MOST_FRACTIONS:
+        return None
+    return Fraction(1, lcm(*(_as_written(cost).denominator for cost in broken.tolist())))
+
+
+def _as_written(cost: float) -> Fraction:
+    simple = Fraction(cost).limit_denominator(10_000)
+    return simple if abs(float(simple) - cost) <= 2.0**-48 * cost else Fraction(repr(cost))
+
+
+def _units_per_cost(distinct: Floats, total: float, most: int) -> int | None:
+    """How many units a cost of one is, if all costs are whole numbers of them and totals at most ``most``."""
+    if total > most:
+        return None
+    unit = common_unit(distinct)
+    if unit is None or unit.denominator.bit_length() > 1_000 or total * float(unit.denominator) > most:
+        return None
+    return unit.denominator
+
+
+def _check_magnitudes(distinct: Floats) -> None:
+    finite = distinct[np.isfinite(distinct)]
+    if len(finite) and finite[-1] > LARGEST_COST:
+        raise InvalidArgument(
+            f"an edit between these graphs costs {finite[-1]:g}; a cost is at most {LARGEST_COST:g}, or inf to forbid "
+            "the edit: rescale costs, or the features and weights they come from"
+        )
+
+
+def _scaled(
+    graphs: tuple[PackedGraphs, PackedGraphs], costs: TrueCosts, distinct: Floats, key: tuple[int, int, bool]
+) -> EncodedProblem:
+    ceiling, total, impossible = key
+    highest = float(np.ldexp(1.0, ceiling))
+    below = distinct[distinct < highest]
+    units = _units_per_cost(below, float(np.ldexp(1.0, total)), LARGEST_TOTAL // 2)
+    scale = float(_binary_scale(total)) if units is None else float(units)
+    top = NO_CEILING if len(below) == len(distinct) else int(highest * scale) + (units is not None)
+    return EncodedProblem(
+        *graphs,
+        _whole_tables(costs, scale, rounded=units is None, ceiling=top),
+        scale,
+        costs,
+        rounded=units is None,
+        ceiling=top,
+        proves_impossible=impossible,
+    )
+
+
+def _binary_scale(total: NDArray[np.int64] | int) -> Floats:
+    """The power of two that brings 2**total to the largest total there may be."""
+    return np.asarray(np.ldexp(1.0, np.minimum(LARGEST_TOTAL.bit_length() - 1 - total, 1_000)))
+
+
+def _whole_tables(
+    costs: TrueCosts, scale: float, *, rounded: bool = False, ceiling: int = NO_CEILING
+) -> EditCostTables:
+    to_whole = np.floor if rounded else np.rint
+
+    def whole(table: Floats) -> NDArray[np.int64]:
+        return np.minimum(to_whole(table * scale), ceiling).astype(np.int64)
+
+    nodes = whole(costs.node_substitute), whole(costs.node_delete), whole(costs.node_insert)
+    return tabulate_costs(*nodes, whole(costs.edge_cost), costs.edge_reverse)
+
+
+@dataclass(frozen=True, slots=True)
+class Magnitudes:
+    """How much the maps of a pair of graphs can cost; one entry for each first graph and for each second one."""
+
+    removal: tuple[Floats, Floats]
+    """Deleting or inserting the whole graph."""
+    allowed: tuple[Floats, Floats]
+    """Together at least as much as any map without forbidden edits costs."""
+    nodes: tuple[NDArray[np.int64], NDArray[np.int64]]
+    edits: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """Nodes and edges."""
+    dearest_substitution: float
+    distinct: Floats
+    """All costs, rising."""
+
+    @classmethod
+    def of_graphs(cls, first: PackedGraphs, second: PackedGraphs, costs: TrueCosts) -> Magnitudes:
+        """Sums over the nodes and edges of every graph."""
+        edges, nodes = costs.edge_cost, costs.node_substitute
+        allowed = (
+            (_largest_finite(np.column_stack([nodes, costs.node_delete])), _largest_finite(edges)),
+            (_largest_finite(costs.node_insert[:, None]), _largest_finite(edges[0, :, None])),
+        )
+        return cls(
+            removal=(_sums(first, costs.node_delete, edges[:, 0]), _sums(second, costs.node_insert, edges[0, :])),
+            allowed=(_sums(first, *allowed[0]), _sums(second, *allowed[1])),
+            nodes=(np.diff(first.node_start), np.diff(second.node_start)),
+            edits=tuple(np.diff(g.node_start) + np.diff(g.edge_start) for g in (first, second)),  # type: ignore[arg-type]
+            dearest_substitution=float(nodes.max(initial=0.0)),
+            distinct=np.unique(np.concatenate([nodes.ravel(), costs.node_delete, costs.node_insert, edges.ravel()])),
+        )
+
+    def of(
+        self, pairs: Pairs, known: Floats | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """For each pair the binary logarithms of the ceiling and of the largest total, and whether a bound of the
+        ceiling would prove that no map is allowed; ``known`` are costs of maps."""
+        i, j = pairs.T
+        everything = self.removal[0][i] + self.removal[1][j]
+        reached = everything if known is None else np.minimum(everything, known)
+        impossible = ~np.isfinite(reached)
+        reached = np.where(impossible, self.allowed[0][i] + self.allowed[1][j], reached)
+        ceiling = np.frexp(reached)[1]
+        top = np.ldexp(1.0, ceiling)
+        by_number = (self.edits[0][i] + self.edits[1][j]) * top
+        substituted = np.minimum(self.nodes[0][i], self.nodes[1][j])
+        by_sum = everything + substituted * np.minimum(top, self.dearest_substitution)
+        total = np.frexp(np.minimum(by_number, by_sum))[1]
+        return ceiling.astype(np.int64), total.astype(np.int64), impossible.astype(np.int64)
+
+    def of_all(self) -> tuple[int, int, bool]:
+        """The same for all pairs together."""
+        if 0 in (len(self.nodes[0]), len(self.nodes[1])):
+            return 0, 0, False
+
+        def largest_of(columns: tuple[NDArray[Any], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+            return columns[0].max(keepdims=True), columns[1].max(keepdims=True)
+
+        largest = replace(
+            self,
+            removal=largest_of(self.removal),
+            allowed=largest_of(self.allowed),
+            nodes=largest_of(self.nodes),
+            edits=largest_of(self.edits),
+        )
+        ceiling, total, impossible = largest.of(np.zeros((1, 2), dtype=np.int64))
+        return int(ceiling[0]), int(total[0]), bool(impossible[0])
+
+
+def _largest_finite(rows: Floats) -> Floats:
+    return np.asarray(np.where(np.isfinite(rows), rows, 0.0).max(axis=1, initial=0.0))
+
+
+def _sums(graphs: PackedGraphs, by_node: Floats, by_edge: Floats) -> Floats:
+    """Sums of what nodes and edges cost by their codes, for each graph."""
+    totals = np.zeros(len(graphs.node_start) - 1)
+    for start, code, price in (
+        (graphs.node_start, graphs.node_code, by_node),
+        (graphs.edge_start, graphs.edge_code, by_edge),
+    ):
+        owner = np.repeat(np.arange(len(totals)), np.diff(start))
+        totals += np.bincount(owner, price[code], minlength=len(totals))
+    return totals
