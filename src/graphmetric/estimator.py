@@ -80,10 +80,10 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         max_steps: Mini-batches of training instead of those of the preset.
         epochs: Passes over the graphs instead.
         validation_fraction: Graphs that ``fit`` holds out, if not told which, to choose the best weights.
-        n_jobs: Threads; -1: one per core. On a busy machine set ``OMP_WAIT_POLICY=PASSIVE`` before Python starts, as
-            the commands do: torch's threads otherwise spin while they wait, and training may take ten times as long.
+        n_jobs: Threads; -1: one per core. They are graphmetric's own, over graphs and blocks of pairs, and torch
+            computes on one thread in each of them; ``torch.set_num_threads`` is neither needed nor changed.
         device: "cpu", "cuda", "mps".
-        random_state: Seed of everything that is drawn. The same seed and threads give the same weights.
+        random_state: Seed of everything that is drawn. The same seed gives the same weights, for any ``n_jobs``.
         checkpoint: Folder for unfinished work. A fit that was stopped, called again with the same graphs and
             parameters, goes on to the very weights it would have reached.
         warm_start: ``fit`` goes on from the weights that are there, loaded or fitted. It keeps the features, so all

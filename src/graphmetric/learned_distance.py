@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from graphmetric.distance import Comparison, Matching, Representation, View, distance_matrix, pair_distances
@@ -22,6 +21,7 @@ from graphmetric.graphs.canonical import certificates
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.model import GraphDistanceModel, encode_graphs, encode_table
+from graphmetric.threads import working_threads
 
 _QUERIES = 256
 """Rows of distances that a search for neighbours holds at a time."""
@@ -65,13 +65,11 @@ class LearnedDistance:
 
     def encode(self, graphs: GraphCollection) -> Representation:
         """Vectors and node states, all that a distance looks at."""
-        with self.limited_threads():
-            return encode_graphs(self.model, self.featurizer, graphs, threads=self.threads)
+        return encode_graphs(self.model, self.featurizer, graphs, threads=self.threads)
 
     def embed(self, graphs: GraphCollection) -> NDArray[np.float32]:
         """Vectors alone, (graphs, d)."""
-        with self.limited_threads():
-            return embed_graphs(self.featurizer, self.model.encoder, graphs, threads=self.threads)
+        return embed_graphs(self.featurizer, self.model.encoder, graphs, threads=self.threads)
 
     def find_nearest(
         self, queries: GraphCollection, graphs: GraphCollection, k: int, view: View
@@ -126,13 +124,9 @@ class LearnedDistance:
 
     @contextmanager
     def limited_threads(self) -> Iterator[None]:
-        """Within, torch and the matching head use no more threads than allowed."""
-        before = torch.get_num_threads()
-        torch.set_num_threads(self.threads)
-        try:
+        """Within, no more threads than allowed are used, and torch does not start any."""
+        with working_threads(self.threads):
             yield
-        finally:
-            torch.set_num_threads(before)
 
 
 def _position(value: Any) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from graphmetric.distance import (
@@ -22,13 +22,14 @@ from graphmetric.distance import (
 )
 from graphmetric.distance.concave_head import Concave
 from graphmetric.distance.representation import join_links, list_neighbours
-from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, map_in_threads, to_tensors
+from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable, GraphFeaturizer
 from graphmetric.features.bucketing import group_by_size
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.plain_options import from_plain, to_plain
+from graphmetric.threads import map_in_threads, working_threads
 
 HeadKind = Literal["squared-fc", "block-norm", "matching", "edge-matching", "concave"]
 
@@ -126,9 +127,14 @@ class TrainableDistance(nn.Module):
             return self._nothing()
         weights = next(self.parameters())
         groups = list(group_by_size(table.sizes[chosen], limits or BatchLimits()))
-        parts = [
-            self.encode(to_tensors(table.padded(chosen[group]), weights.device, weights.dtype)) for group in groups
-        ]
+
+        def encode_group(group: NDArray[np.int64]) -> Representation:
+            return self.encode(to_tensors(table.padded(chosen[group]), weights.device, weights.dtype))
+
+        if torch.is_grad_enabled() or self.training:  # gradients and dropout want one order
+            parts = [encode_group(group) for group in groups]
+        else:
+            parts = map_in_threads(torch.no_grad()(encode_group), groups)
         whole = Representation.concatenate(parts)
         if len(chosen) == 1:
             return whole
@@ -194,12 +200,12 @@ def encode_table(
 
 
 def encode_graphs(
-    model: GraphDistanceModel, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int = 1
+    model: GraphDistanceModel, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int | None = None
 ) -> Representation:
     """All graphs of a collection, in the order given; the model should be in evaluation mode.
 
-    Features are made for a few thousand graphs at a time, so memory grows with the representation alone. Chunks are
-    spread over ``threads`` that compute each on its own.
+    Features are made for a few thousand graphs at a time, so memory grows with the representation alone. Chunks, or
+    the batches of a few chunks, are spread over ``threads``; None: as many as are allowed.
     """
     collection = GraphCollection(graphs)
 
@@ -207,7 +213,8 @@ def encode_graphs(
         return encode_table(model, featurizer.transform(collection[start : start + _CHUNK]))
 
     starts = range(0, max(1, len(collection)), _CHUNK)
-    return Representation.concatenate(map_in_threads(encode_chunk, starts, threads))
+    with working_threads(threads):
+        return Representation.concatenate(map_in_threads(encode_chunk, starts, parts_are_parallel=True))
 
 
 def link_graphs(featurizer: GraphFeaturizer, graphs: GraphCollection) -> Tensor:

@@ -32,6 +32,7 @@ from graphmetric.features import GraphFeaturizer
 from graphmetric.model import GraphDistanceModel, ModelOptions
 from graphmetric.model_card import describe_model
 from graphmetric.shipped_models import SHIPPED_MODELS
+from graphmetric.threads import working_threads
 
 FORMAT = "graphmetric model"
 VERSION = 1
@@ -86,7 +87,8 @@ def read_model(folder: str | os.PathLike[str]) -> SavedModel:
     try:
         options = ModelOptions.from_dict(config["model"])
         featurizer = GraphFeaturizer.from_state(config["features"])
-        model = _build(featurizer, options, weights, target / WEIGHTS)
+        with working_threads(1):
+            model = _build(featurizer, options, weights, target / WEIGHTS)
         return SavedModel(model, featurizer, dict(config["parameters"]), dict(config["report"]))
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileError):

@@ -79,7 +79,7 @@ def cli(verbose: bool) -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Entry point: what the user or the machine causes is told in a line; a traceback means a fault of ours."""
-    # Read when torch is loaded. Threads that spin while they wait make training ten times slower on a busy machine.
+    # Read when OpenMP is loaded, by torch, faiss or scikit-learn: its threads should sleep while they wait.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     prepare_streams()
     try:

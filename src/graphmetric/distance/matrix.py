@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphmetric.atomic import atomic_write, make_folder, system_errors_named
 from graphmetric.distance.comparison import Comparison
 from graphmetric.errors import FileError, InvalidArgument
+from graphmetric.threads import map_in_threads
 
 BLOCK_ROWS = 1024
 """Rows that are finished, and noted as such, together; of a slow head as many as a tile has."""
@@ -109,15 +110,23 @@ def _fill_rows(comparison: Comparison, out: Matrix, rows: slice) -> None:
     if comparison.symmetric:
         for above in _blocks(0, rows.start, BLOCK_ROWS):
             out[rows, above] = out[above, rows].T
-    for tile in _blocks(rows.start, rows.stop, TILE_ROWS):
+    tiles = list(_blocks(rows.start, rows.stop, TILE_ROWS))
+    pieces: list[tuple[slice, slice]] = []
+    for tile in tiles:
         first = tile.start if comparison.symmetric else 0
         if comparison.symmetric and comparison.head.slow:
             i, j = tile.start + np.stack(np.triu_indices(tile.stop - tile.start))
             out[i, j] = pair_distances(comparison, np.column_stack([i, j]))
             first = tile.stop
-        for columns in _blocks(first, out.shape[1], _tile_pairs(comparison) // TILE_ROWS):
-            out[tile, columns] = comparison.table(tile, columns).cpu().numpy()
-        if comparison.symmetric:
+        blocks = _blocks(first, out.shape[1], _tile_pairs(comparison) // TILE_ROWS)
+        pieces += [(tile, columns) for columns in blocks]
+
+    def fill(piece: tuple[slice, slice]) -> None:
+        out[piece] = comparison.table(*piece).cpu().numpy()
+
+    map_in_threads(fill, pieces, parts_are_parallel=True)  # some heads have threads of their own over the pairs
+    if comparison.symmetric:
+        for tile in tiles:
             _mirror(out[tile.start : rows.stop, tile.start : rows.stop], tile.stop - tile.start)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +13,7 @@ from torch.nn import functional
 
 from graphmetric.distance._kernels.matching import NOBODY, NodeStates
 from graphmetric.distance.representation import Representation
+from graphmetric.threads import allowed_threads, map_in_threads
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -54,17 +54,11 @@ def _rows_or_zero(rows: Tensor, chosen: Tensor) -> Tensor:
 
 
 def in_threads(solve: Callable[[slice, Work], None], n_pairs: int, chunk: int, allocate: Callable[[], Work]) -> None:
-    """Solve all pairs, ``chunk`` at a time, each in room of its own, on as many threads as torch is allowed."""
+    """Solve all pairs, ``chunk`` at a time, each in room of its own, on as many threads as are allowed."""
     chunks = [slice(first, min(first + chunk, n_pairs)) for first in range(0, n_pairs, chunk)]
-    threads = min(torch.get_num_threads(), len(chunks))
-    if threads <= 1:
+    if min(allowed_threads(), len(chunks)) <= 1:
         work = allocate()
         for part in chunks:
             solve(part, work)
         return
-    pool = ThreadPoolExecutor(threads)
-    try:
-        for done in [pool.submit(lambda part: solve(part, allocate()), part) for part in chunks]:
-            done.result()
-    finally:
-        pool.shutdown(cancel_futures=True)  # who is interrupted does not wait for the chunks that nobody has begun
+    map_in_threads(lambda part: solve(part, allocate()), chunks)

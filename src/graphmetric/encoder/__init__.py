@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphmetric.encoder.collection_embedding import embed_graphs, embed_table, map_in_threads
+from graphmetric.encoder.collection_embedding import embed_graphs, embed_table
 from graphmetric.encoder.graph_encoder import Encoded, GraphEncoder
 from graphmetric.encoder.options import EncoderOptions, paper_options
 from graphmetric.encoder.structure import normalised_adjacency
@@ -15,7 +15,6 @@ __all__ = [
     "GraphEncoder",
     "embed_graphs",
     "embed_table",
-    "map_in_threads",
     "normalised_adjacency",
     "paper_options",
     "to_tensors",

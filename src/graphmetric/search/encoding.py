@@ -39,8 +39,8 @@ class ChunkEncoder:
 
     def encode(self, graphs: GraphCollection, ids: list[Hashable]) -> EncodedChunk:
         """What the index keeps of these graphs."""
-        encoded = self._learned.encode(graphs).detached().compacted()
-        learned = represent(self._head, encoded)
+        with self._learned.limited_threads():
+            learned = represent(self._head, self._learned.encode(graphs).detached().compacted())
         if isinstance(self._head, Matching) and self._head.heads == 1 and not isinstance(self._head, EdgeMatching):
             learned["axes"] = sort_within(learned["states"] @ self._axes_of(learned["states"]), graphs.sizes)
         learned["certificates"] = certify(graphs)

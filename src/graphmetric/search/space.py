@@ -63,8 +63,9 @@ class Query:
 def encode_queries(learned: LearnedDistance, graphs: GraphCollection, view: View) -> list[Query]:
     """All queries in one batch."""
     head = head_on_cpu(learned)
-    encoded = learned.encode(graphs).detached().compacted()
-    arrays = represent(head, encoded)
+    with learned.limited_threads():
+        encoded = learned.encode(graphs).detached().compacted()
+        arrays = represent(head, encoded)
     if learned.strict:
         arrays["certificates"] = certify(graphs)
     pointers = torch.cat([encoded.start, encoded.size.sum()[None]])

@@ -8,10 +8,11 @@ from pathlib import Path
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureTable
 from graphmetric.model import TrainableDistance
+from graphmetric.threads import working_threads
 from graphmetric.training.checkpoint import digest_of, digest_weights
 from graphmetric.training.folder import TrainingFolder
 from graphmetric.training.labels import TrainingLabels
-from graphmetric.training.machine import as_device, limited_threads
+from graphmetric.training.machine import as_device
 from graphmetric.training.options import TrainingOptions
 from graphmetric.training.randomness import check_seed, own_random_state
 from graphmetric.training.run import Report, TrainingResult, TrainingRun
@@ -48,7 +49,7 @@ def fit(
         validation: Pairs that only choose the weights to keep and when to stop.
         seed: Of mini-batches and dropout.
         device: "cpu", "cuda", "cuda:1", "mps".
-        threads: Of torch and of the matching head; None: as torch is set.
+        threads: Of the head; None: as torch is set. The weights are the same for any number.
         folder: Gets ``checkpoint.safetensors`` and ``history.jsonl``. Called again with the same folder and arguments,
             a training that was killed goes on to the very weights it would have reached.
         checkpoint_seconds: Time between checkpoints.
@@ -63,7 +64,7 @@ def fit(
     for given in (labels, validation):
         _check_positions(given, len(table))
     place = as_device(device)
-    with limited_threads(threads), own_random_state(place):
+    with working_threads(threads), own_random_state(place):
         job = {
             "model": model.options.to_dict(),
             "start": digest_weights(model),

@@ -1,9 +1,6 @@
-"""Where training runs: device and threads."""
+"""Where training runs."""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import torch
 
@@ -21,16 +18,3 @@ def as_device(name: str) -> torch.device:
         usable = ", ".join(kind for kind, there in available.items() if there)
         raise InvalidArgument(f"device {name!r} cannot be used here; available: {usable}")
     return device
-
-
-@contextmanager
-def limited_threads(threads: int | None) -> Iterator[None]:
-    """Inside, torch computes on so many threads at most; None: as it is set."""
-    if threads is not None and threads < 1:
-        raise InvalidArgument(f"threads must be 1 or more; got {threads}")
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -17,8 +17,8 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.model import TrainableDistance
+from graphmetric.threads import working_threads
 from graphmetric.training import TrainingLabels, TrainingOptions, TrainingResult, fit
-from graphmetric.training.machine import limited_threads
 
 Network = TypeVar("Network", bound=NetworkOptions)
 
@@ -74,7 +74,7 @@ class NeuralBaseline(Baseline, Generic[Network]):
         if not found.size:
             return found
         head = self.model_.head
-        with limited_threads(self._threads):
+        with working_threads(self._threads):
             rows = self._encode(queries)
             for start in range(0, len(database), _CHUNK):
                 columns = self._encode(database[start : start + _CHUNK])

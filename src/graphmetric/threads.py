@@ -1,0 +1,134 @@
+"""Who computes in parallel: threads of our own over graphs or blocks of pairs, with one thread of torch in each.
+
+torch would spread every product of matrices over all cores. Those of graphs are so small that its threads mostly wait
+for each other, and OpenMP's threads spin while they wait: on a machine with other work that costs several times the
+CPU time of one thread. So within :func:`working_threads` torch computes on the thread that calls it alone, and what is
+to be parallel goes through :func:`map_in_threads`, in pieces that do not depend on the number of threads. The results
+are therefore the same, to the last bit, for any number.
+
+``torch.set_num_threads`` belongs to the user. It changes the calling thread and besides what threads get that start
+later, so setting and restoring it would be seen by others. OpenMP and MKL keep a number for each thread, and that is
+what is changed here; the user's own setting is untouched in all threads, and back in this one afterwards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import torch
+
+from graphmetric.errors import InvalidArgument
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_allowed: ContextVar[int | None] = ContextVar("threads of graphmetric's own loops", default=None)
+
+
+@contextmanager
+def working_threads(count: int | None) -> Iterator[None]:
+    """Within, our own loops use ``count`` threads at most, and torch computes on the thread that calls it.
+
+    None: as many as torch is set to. May be nested, and entered by several threads at a time.
+    """
+    if count is not None and count < 1:
+        raise InvalidArgument(f"threads must be 1 or more; got {count}")
+    before = _allowed.set(allowed_threads() if count is None else count)
+    undo = _limit_torch_to_one_thread()
+    try:
+        yield
+    finally:
+        undo()
+        _allowed.reset(before)
+
+
+def allowed_threads() -> int:
+    """How many threads our own loops may use here; outside of :func:`working_threads` as many as torch is set to."""
+    return _allowed.get() or torch.get_num_threads()
+
+
+def map_in_threads(
+    work: Callable[[Item], Result], items: Iterable[Item], *, parts_are_parallel: bool = False
+) -> list[Result]:
+    """``work`` of every item, in order, on as many threads as are allowed; each has one thread of torch.
+
+    Where the work on one item is itself parallel, say so: fewer items than threads are then taken one by one.
+    """
+    listed = list(items)
+    threads = min(allowed_threads(), len(listed))
+    if threads <= 1 or (parts_are_parallel and len(listed) < allowed_threads()):
+        return [work(item) for item in listed]
+    pool = ThreadPoolExecutor(threads, initializer=_become_worker)
+    try:
+        return [done.result() for done in [pool.submit(work, item) for item in listed]]
+    finally:
+        pool.shutdown(cancel_futures=True)  # who is interrupted does not wait for what nobody has begun
+
+
+def _become_worker() -> None:
+    """Settle for the whole life of a thread that neither our loops nor torch start more threads from it."""
+    _allowed.set(1)
+    _limit_torch_to_one_thread()
+
+
+def _limit_torch_to_one_thread() -> Callable[[], None]:
+    """In this thread; gives what undoes it."""
+    before = torch.get_num_threads()  # asked first: torch settles the number of a new thread when it is first needed
+    if before == 1:
+        return lambda: None
+    local = _thread_local_settings()
+    if local is None:
+        torch.set_num_threads(1)
+        return lambda: torch.set_num_threads(before)
+    local.set_openmp(1)
+    of_mkl = local.set_mkl(1)
+
+    def undo() -> None:
+        local.set_openmp(before)
+        local.set_mkl(of_mkl)
+
+    return undo
+
+
+class _ThreadLocalSettings(NamedTuple):
+    """The numbers of threads that OpenMP and MKL keep for each thread."""
+
+    set_openmp: Callable[[int], object]
+    set_mkl: Callable[[int], int]
+    """Gives the number before; 0 stands for none of its own."""
+
+
+@cache
+def _thread_local_settings() -> _ThreadLocalSettings | None:
+    """Those of the libraries that torch computes with; None where they cannot be reached."""
+    for name in ("libtorch_cpu.so", "libtorch_cpu.dylib", "torch_cpu.dll"):
+        path = Path(torch.__file__).parent / "lib" / name
+        try:
+            library = ctypes.PyDLL(str(path))  # loaded already; as PyDLL a call keeps the GIL, for it takes nanoseconds
+            found = _ThreadLocalSettings(library.omp_set_num_threads, _mkl_of(library))
+        except (OSError, AttributeError):
+            continue
+        return found if _torch_obeys(found) else None
+    return None
+
+
+def _mkl_of(library: ctypes.PyDLL) -> Callable[[int], int]:
+    try:
+        return library.MKL_Set_Num_Threads_Local
+    except AttributeError:  # torch was built with another BLAS, which follows OpenMP
+        return lambda _: 0
+
+
+def _torch_obeys(settings: _ThreadLocalSettings) -> bool:
+    before = torch.get_num_threads()
+    settings.set_openmp(before + 1)
+    obeyed = torch.get_num_threads() == before + 1
+    settings.set_openmp(before)
+    return obeyed
