@@ -149,3 +149,56 @@ def test_estimator_repairs_what_its_view_breaks() -> None:
         model.pairwise(molecules, known=known)
     with pytest.raises(InvalidArgument, match="known has shape"):
         model.pairwise(molecules, repair=True, known=np.zeros((3, 3)))
+
+
+def test_a_time_limit_gives_a_metric_and_says_that_it_is_not_the_nearest(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    upper = np.triu(np.random.default_rng(0).random((400, 400)), 1)
+    write_matrix(tmp_path / "in.npy", upper + upper.T)
+    code, text, errors = run(
+        capsys, "repair", tmp_path / "in.npy", tmp_path / "out.npy", "--time-limit", "0.01", "--json"
+    )
+    assert code == 0, errors
+    assert not json.loads(text)["converged"]
+    assert "stopped before the certificate" in errors
+    assert triangle_violations(read_matrix(tmp_path / "out.npy").matrix).count == 0
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"), [("", "= nan is not known"), ("inf", "= inf is not finite"), ("-3", "is neg")]
+)
+def test_the_file_with_a_wrong_number_is_named(
+    capsys: pytest.CaptureFixture[str], broken: Path, tmp_path: Path, cell: str, said: str
+) -> None:
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text(f"0,1,{cell}\n1,0,2\n{cell},2,0\n")
+    code, _, errors = run(capsys, "repair", wrong, tmp_path / "out.csv")
+    assert code == 1
+    assert "wrong.csv: the matrix[0, 2]" in errors
+    assert said in errors
+    if cell:
+        (tmp_path / "three.csv").write_text("0,1,2\n1,0,2\n2,2,0\n")
+        code, _, errors = run(capsys, "repair", tmp_path / "three.csv", tmp_path / "out.csv", "--known", wrong)
+        assert code == 1
+        assert "wrong.csv: known[0, 2]" in errors
+
+
+def test_weights_of_any_size_give_numbers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write_matrix(tmp_path / "in.csv", BROKEN)
+    weights = np.array([[0, 1e38, 1, 1], [1e38, 0, 1e-38, 1], [1, 1e-38, 0, 1], [1, 1, 1, 0]])
+    write_matrix(tmp_path / "weights.csv", weights)
+    code, text, errors = run(
+        capsys, "repair", tmp_path / "in.csv", tmp_path / "out.csv", "--weights", tmp_path / "weights.csv", "--json"
+    )
+    assert code == 0, errors
+    assert all(np.isfinite(value) for value in json.loads(text).values() if isinstance(value, float))
+    repaired = read_matrix(tmp_path / "out.csv").matrix
+    assert triangle_violations(repaired).count == 0
+    assert repaired[0, 1] == pytest.approx(1)
+    write_matrix(tmp_path / "weights.csv", np.where(weights == 1e38, 1e300, weights))
+    code, _, errors = run(
+        capsys, "repair", tmp_path / "in.csv", tmp_path / "out.csv", "--weights", tmp_path / "weights.csv"
+    )
+    assert code == 1
+    assert "weights must be symmetric, positive and from 1e-40 to 1e+40" in errors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -79,3 +79,15 @@ def test_without_triangles_nothing_changes(m: int) -> None:
 def test_refuses(matrix: np.ndarray, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         dense_fixing(matrix, **options)
+
+
+@pytest.mark.parametrize("stop", ["changes", "certificate"])
+def test_the_unit_of_the_distances_does_not_matter(stop: Literal["changes", "certificate"]) -> None:
+    upper = np.triu(np.random.default_rng(0).random((9, 9)), 1)
+    matrix = upper + upper.T
+    plain = dense_fixing(matrix, 1e-4, stop=stop)
+    for scale in (2.0**-40, 2.0**40):
+        scaled = dense_fixing(scale * matrix, 1e-4, stop=stop)
+        assert scaled.sweeps == plain.sweeps
+        assert scaled.converged == plain.converged
+        assert (scaled.matrix == scale * plain.matrix).all()

@@ -37,9 +37,9 @@ def test_may_be_almost_empty(m: int) -> None:
     ("values", "message"),
     [
         ([[0, 1], [2, 0]], r"labels is not symmetric: \[0, 1\] = 1 but \[1, 0\] = 2"),
-        ([[0, np.nan], [np.nan, 0]], r"labels\[0, 1\] = nan"),
-        ([[0, np.inf], [np.inf, 0]], r"labels\[0, 1\] = inf"),
-        ([[0, 1e200], [1e200, 0]], r"labels\[0, 1\] = 1e\+200"),
+        ([[0, np.nan], [np.nan, 0]], r"labels\[0, 1\] = nan is not known"),
+        ([[0, np.inf], [np.inf, 0]], r"labels\[0, 1\] = inf is not finite"),
+        ([[0, 1e200], [1e200, 0]], r"labels\[0, 1\] = 1e\+200 is above 1e\+100"),
         ([[0, -1], [-1, 0]], r"labels\[0, 1\] = -1 is negative"),
         ([[0, 1], [1, 0.5]], r"labels\[1, 1\] = 0.5 is on the diagonal"),
         ([[0, 1, 2], [1, 0, 2]], "square"),

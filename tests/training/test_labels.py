@@ -50,6 +50,12 @@ def test_a_matrix_gives_its_known_pairs() -> None:
     assert labels.upper.tolist() == [2, 3]
 
 
+@pytest.mark.parametrize(("value", "shown"), [(-1, "-1"), (np.inf, "inf")])
+def test_a_matrix_must_hold_distances(value: float, shown: str) -> None:
+    with pytest.raises(InvalidArgument, match=rf"distances\[0, 1\] is {shown}; a distance is at least 0 and finite"):
+        TrainingLabels.from_matrix([[0, value], [value, 0]])
+
+
 def test_a_matrix_must_be_square_and_symmetric() -> None:
     with pytest.raises(InvalidArgument, match=r"distances\[0, 1\] is 2 but distances\[1, 0\] is 3"):
         TrainingLabels.from_matrix([[0, 2], [3, 0]])

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 import numpy as np
@@ -15,9 +16,9 @@ from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.metric_repair.figure import draw_repair
 from graphmetric.metric_repair.matrix_files import StoredMatrix, check_suffix, read_matrix, write_matrix
 from graphmetric.metric_repair.pair_matrix import Matrix
-from graphmetric.metric_repair.repair_matrix import repair_matrix, write_known
+from graphmetric.metric_repair.repair_matrix import repair_checked, write_known
 from graphmetric.metric_repair.repair_result import RepairResult
-from graphmetric.metric_repair.triangle_inequality import TriangleViolations, triangle_violations
+from graphmetric.metric_repair.triangle_inequality import TriangleViolations, count_violations
 
 EPILOG = """\b
 Examples:
@@ -30,6 +31,17 @@ Examples:
 _PICTURES = (".png", ".svg", ".pdf")
 _COUNTED_UP_TO = 2_000  # items; of more, violations are estimated from a sample
 _SAMPLE = 10_000_000
+_COUNTED_AT_ONCE, _SMALL_SAMPLE = 300, 200_000  # items and sample where there is a time limit
+
+
+class Changes(NamedTuple):
+    """How far a repair moved the distances of pairs."""
+
+    pairs: int
+    mean: float
+    largest: float
+
+
 _NAMES = {"l2": "L2", "l1": "L1", "linf": "L-infinity"}
 
 
@@ -50,7 +62,11 @@ _NAMES = {"l2": "L2", "l1": "L1", "linf": "L-infinity"}
 @click.option(
     "--tolerance", type=POSITIVE, default=1e-6, show_default=True, help="Relative violation and gap to accept."
 )
-@click.option("--time-limit", type=SECONDS, help="Seconds after which the best so far is written.")
+@click.option(
+    "--time-limit",
+    type=SECONDS,
+    help="Seconds of work; then the best so far is written. Reading and writing files is not counted.",
+)
 @click.option("--figure", type=click.Path(dir_okay=False), help="Draw what happened: .png, .svg or .pdf.")
 @click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -81,11 +97,14 @@ def command(
     stored = read_matrix(given)
     truth = None if known is None else _read_companion(known, stored)
     costs = None if weights is None else _read_companion(weights, stored)
-    distances, fixed = _located(given, write_known, stored.matrix, truth)
-    before = triangle_violations(distances, worst=1, sample=_sample_for(distances), n_jobs=jobs)
-    result = repair_matrix(
-        stored.matrix,
-        truth,
+    distances, fixed = _write_known(stored.matrix, truth, given, known)
+    started = time.perf_counter()
+    before = count_violations(distances, worst=1, sample=_sample_for(distances, time_limit), n_jobs=jobs)
+    if time_limit is not None and not decrease_only:
+        time_limit = max(0.0, time_limit - (time.perf_counter() - started))
+    result = repair_checked(
+        distances,
+        fixed,
         norm=norm,
         decrease_only=decrease_only,
         weights=costs,
@@ -97,7 +116,7 @@ def command(
     write_matrix(out, result.matrix, ids=stored.ids, condensed=stored.condensed)
     if figure is not None:
         _draw(figure, distances, result.matrix, Path(given).name)
-    moved = np.abs(result.matrix - distances)[np.triu_indices(len(distances), 1)]
+    moved = _measure_changes(distances, result.matrix)
     known_pairs = 0 if fixed is None else int(fixed.sum()) // 2
     report = _report(before, result, moved, known_pairs) | {"norm": norm, "decrease_only": decrease_only, "out": out}
     say(to_json(report) if as_json else _in_words(report, before, tolerance))
@@ -116,16 +135,29 @@ def _read_companion(path: str, stored: StoredMatrix) -> Matrix:
     return other.matrix
 
 
-def _located(path: str, check: Any, *arguments: Any) -> Any:
-    """Name the file in what is wrong with its content."""
+def _write_known(matrix: Matrix, truth: Matrix | None, given: str, known: str | None) -> Any:
+    """Checked in place; what is wrong with the content of a file names that file."""
     try:
-        return check(*arguments)
+        return write_known(matrix, truth, own=True)
     except InvalidArgument as error:
-        raise FileError(str(error), path) from None
+        raise FileError(str(error), known if str(error).startswith("known") else given) from None
 
 
-def _sample_for(distances: Matrix) -> int | None:
+def _sample_for(distances: Matrix, time_limit: float | None) -> int | None:
+    if time_limit is not None and len(distances) > _COUNTED_AT_ONCE:
+        return _SMALL_SAMPLE
     return None if len(distances) <= _COUNTED_UP_TO else _SAMPLE
+
+
+def _measure_changes(before: Matrix, after: Matrix) -> Changes:
+    """Over pairs, row by row: all at once would take as much memory again as the matrices."""
+    total, largest = 0.0, 0.0
+    for old, new in zip(before, after, strict=True):
+        change = np.abs(new - old)
+        total += float(change.sum())
+        largest = max(largest, float(change.max(initial=0.0)))
+    pairs = len(before) * (len(before) - 1) // 2
+    return Changes(pairs, total / 2 / pairs if pairs else 0.0, largest)
 
 
 def _draw(path: str, before: Matrix, after: Matrix, title: str) -> None:
@@ -135,7 +167,7 @@ def _draw(path: str, before: Matrix, after: Matrix, title: str) -> None:
     say(f"drawn into {path}", err=True)
 
 
-def _report(before: TriangleViolations, result: RepairResult, moved: Any, known_pairs: int) -> dict[str, Any]:
+def _report(before: TriangleViolations, result: RepairResult, moved: Changes, known_pairs: int) -> dict[str, Any]:
     return {
         "items": len(result.matrix),
         "known_pairs": known_pairs,
@@ -144,10 +176,10 @@ def _report(before: TriangleViolations, result: RepairResult, moved: Any, known_
         "share_before": before.share,
         "max_violation_before": before.max_depth,
         "max_violation": result.max_violation,
-        "pairs": len(moved),
+        "pairs": moved.pairs,
         "changed_pairs": result.changed_pairs,
-        "mean_change": float(moved.mean()) if len(moved) else 0.0,
-        "max_change": float(moved.max(initial=0.0)),
+        "mean_change": moved.mean,
+        "max_change": moved.largest,
         "objective": result.objective,
         "duality_gap": result.duality_gap,
         "converged": result.converged,

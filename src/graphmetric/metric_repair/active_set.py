@@ -20,6 +20,7 @@ from graphmetric.metric_repair._kernels.sweeps import (
     sweep_evenly,
     sweep_weighted,
 )
+from graphmetric.metric_repair.deadline import Deadline
 from graphmetric.metric_repair.nearness_problem import NearnessProblem
 from graphmetric.metric_repair.pair_matrix import Matrix
 from graphmetric.metric_repair.repair_duals import RepairDuals
@@ -27,6 +28,7 @@ from graphmetric.metric_repair.repair_duals import RepairDuals
 Triangles = NDArray[np.int32]
 Floats = NDArray[np.float64]
 _NO_VALUES = np.empty(0)
+_SLICE = 1 << 22  # triangles that a kernel visits before the clock is read: a twentieth of a second
 _LONGEST_STEP = 50.0  # times the way since the last extrapolation
 
 
@@ -83,14 +85,20 @@ class ActiveSet:
         self._before = None
         self._evaluate()
 
-    def sweep(self, omega: float) -> float:
-        """One pass of over-relaxation over all constraints; gives the largest change. ``x`` waits for a rebuild."""
+    def sweep(self, omega: float, deadline: Deadline) -> float:
+        """One pass of over-relaxation over all constraints; gives the largest change. ``x`` waits for a rebuild.
+
+        Raises:
+            OutOfTime: The deadline has passed; the multipliers are as good as after a whole pass, only not as far.
+        """
         work = self._work
-        if self._problem.inverse_weights is None:
-            change = sweep_evenly(work.constraints, work.pairs, omega)
-        else:
-            change = sweep_weighted(work.constraints, work.pairs, omega)
-        return max(float(change), float(sweep_bounds(work.bounds, work.pairs, omega)))
+        step = sweep_evenly if self._problem.inverse_weights is None else sweep_weighted
+        largest = float(sweep_bounds(work.bounds, work.pairs, omega))
+        for start in range(0, len(work.constraints.sides), _SLICE):
+            deadline.check()
+            part = slice(start, start + _SLICE)
+            largest = max(largest, float(step(_take(work.constraints, part), work.pairs, omega)))
+        return largest
 
     def extrapolate(self) -> None:
         """Go on in the direction of the multipliers since the last call, as far as that raises the dual objective.
@@ -182,6 +190,11 @@ class ActiveSet:
         rows, columns = self._work.rows, self._work.columns
         self.x[rows, columns] = values
         self.x[columns, rows] = values
+
+
+def _take(constraints: Constraints, part: slice) -> Constraints:
+    """Some of the constraints, which share their numbers with the others."""
+    return Constraints(constraints.sides[part], constraints.multiplier[part], constraints.gain[part])
 
 
 def _dot(first: Floats, second: Floats) -> float:

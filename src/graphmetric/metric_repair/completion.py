@@ -7,13 +7,16 @@ from itertools import pairwise
 import numpy as np
 
 from graphmetric.errors import InvalidArgument
+from graphmetric.metric_repair.deadline import Deadline
 from graphmetric.metric_repair.nearness_problem import NearnessProblem
 from graphmetric.metric_repair.pair_matrix import Matrix
 from graphmetric.metric_repair.scanner import TriangleScanner
-from graphmetric.metric_repair.shortest_path_closure import shortest_path_closure
+from graphmetric.metric_repair.shortest_path_closure import close_in_place
 
 
-def complete_fixed(problem: NearnessProblem, scanner: TriangleScanner, tolerance: float) -> Matrix:
+def complete_fixed(
+    problem: NearnessProblem, scanner: TriangleScanner, tolerance: float, deadline: Deadline | None = None
+) -> Matrix:
     """A metric within the bounds that has the fixed distances; it is nowhere near the others.
 
     Raises if a fixed distance is longer than a path over fixed ones by more than ``tolerance`` times the largest
@@ -24,9 +27,10 @@ def complete_fixed(problem: NearnessProblem, scanner: TriangleScanner, tolerance
     longest = problem.given.max(where=problem.fixed, initial=0.0)
     lengths = np.where(problem.fixed, problem.given, longest)
     np.fill_diagonal(lengths, 0.0)
-    if not len(scanner.find(lengths, tolerance * problem.largest, enough=1).triangles):
+    if not len(scanner.find(lengths, tolerance * problem.largest, enough=1, deadline=deadline).triangles):
         return lengths
-    closed = shortest_path_closure(lengths)
+    closed = lengths.copy()
+    close_in_place(closed, scanner.threads, deadline)
     excess = np.where(problem.fixed, lengths - closed, 0.0)
     i, j = map(int, np.unravel_index(int(excess.argmax()), excess.shape))
     if excess[i, j] > tolerance * problem.largest:

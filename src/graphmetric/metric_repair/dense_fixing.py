@@ -47,7 +47,7 @@ def dense_fixing(
 
     Args:
         distances: (m, m), at most ``MOST_ITEMS`` items: the multipliers take 4 m^3 bytes.
-        tolerance: When to stop.
+        tolerance: When to stop, as a part of the largest distance: the unit of the distances does not matter.
         stop: "changes": when a sweep moves all distances together by at most the tolerance, as the authors do;
             "certificate": when the largest violation and the relative gap are at most the tolerance, as
             :func:`triangle_fixing` does.
@@ -55,14 +55,14 @@ def dense_fixing(
     """
     given = check_matrix(distances)
     _check(len(given), tolerance, stop)
-    started = time.perf_counter()
+    started, allowed = time.perf_counter(), tolerance * float(given.max(initial=0.0))
     x, z, sweeps = given.copy(), np.zeros(_count_sides(len(given))), 0
     result = _describe(given, x, certify_triangles(x, z), sweeps, started, tolerance)
     finished = len(z) == 0
     while not finished and sweeps < max_sweeps:
         changes = sweep_triangles(x, z)
         sweeps += 1
-        finished = changes <= (tolerance if stop == "changes" else 0.0)
+        finished = changes <= (allowed if stop == "changes" else 0.0)
         certify = stop == "certificate" and sweeps % _SWEEPS_PER_CERTIFICATE == 0
         if finished or certify or sweeps == max_sweeps:
             result = _describe(given, x, certify_triangles(x, z), sweeps, started, tolerance)
@@ -95,7 +95,7 @@ def _describe(
     gap = abs(certificate.slackness) / objective if objective else 0.0
     return RepairResult(
         matrix=upper + upper.T,
-        converged=certificate.violation <= tolerance and gap <= tolerance,
+        converged=certificate.violation <= tolerance * float(given.max(initial=0.0)) and gap <= tolerance,
         max_violation=max(float(certificate.violation), 0.0),
         duality_gap=gap,
         objective=objective,

@@ -17,7 +17,7 @@ from graphmetric.metric_repair._kernels.closure import lower_towards
 from graphmetric.metric_repair.completion import find_shortest_path
 from graphmetric.metric_repair.nearness_problem import NearnessProblem
 from graphmetric.metric_repair.pair_matrix import Matrix
-from graphmetric.metric_repair.shortest_path_closure import shortest_path_closure
+from graphmetric.metric_repair.shortest_path_closure import close_in_place
 
 _MOST_STEPS = 200
 _SETTLED = 1e-9  # of the largest distance
@@ -33,7 +33,7 @@ class LeastChange(NamedTuple):
     steps: int
 
 
-def find_least_change(problem: NearnessProblem) -> LeastChange:
+def find_least_change(problem: NearnessProblem, threads: int) -> LeastChange:
     """A metric with the least largest change.
 
     There are many. Starting from the largest of them, every distance above its given one is lowered to it as far as
@@ -45,7 +45,8 @@ def find_least_change(problem: NearnessProblem) -> LeastChange:
     change, steps = _leave_bounds(problem, inverse), 0
     while True:
         below, above = _allowed(problem, inverse, change)
-        closed = shortest_path_closure(above)
+        closed = above.copy()
+        close_in_place(closed, threads)
         excess = below - closed
         i, j = map(int, np.unravel_index(int(excess.argmax()), excess.shape))
         steps += 1

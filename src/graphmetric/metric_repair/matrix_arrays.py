@@ -66,7 +66,7 @@ def _read_numbers(file: IO[bytes], path: Path, size: int, max_items: int) -> NDA
     check_count(math.prod(shape), max_items, path)
     data = _read_data(file, path, size, math.prod(shape) * dtype.itemsize)
     numbers = np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if by_columns else "C")
-    return np.array(numbers, dtype=np.float64, order="C")
+    return np.ascontiguousarray(numbers, dtype=np.float64)  # no copy where it is that already
 
 
 def _read_names(file: IO[bytes], path: Path, size: int) -> tuple[str, ...]:
@@ -95,10 +95,12 @@ def _read_header(file: IO[bytes], path: Path) -> tuple[tuple[int, ...], np.dtype
     return shape, dtype, by_columns
 
 
-def _read_data(file: IO[bytes], path: Path, size: int, wanted: int) -> bytes:
+def _read_data(file: IO[bytes], path: Path, size: int, wanted: int) -> bytearray:
     """The bytes of the numbers; a file that announces more than it holds is refused before memory is taken."""
-    data = file.read(wanted) if wanted <= size else b""
-    if len(data) < wanted or file.read(1):
-        found = "less" if len(data) < wanted else "more"
+    data, count = bytearray(wanted if wanted <= size else 0), 0
+    while count < len(data) and (part := file.readinto(memoryview(data)[count:])):  # type: ignore[attr-defined]
+        count += part
+    if count < wanted or file.read(1):
+        found = "less" if count < wanted else "more"
         raise FileError(f"holds {found} than the {wanted:,} bytes of numbers it announces; it is damaged", path)
     return data

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import LimitExceeded
+from graphmetric.memory import check_memory
 
 
 class Content(NamedTuple):
@@ -18,9 +19,10 @@ class Content(NamedTuple):
 
 
 def check_count(count: int, max_items: int, path: object) -> None:
-    """Raise if a file holds more numbers than the largest matrix that is allowed."""
+    """Raise if a file holds more numbers than the largest matrix that is allowed, or than fit into memory."""
     if count > max_items**2:
         raise LimitExceeded(
             f"{count:,} numbers, more than a matrix of {max_items:,} items has (for data you trust: max_items=...)",
             path,
         )
+    check_memory(8 * count, f"{path}: a matrix of {count:,} numbers", "give a matrix of fewer items")

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
+from graphmetric.metric_repair.pair_matrix import Matrix
+
+LARGEST_WEIGHT = 1e40
+"""And the inverse of the smallest: beyond it, sums of weighted squares overflow or vanish."""
 
 _BLOCK = 256  # rows
 
@@ -52,10 +55,13 @@ class NearnessProblem:
 
 
 def pose_problem(
-    distances: ArrayLike, weights: ArrayLike | None, fixed: ArrayLike | None, bounds: tuple[float, float] | None
+    given: Matrix,
+    weights: ArrayLike | None,
+    fixed: ArrayLike | None,
+    bounds: tuple[float, float] | None,
+    own: bool = False,
 ) -> NearnessProblem:
-    """Check what was given; the arrays are copies."""
-    given = check_matrix(distances)
+    """Check all but the distances, which are checked already; they are overwritten if they are our ``own``."""
     mask = None if fixed is None else _check_mask(fixed, len(given))
     lower, upper = _check_bounds(bounds)
     if mask is not None:
@@ -63,8 +69,8 @@ def pose_problem(
     inverse = _invert_weights(weights, mask, len(given))
     largest = max(float(given.max(initial=0.0)), lower)
     scale = 2.0 ** math.frexp(largest)[1] if largest else 1.0
-    given /= scale
-    return NearnessProblem(given, scale, inverse, mask, lower / scale, upper / scale, largest / scale)
+    scaled = np.divide(given, scale, out=given if own else None)
+    return NearnessProblem(scaled, scale, inverse, mask, lower / scale, upper / scale, largest / scale)
 
 
 def _check_mask(fixed: ArrayLike, m: int) -> NDArray[np.bool_] | None:
@@ -105,12 +111,13 @@ def _invert_weights(weights: ArrayLike | None, mask: NDArray[np.bool_] | None, m
     if inverse.shape != (m, m):
         raise InvalidArgument(f"weights must have the shape of the distances, {(m, m)}; got {inverse.shape}")
     np.fill_diagonal(inverse, 1.0)
-    wrong = ~((inverse > 0) & np.isfinite(inverse)) | (inverse != inverse.T)
+    wrong = ~((inverse >= 1 / LARGEST_WEIGHT) & (inverse <= LARGEST_WEIGHT)) | (inverse != inverse.T)
     if wrong.any():
         i, j = np.argwhere(wrong)[0]
         raise InvalidArgument(
-            f"weights must be symmetric, positive and finite; [{i}, {j}] = {inverse[i, j]:g} and [{j}, {i}] = "
-            f"{inverse[j, i]:g}; a distance that must not change is fixed, one that does not matter has a small weight"
+            f"weights must be symmetric, positive and from {1 / LARGEST_WEIGHT:g} to {LARGEST_WEIGHT:g}; [{i}, {j}] = "
+            f"{inverse[i, j]:g} and [{j}, {i}] = {inverse[j, i]:g}; a distance that must not change is fixed, one that "
+            "does not matter has a small weight"
         )
     np.divide(1.0, inverse, out=inverse)
     if mask is not None:

@@ -15,10 +15,10 @@ from graphmetric.metric_repair.feasible_matrix import ROUNDING
 from graphmetric.metric_repair.l1_programme import find_smallest_sum
 from graphmetric.metric_repair.linf_paths import find_least_change
 from graphmetric.metric_repair.nearness_problem import NearnessProblem, pose_problem
-from graphmetric.metric_repair.pair_matrix import Matrix
+from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
 from graphmetric.metric_repair.repair_result import RepairResult
 from graphmetric.metric_repair.scanner import TriangleScanner
-from graphmetric.metric_repair.shortest_path_closure import shortest_path_closure
+from graphmetric.metric_repair.shortest_path_closure import close_in_place
 
 MOST_ITEMS_L1 = 300
 """The linear programme takes a second at 80 items, half a minute to a few minutes at 200, far more beyond."""
@@ -51,7 +51,7 @@ def repair_in_l1(
     scanner = TriangleScanner(len(problem.given), effective_n_jobs(n_jobs))
     _refuse_contradictions(problem, scanner, tolerance)
     found = find_smallest_sum(problem, scanner, 0.5 * tolerance * problem.largest)
-    matrix = _finish(problem, found.matrix)
+    matrix = _finish(problem, found.matrix, scanner.threads)
     changes = np.triu(np.abs(matrix - problem.given) * _weights(problem), 1)
     return _describe(problem, scanner, matrix, float(changes.sum()), found.bound, found.rounds, tolerance, started)
 
@@ -77,7 +77,7 @@ def repair_in_linf(
     problem = _pose(distances, weights, fixed, bounds, tolerance)
     scanner = TriangleScanner(len(problem.given), effective_n_jobs(n_jobs))
     _refuse_contradictions(problem, scanner, tolerance)
-    found = find_least_change(problem)
+    found = find_least_change(problem, scanner.threads)
     changes = np.abs(found.matrix - problem.given) * _weights(problem)
     return _describe(
         problem, scanner, found.matrix, float(changes.max(initial=0.0)), found.bound, found.steps, tolerance, started
@@ -93,7 +93,7 @@ def _pose(
 ) -> NearnessProblem:
     if not (tolerance > 0 and math.isfinite(tolerance)):
         raise InvalidArgument(f"tolerance must be above 0; got {tolerance}")
-    return pose_problem(distances, weights, fixed, bounds)
+    return pose_problem(check_matrix(distances), weights, fixed, bounds, own=True)
 
 
 def _refuse_contradictions(problem: NearnessProblem, scanner: TriangleScanner, tolerance: float) -> None:
@@ -101,12 +101,13 @@ def _refuse_contradictions(problem: NearnessProblem, scanner: TriangleScanner, t
         complete_fixed(problem, scanner, tolerance)
 
 
-def _finish(problem: NearnessProblem, matrix: Matrix) -> Matrix:
+def _finish(problem: NearnessProblem, matrix: Matrix, threads: int) -> Matrix:
     """What the solver left within its tolerances, put right; shortest paths might lower fixed distances."""
     kept = matrix.clip(problem.lower, problem.upper)
     np.fill_diagonal(kept, 0.0)
     if problem.fixed is None:
-        return shortest_path_closure(kept)
+        close_in_place(kept, threads)
+        return kept
     return np.where(problem.fixed, problem.given, kept)
 
 

@@ -26,19 +26,30 @@ def check_matrix(distances: ArrayLike, name: str = "distances") -> Matrix:
 
     Entries that are symmetric already keep their bits; rounding differences between d(i, j) and d(j, i) are averaged.
     """
-    matrix = _as_square(distances, name)
-    _refuse_entries(matrix, ~(np.abs(matrix) <= LARGEST), name, "is no distance; fill in or leave out what is unknown")
-    _refuse_entries(matrix, matrix < 0, name, "is negative; distances are at least 0")
-    slack = ASYMMETRY * float(matrix.max(initial=0.0))
-    _refuse_entries(matrix, np.diag(np.diagonal(matrix) > slack), name, "is on the diagonal; d(i, i) must be 0")
+    return check_in_place(as_square(distances, name), name)
+
+
+def check_in_place(matrix: Matrix, name: str = "distances") -> Matrix:
+    """The same without a copy, for an array of the caller's own; gives the array back."""
+    largest = 0.0
+    for start in range(0, len(matrix), _BLOCK):
+        rows = matrix[start : start + _BLOCK]
+        if not (rows.size == 0 or (rows.min() >= 0 and rows.max() <= LARGEST)):  # NaN is neither
+            _refuse_entry(rows, start, name)
+        largest = max(largest, float(rows.max(initial=0.0)))
+    slack = ASYMMETRY * largest
+    if (wrong := np.flatnonzero(np.diagonal(matrix) > slack)).size:
+        i = int(wrong[0])
+        raise InvalidArgument(f"{name}[{i}, {i}] = {matrix[i, i]:g} is on the diagonal; d(i, i) must be 0")
     np.fill_diagonal(matrix, 0.0)
     _make_symmetric(matrix, slack, name)
     return matrix
 
 
-def _as_square(values: ArrayLike, name: str) -> Matrix:
+def as_square(values: ArrayLike, name: str, *, own: bool = False) -> Matrix:
+    """A square array in double precision, a copy unless it is our ``own``; nothing else is checked."""
     try:
-        matrix = np.array(values, dtype=np.float64, order="C")
+        matrix = np.array(values, dtype=np.float64, order="C", copy=None if own else True)
     except (TypeError, ValueError) as error:
         raise InvalidArgument(f"{name} must be a square matrix of numbers; {error}") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -46,10 +57,18 @@ def _as_square(values: ArrayLike, name: str) -> Matrix:
     return matrix
 
 
-def _refuse_entries(matrix: Matrix, wrong: NDArray[np.bool_], name: str, problem: str) -> None:
-    if wrong.any():
-        i, j = map(int, np.unravel_index(int(wrong.argmax()), wrong.shape))
-        raise InvalidArgument(f"{name}[{i}, {j}] = {matrix[i, j]:g} {problem}")
+def _refuse_entry(rows: Matrix, start: int, name: str) -> None:
+    i, j = map(int, np.argwhere(~((rows >= 0) & (rows <= LARGEST)))[0])
+    value = rows[i, j]
+    if np.isnan(value):
+        problem = "is not known; fill it in, or leave out the items of which too little is known"
+    elif value < 0:
+        problem = "is negative; distances are at least 0"
+    elif np.isinf(value):
+        problem = "is not finite; put a large number in its place, or leave out the items that cannot be compared"
+    else:
+        problem = f"is above {LARGEST:g}, where squares overflow; give the distances in a larger unit"
+    raise InvalidArgument(f"{name}[{start + i}, {j}] = {value:g} {problem}")
 
 
 def _make_symmetric(matrix: Matrix, slack: float, name: str) -> None:

@@ -6,15 +6,15 @@ import time
 from typing import Literal
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair.other_norms import repair_in_l1, repair_in_linf
-from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
+from graphmetric.metric_repair.pair_matrix import Matrix, as_square, check_in_place
 from graphmetric.metric_repair.repair_result import RepairResult
 from graphmetric.metric_repair.shortest_path_closure import shortest_path_closure
-from graphmetric.metric_repair.triangle_fixing import triangle_fixing
-from graphmetric.metric_repair.triangle_inequality import triangle_violations
+from graphmetric.metric_repair.triangle_fixing import RepairOptions, fix_checked
 
 Norm = Literal["l2", "l1", "linf"]
 Mask = NDArray[np.bool_]
@@ -47,16 +47,46 @@ def repair_matrix(
         weights: (m, m) how much a change of each distance costs.
         bounds: Least and largest distance that two different items may have.
         tolerance: Violation, as part of the largest distance, and relative gap that are accepted.
-        time_limit: Seconds, for the norm l2 only.
+        time_limit: Seconds, for the norm l2, see :func:`triangle_fixing`, and for ``decrease_only``, which raises
+            ``WorkBudgetExceeded`` where it was not enough.
         n_jobs: Threads; -1: one per core.
     """
     distances, fixed = write_known(predicted, known)
+    return repair_checked(
+        distances,
+        fixed,
+        norm=norm,
+        decrease_only=decrease_only,
+        weights=weights,
+        bounds=bounds,
+        tolerance=tolerance,
+        time_limit=time_limit,
+        n_jobs=n_jobs,
+        own=True,
+    )
+
+
+def repair_checked(
+    distances: Matrix,
+    fixed: Mask | None,
+    *,
+    norm: Norm,
+    decrease_only: bool,
+    weights: ArrayLike | None,
+    bounds: tuple[float, float] | None,
+    tolerance: float,
+    time_limit: float | None,
+    n_jobs: int | None,
+    own: bool = False,
+) -> RepairResult:
+    """The same for what :func:`write_known` gave, which is overwritten if it is our ``own``."""
     if decrease_only:
         if fixed is not None or weights is not None or bounds is not None or norm != "l2":
             raise InvalidArgument("decrease_only takes no known distances, weights, bounds or other norms")
-        return _close(distances, n_jobs)
+        return _close(distances, time_limit, n_jobs)
     if norm == "l2":
-        return triangle_fixing(distances, weights, fixed, bounds, tolerance, time_limit=time_limit, n_jobs=n_jobs)
+        options = RepairOptions(weights, fixed, bounds, tolerance, time_limit, 200, effective_n_jobs(n_jobs))
+        return fix_checked(distances, options, own=own)
     if norm not in ("l1", "linf"):
         raise InvalidArgument(f"norm must be 'l2', 'l1' or 'linf'; got {norm!r}")
     if time_limit is not None:
@@ -65,11 +95,15 @@ def repair_matrix(
     return repair(distances, weights, fixed, bounds, tolerance, n_jobs=n_jobs)
 
 
-def write_known(predicted: ArrayLike, known: ArrayLike | None) -> tuple[Matrix, Mask | None]:
-    """Predicted distances with the known ones in their places, and where these are; None if nothing is known."""
+def write_known(predicted: ArrayLike, known: ArrayLike | None, *, own: bool = False) -> tuple[Matrix, Mask | None]:
+    """Predicted distances with the known ones in their places, and where these are; None if nothing is known.
+
+    Arrays that are our ``own`` are overwritten instead of copied.
+    """
+    distances = as_square(predicted, "the matrix", own=own)
     if known is None:
-        return check_matrix(predicted, "the matrix"), None
-    distances, truth = (_as_array(values, name) for values, name in ((predicted, "the matrix"), (known, "known")))
+        return check_in_place(distances, "the matrix"), None
+    truth = as_square(known, "known", own=own)
     if truth.shape != distances.shape:
         raise InvalidArgument(f"known has shape {truth.shape}, the matrix {distances.shape}; they must be of one shape")
     fixed = ~np.isnan(truth)
@@ -77,30 +111,20 @@ def write_known(predicted: ArrayLike, known: ArrayLike | None) -> tuple[Matrix, 
     missing = fixed.T & ~fixed  # one direction is enough
     truth[missing] = truth.T[missing]
     fixed |= missing
-    checked = check_matrix(np.where(fixed, truth, 0.0), "known")
-    distances[fixed] = checked[fixed]
-    return check_matrix(distances, "the matrix"), fixed if fixed.any() else None
+    truth[~fixed] = 0.0
+    np.copyto(distances, check_in_place(truth, "known"), where=fixed)
+    return check_in_place(distances, "the matrix"), fixed if fixed.any() else None
 
 
-def _as_array(values: ArrayLike, name: str) -> Matrix:
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"{name} must be a square matrix of numbers; {error}") from None
-    if array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise InvalidArgument(f"{name} must be a square matrix; got shape {array.shape}")
-    return array
-
-
-def _close(distances: Matrix, n_jobs: int | None) -> RepairResult:
+def _close(distances: Matrix, time_limit: float | None, n_jobs: int | None) -> RepairResult:
     """The closure as a result; among metrics below the given distances it is the optimum of every norm."""
     started = time.perf_counter()
-    closed = shortest_path_closure(distances)
+    closed = shortest_path_closure(distances, time_limit=time_limit, n_jobs=n_jobs)
     change = np.triu(closed - distances, 1)
     return RepairResult(
         matrix=closed,
         converged=True,
-        max_violation=triangle_violations(closed, worst=1, n_jobs=n_jobs).max_depth,
+        max_violation=0.0,  # a fixed point of shortest paths has none above rounding
         duality_gap=0.0,
         objective=float((change**2).sum() / 2),
         changed_pairs=int(np.count_nonzero(change)),

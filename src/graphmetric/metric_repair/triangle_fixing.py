@@ -3,19 +3,32 @@ r"""The metric nearest to a matrix of distances: Algorithm 1 of the paper, made 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
+from graphmetric.memory import check_memory
 from graphmetric.metric_repair.active_set import ActiveSet
 from graphmetric.metric_repair.completion import complete_fixed
 from graphmetric.metric_repair.copies import merge_copies
-from graphmetric.metric_repair.nearness_problem import pose_problem
-from graphmetric.metric_repair.refinement import Limits, Refinement
+from graphmetric.metric_repair.deadline import Deadline, OutOfTime
+from graphmetric.metric_repair.nearness_problem import NearnessProblem, pose_problem
+from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
+from graphmetric.metric_repair.refinement import Limits, Refinement, expect_closure
 from graphmetric.metric_repair.repair_duals import RepairDuals
 from graphmetric.metric_repair.repair_result import RepairResult
 from graphmetric.metric_repair.scanner import TriangleScanner
+
+_SMALL = 1_000  # items whose memory needs no estimate
+_MATRICES = 5.0  # of double precision: given, current, closed, 16-bit values, numbers of pairs, and one in passing
+_BYTES_PER_TRIANGLE = 130
+_GROWTH = 1.7  # times the triangles that the first scan lists
+_SAMPLED = 200  # pairs
+_ENDING = 4  # times what it takes to copy the matrix at first: the last passes over it
 
 
 def triangle_fixing(
@@ -69,7 +82,9 @@ def triangle_fixing(
             part of the objective.
         start: The result for this matrix before a change, or for its first items before others were added (its leading
             block): the work done then is used again. The answer does not depend on it.
-        time_limit: Seconds after which the best metric so far is returned, ``converged`` being False.
+        time_limit: Seconds after which the best metric so far is returned, ``converged`` being False. What it takes
+            to make it a metric and to measure it is included, compiling the kernels for the first time is not; a
+            large matrix takes a second for every 5,000 items squared even if nothing is done to it.
         max_scans: Likewise, in passes over all triangles.
         n_jobs: Threads of the scans, -1: one per core. The result is the same for any number.
 
@@ -77,35 +92,116 @@ def triangle_fixing(
         The matrix and how sure it is. A matrix that is a metric up to rounding comes back as it was, bit for bit.
         Without fixed distances the result is finished by shortest paths, so that it is a metric up to rounding
         (``ROUNDING`` times the largest distance) and the gap is rigorous. With fixed distances, which shortest paths
-        might lower, violations up to the tolerance remain.
+        might lower, violations up to the tolerance remain. Where the time limit leaves no time for shortest paths, the
+        distances are raised until they are a metric, which takes one pass over the matrix.
+
+    Raises:
+        NotEnoughMemory: More is needed than there is.
+        WorkBudgetExceeded: The time was over before it was known whether the fixed distances contradict each other.
 
     Example:
         >>> result = triangle_fixing([[0, 1, 5], [1, 0, 1], [5, 1, 0]])
         >>> result.matrix.round(4).tolist()
         [[0.0, 2.0, 4.0], [2.0, 0.0, 2.0], [4.0, 2.0, 0.0]]
     """
-    started = time.perf_counter()
-    problem = pose_problem(distances, weights, fixed, bounds)
-    limits = _check_limits(tolerance, time_limit, max_scans, started)
+    options = RepairOptions(weights, fixed, bounds, tolerance, time_limit, max_scans, effective_n_jobs(n_jobs))
+    return fix_checked(check_matrix(distances), options, start=start, own=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RepairOptions:
+    """What is asked of a repair; see :func:`triangle_fixing`."""
+
+    weights: ArrayLike | None
+    fixed: ArrayLike | None
+    bounds: tuple[float, float] | None
+    tolerance: float
+    time_limit: float | None
+    max_scans: int
+    threads: int
+
+    def check(self) -> None:
+        """Raise if a number is outside of what is allowed."""
+        if not 0 < self.tolerance < 1:
+            raise InvalidArgument(
+                f"tolerance must be between 0 and 1, a part of the largest distance; got {self.tolerance}"
+            )
+        if self.time_limit is not None and not self.time_limit >= 0:
+            raise InvalidArgument(f"time_limit must be at least 0 seconds, or None; got {self.time_limit}")
+        if self.max_scans < 1:
+            raise InvalidArgument(f"max_scans must be at least 1; got {self.max_scans}")
+
+
+def fix_checked(
+    distances: Matrix, options: RepairOptions, *, start: RepairResult | None = None, own: bool = False
+) -> RepairResult:
+    """The repair of a matrix that passed ``check_matrix``; it is overwritten if it is our ``own``."""
+    options.check()
+    _refuse_too_large(distances, options, own)
+    limited = options.time_limit is not None
+    closure = expect_closure(len(distances), options.threads) if limited else 0.0
+    if limited:
+        _compile(options.fixed is not None or options.weights is not None)
+    started, deadline = time.perf_counter(), Deadline.after(options.time_limit)
+    problem = pose_problem(distances, options.weights, options.fixed, options.bounds, own=own)
     duals = _check_start(start, len(problem.given))
-    threads = effective_n_jobs(n_jobs)
-    if problem.fixed is not None:
-        complete_fixed(problem, TriangleScanner(len(problem.given), threads), tolerance)
+    completed = None if problem.fixed is None else _complete(problem, options, deadline)
     merged = merge_copies(problem)
-    active, scanner = ActiveSet(merged.small, merged.merge_duals(duals)), TriangleScanner(len(merged.kept), threads)
-    refinement = Refinement(merged, active, scanner, limits)
+    posed = time.perf_counter()
+    active = ActiveSet(merged.small, merged.merge_duals(duals))
+    scanner = TriangleScanner(len(merged.kept), options.threads)
+    ending = _ENDING * (time.perf_counter() - posed)
+    limits = Limits(options.tolerance, deadline, options.max_scans, closure, ending)
+    refinement = Refinement(merged, active, scanner, limits, completed if limited else None)
     refinement.run()
     return refinement.describe(time.perf_counter() - started)
 
 
-def _check_limits(tolerance: float, time_limit: float | None, max_scans: int, started: float) -> Limits:
-    if not 0 < tolerance < 1:
-        raise InvalidArgument(f"tolerance must be between 0 and 1, a part of the largest distance; got {tolerance}")
-    if time_limit is not None and not time_limit >= 0:
-        raise InvalidArgument(f"time_limit must be at least 0 seconds, or None; got {time_limit}")
-    if max_scans < 1:
-        raise InvalidArgument(f"max_scans must be at least 1; got {max_scans}")
-    return Limits(tolerance, None if time_limit is None else started + time_limit, max_scans)
+def _complete(problem: NearnessProblem, options: RepairOptions, deadline: Deadline) -> Matrix:
+    scanner = TriangleScanner(len(problem.given), options.threads)
+    try:
+        return complete_fixed(problem, scanner, options.tolerance, deadline)
+    except OutOfTime:
+        raise WorkBudgetExceeded(
+            f"within {options.time_limit:g} s it could not be found out whether the fixed distances contradict each "
+            "other; give the repair more time"
+        ) from None
+
+
+@cache
+def _compile(weighted: bool) -> None:
+    """Load or compile all kernels that a repair may call, so that its time limit covers none of that."""
+    rng = np.random.default_rng(0)
+    upper = np.triu(rng.random((6, 6)), 1)
+    weights = np.ones((6, 6)) if weighted else None
+    options = RepairOptions(weights, None, (0.0, 0.9), 1e-6, None, 20, 1)
+    fix_checked(upper + upper.T, options, own=True)
+    expect_closure(1, 1)
+
+
+def _refuse_too_large(distances: Matrix, options: RepairOptions, own: bool) -> None:
+    """Raise if the repair would need more memory than there is."""
+    m = len(distances)
+    if m < _SMALL:
+        return
+    matrices = _MATRICES + (not own) + (options.time_limit is not None) + (options.weights is not None)
+    matrices += 0 if options.fixed is None else 2
+    listed = _GROWTH * _estimate_short_legs(distances) * m * (m - 1) / 2
+    check_memory(
+        8 * matrices * m * m + _BYTES_PER_TRIANGLE * listed,
+        f"the nearest metric of {m:,} items",
+        "repair fewer items, such as one of each set of near duplicates, or only lower distances to their shortest "
+        "paths (decrease_only, --decrease-only), which takes no more than the matrix itself",
+    )
+
+
+def _estimate_short_legs(distances: Matrix) -> float:
+    """The share of pairs that are a leg of a violated triangle, from a sample."""
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(len(distances), size=(2, _SAMPLED))
+    apart = np.abs(distances[first] - distances[second])
+    apart[np.arange(_SAMPLED), first] = apart[np.arange(_SAMPLED), second] = 0.0
+    return float((apart.max(axis=1) > distances[first, second]).mean())
 
 
 def _check_start(start: RepairResult | None, m: int) -> RepairDuals:

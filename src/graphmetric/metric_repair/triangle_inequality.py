@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair._kernels.counting import Tally, count_rows
-from graphmetric.metric_repair._kernels.scan import ScanRows
+from graphmetric.metric_repair._kernels.scan import TILE, ScanRows
+from graphmetric.metric_repair.deadline import Deadline
 from graphmetric.metric_repair.feasible_matrix import ROUNDING
 from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
 from graphmetric.metric_repair.scanner import TriangleScanner, make_tile, run_blocks, split_rows
@@ -104,7 +105,26 @@ def triangle_violations(
         >>> print(triangle_violations([[0, 1, 5], [1, 0, 1], [5, 1, 0]]))
         1 of 3 triangle inequalities violated (33.333%), deepest 3, mean 3
     """
-    matrix = check_matrix(distances)
+    return count_violations(
+        check_matrix(distances),
+        tolerance=tolerance,
+        worst=worst,
+        sample=sample,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+
+
+def count_violations(
+    matrix: Matrix,
+    *,
+    tolerance: float = ROUNDING,
+    worst: int = 10,
+    sample: int | None = None,
+    random_state: int | np.random.Generator | None = 0,
+    n_jobs: int | None = -1,
+) -> TriangleViolations:
+    """The same for a matrix that passed ``check_matrix``."""
     if not tolerance >= 0 or worst < 0 or (sample is not None and sample < 1):
         raise InvalidArgument(
             "tolerance and worst must be at least 0, sample at least 1 or None; "
@@ -117,12 +137,12 @@ def triangle_violations(
 
 
 def _count_all(matrix: Matrix, threshold: float, worst: int, threads: int) -> TriangleViolations:
-    rows = TriangleScanner(len(matrix), threads).prepare(matrix)
+    rows, halt = TriangleScanner(len(matrix), threads).prepare(matrix), Deadline()
 
     def count(block: range) -> Tally:
-        return _count_block(rows, block, threshold, worst)
+        return _count_block(rows, block, threshold, worst, halt)
 
-    tallies = run_blocks(count, split_rows(len(matrix)), threads)
+    tallies = run_blocks(count, split_rows(len(matrix)), threads, halt)
     violated = sum(int(tally.violated[0]) for tally in tallies)
     depth = sum(float(tally.total_depth[0]) for tally in tallies)
     deepest = [
@@ -133,10 +153,13 @@ def _count_all(matrix: Matrix, threshold: float, worst: int, threads: int) -> Tr
     return _report(violated, total, total, (share, share), depth, deepest, worst)
 
 
-def _count_block(rows: ScanRows, block: range, threshold: float, worst: int) -> Tally:
+def _count_block(rows: ScanRows, block: range, threshold: float, worst: int, halt: Deadline) -> Tally:
     room = max(worst, 1)  # the deepest is always reported
     tally = Tally(np.zeros(1, np.int64), np.zeros(1), np.zeros((room, 3), np.int32), np.zeros(room))
-    count_rows(rows, block.start, block.stop, threshold, make_tile(len(rows.exact)), tally)
+    tile = make_tile(len(rows.exact))
+    for start in range(block.start, block.stop, TILE):  # in slices, so that an interrupt is heard
+        halt.check()
+        count_rows(rows, start, min(start + TILE, block.stop), threshold, tile, tally)
     return tally
 
 

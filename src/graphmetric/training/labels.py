@@ -58,6 +58,11 @@ class TrainingLabels:
             raise InvalidArgument(f"a matrix of distances is square; got shape {matrix.shape}")
         rows, columns = np.triu_indices(len(matrix), k=1)
         above, below = matrix[rows, columns], matrix[columns, rows]
+        if (outside := ~np.isnan(matrix) & ~((matrix >= 0) & (matrix < np.inf))).any():
+            i, j = map(int, np.argwhere(outside)[0])
+            raise InvalidArgument(
+                f"distances[{i}, {j}] is {matrix[i, j]:g}; a distance is at least 0 and finite, and NaN where unknown"
+            )
         if len(wrong := np.flatnonzero(np.abs(above - below) > 1e-6 * np.maximum(above, below))):
             i, j = int(rows[wrong[0]]), int(columns[wrong[0]])
             raise InvalidArgument(

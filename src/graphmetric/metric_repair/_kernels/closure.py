@@ -7,44 +7,60 @@ from numpy.typing import NDArray
 
 from graphmetric.compiling import entry, part
 
-_TILE = 96  # three tiles of doubles fit the second-level cache
+TILE = 96  # three tiles of doubles fit the second-level cache
 
 
 @entry
-def shorten_paths(x: NDArray[np.float64]) -> None:
-    """Floyd and Warshall in place, tile by tile, on the upper triangle; the lower is its mirror to the last bit."""
-    m = len(x)
-    for via in range(0, m, _TILE):
-        _relax_tile(x, via, via, via)
-        for other in range(0, m, _TILE):
-            if other != via:
-                _relax_tile(x, via, other, via)
-                _mirror_tile(x, via, other)
-        for rows in range(0, m, _TILE):
-            for columns in range(rows, m, _TILE):
-                if rows != via and columns != via:
-                    _relax_tile(x, rows, columns, via)
-                    _mirror_tile(x, rows, columns)
+def open_tile(x: NDArray[np.float64], via: int) -> int:
+    """Paths within the tile that begins at ``via``, then those from it to all others; gives how many got shorter.
+
+    With :func:`relax_rows` for all tiles of rows, and for one ``via`` after the other, this is the algorithm of Floyd
+    and Warshall, in place, on the upper triangle; the lower is its mirror to the last bit.
+    """
+    shorter = _relax_tile(x, via, via, via)
+    for other in range(0, len(x), TILE):
+        if other != via:
+            shorter += _relax_tile(x, via, other, via)
+            _mirror_tile(x, via, other)
+    return shorter
+
+
+@entry
+def relax_rows(x: NDArray[np.float64], via: int, rows: int) -> int:
+    """Paths over the opened tile ``via`` from a tile of rows to all columns above the diagonal.
+
+    Several tiles of rows may be worked on at once: they write to different places and read none of these.
+    """
+    shorter = 0
+    for columns in range(rows, len(x), TILE):
+        if rows != via and columns != via:
+            found = _relax_tile(x, rows, columns, via)
+            if found:
+                _mirror_tile(x, rows, columns)
+            shorter += found
+    return shorter
 
 
 @part
-def _relax_tile(x: NDArray[np.float64], rows: int, columns: int, via: int) -> None:
-    m = len(x)
-    for k in range(via, min(via + _TILE, m)):
-        through = x[k, columns : min(columns + _TILE, m)]
-        for i in range(rows, min(rows + _TILE, m)):
+def _relax_tile(x: NDArray[np.float64], rows: int, columns: int, via: int) -> int:
+    m, shorter = len(x), 0
+    for k in range(via, min(via + TILE, m)):
+        through = x[k, columns : min(columns + TILE, m)]
+        for i in range(rows, min(rows + TILE, m)):
             leg = x[i, k]
-            row = x[i, columns : min(columns + _TILE, m)]
+            row = x[i, columns : min(columns + TILE, m)]
             for j in range(len(row)):
                 length = leg + through[j]
+                shorter += length < row[j]
                 row[j] = length if length < row[j] else row[j]
+    return shorter
 
 
 @part
 def _mirror_tile(x: NDArray[np.float64], rows: int, columns: int) -> None:
     m = len(x)
-    for i in range(rows, min(rows + _TILE, m)):
-        for j in range(columns, min(columns + _TILE, m)):
+    for i in range(rows, min(rows + TILE, m)):
+        for j in range(columns, min(columns + TILE, m)):
             x[j, i] = x[i, j]
 
 

@@ -54,20 +54,24 @@ def quantise(exact: NDArray[np.float64], unit: float, coarse: Units, half: Units
 
 
 @entry
-def scan_rows(rows: ScanRows, end: int, threshold: float, only_worst: bool, tile: Units, found: FoundTriangles) -> int:
+def scan_rows(
+    rows: ScanRows, end: int, threshold: float, only_worst: bool, legs: int, tile: Units, found: FoundTriangles
+) -> int:
     """List triangles violated by more than ``threshold`` whose shorter leg p-q, q < p, has p from the place to ``end``.
 
-    Gives the number listed; where the list is full, the place says where to go on. ``only_worst`` lists one for a leg,
-    about the worst. ``tile`` has room for ``TILE`` rows. The list must have room for TILE * m triangles.
+    Gives the number listed; where the list is full, or after about ``legs`` legs, the place says where to go on.
+    ``only_worst`` lists one for a leg, about the worst. ``tile`` has room for ``TILE`` rows. The list must have room
+    for TILE * m triangles.
     """
     count, place, m = 0, found.place, len(rows.exact)
     while place[ROW] < end:
         begin, stop = place[ROW], min(place[ROW] + TILE, end)
         load_tile(rows, begin, stop, tile)
         while place[COLUMN] < stop - 1:
-            if count + TILE * m > len(found.triangles):
+            if count + TILE * m > len(found.triangles) or legs <= 0:
                 return count
             q = place[COLUMN]
+            legs -= stop - max(begin, q + 1)
             for p in range(max(begin, q + 1), stop):
                 leg = rows.coarse[p, q]
                 if leg < max(rows.half_range[p], rows.half_range[q]):

@@ -1,0 +1,127 @@
+"""A repair keeps its time limit, with a metric in any case, and asks for no more memory than there is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from graphmetric.errors import WorkBudgetExceeded
+from graphmetric.metric_repair import shortest_path_closure, triangle_fixing, triangle_violations
+from graphmetric.metric_repair.feasible_matrix import raise_corners, raise_to_half
+from graphmetric.metric_repair.nearness_problem import pose_problem
+from graphmetric.metric_repair.repair_matrix import repair_matrix, write_known
+from graphmetric.metric_repair.scanner import TriangleScanner
+
+
+def symmetric(values: np.ndarray) -> np.ndarray:
+    upper = np.triu(values, 1)
+    return upper + upper.T
+
+
+def random_matrix(m: int, seed: int = 0) -> np.ndarray:
+    return symmetric(np.random.default_rng(seed).random((m, m)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(m=st.integers(2, 40), seed=st.integers(0, 99), limit=st.sampled_from([0.0, 0.001, 0.005]), data=st.data())
+def test_whatever_the_time_limit_the_answer_is_a_metric(m: int, seed: int, limit: float, data: st.DataObject) -> None:
+    rng = np.random.default_rng(seed)
+    distances = random_matrix(m, seed).round(data.draw(st.sampled_from([1, 3, 12])))
+    options = {}
+    if data.draw(st.booleans()):
+        options["weights"] = symmetric(10.0 ** rng.uniform(-3, 3, (m, m)))
+    if data.draw(st.booleans()):
+        options["bounds"] = (0.2, 0.7)
+    result = triangle_fixing(distances, time_limit=limit, n_jobs=1, **options)
+    assert triangle_violations(result.matrix, worst=1).count == 0
+    assert result.duality_gap <= 1 + 1e-9
+    best = triangle_fixing(distances, n_jobs=1, **options)
+    assert result.objective >= best.objective * (1 - 1e-5)
+    low, high = options.get("bounds", (0.0, np.inf))
+    apart = result.matrix[np.triu_indices(m, 1)]
+    assert ((apart >= low) & (apart <= high)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(m=st.integers(3, 30), seed=st.integers(0, 99), limit=st.sampled_from([0.0, 0.002, 0.01]))
+def test_fixed_distances_stay_or_the_time_was_too_short(m: int, seed: int, limit: float) -> None:
+    metric = shortest_path_closure(random_matrix(m, seed))
+    fixed = symmetric(np.random.default_rng(seed).random((m, m)) < 0.3).astype(bool)
+    distances = np.where(fixed, metric, random_matrix(m, seed + 1))
+    np.fill_diagonal(distances, 0)
+    try:
+        result = triangle_fixing(distances, fixed=fixed, time_limit=limit, n_jobs=1)
+    except WorkBudgetExceeded:
+        return
+    assert (result.matrix[fixed] == metric[fixed]).all()
+    assert result.max_violation <= 1e-6
+    assert triangle_violations(result.matrix, tolerance=2e-6).count == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(m=st.integers(3, 60), seed=st.integers(0, 99), only_worst=st.booleans(), share=st.floats(0, 1))
+def test_raised_corners_are_a_metric(m: int, seed: int, only_worst: bool, share: float) -> None:
+    """Also where small violations are not listed, and where iterates are below zero."""
+    x = random_matrix(m, seed) - 0.1
+    np.fill_diagonal(x, 0)
+    problem = pose_problem(random_matrix(m, seed), None, None, None)
+    scan = TriangleScanner(m, 1).find(x, share * 0.5, only_worst=only_worst)
+    raised = raise_corners(problem, x.copy(), scan)
+    assert triangle_violations(raised).count == 0
+    assert triangle_violations(raise_to_half(problem, x)).count == 0
+
+
+def test_a_time_limit_is_kept() -> None:
+    """Shortest paths alone would take several times as long."""
+    distances = random_matrix(2_500)
+    triangle_fixing(distances[:9, :9], time_limit=1)
+    started = time.perf_counter()
+    result = triangle_fixing(distances, time_limit=0.5)
+    assert time.perf_counter() - started < 6  # half a second on a machine of one's own
+    assert not result.converged
+    assert triangle_violations(result.matrix, worst=1, sample=100_000).count == 0
+
+
+def test_shortest_paths_give_up_in_time() -> None:
+    with pytest.raises(WorkBudgetExceeded, match=r"2,500 items were not found within 0\.01 s"):
+        repair_matrix(random_matrix(2_500), decrease_only=True, time_limit=0.01)
+
+
+def test_threads_do_not_change_shortest_paths() -> None:
+    distances = random_matrix(700)
+    assert np.array_equal(shortest_path_closure(distances, n_jobs=1), shortest_path_closure(distances, n_jobs=3))
+
+
+def test_a_matrix_of_our_own_is_not_copied() -> None:
+    matrix = random_matrix(30)
+    assert write_known(matrix, None, own=True)[0] is matrix
+    assert write_known(matrix, None)[0] is not matrix
+
+
+def test_too_little_memory_is_said_before_the_work() -> None:
+    script = """
+import resource
+import numpy as np
+from graphmetric.errors import NotEnoughMemory
+from graphmetric.metric_repair import triangle_fixing
+
+triangle_fixing(np.ones((3, 3)) - np.eye(3), n_jobs=1)
+matrix = np.random.default_rng(0).random((3_000, 3_000), dtype=np.float32)
+matrix = np.triu(matrix, 1) + np.triu(matrix, 1).T
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 300_000_000, resource.RLIM_INFINITY))
+try:
+    triangle_fixing(matrix, n_jobs=1)
+except NotEnoughMemory as error:
+    print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "the nearest metric of 3,000 items needs about" in said
+    assert "MB are available" in said
+    assert "repair fewer items" in said
