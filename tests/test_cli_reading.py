@@ -88,7 +88,7 @@ def test_direction_can_be_given_or_changed(tmp_path: Path) -> None:
 BAD = {
     ".jsonl": '{"num_nodes": 1}\n{"num_nodes": -1}\n[\n{"num_nodes": 2}\n',
     ".json": '{"graphs": [{"num_nodes": 1}, {"num_nodes": -1}, 7, {"num_nodes": 2}]}',
-    # ".tve": "t # 0\nv 0\nt # 1\nv 0\ne 0 5\nt # 2\nv zero\ne 0 1\nx\nt # 3\nv 0\nv 1\n",
+    ".tve": "t # 0\nv 0\nt # 1\nv 0\ne 0 5\nt # 2\nv zero\ne 0 1\nx\nt # 3\nv 0\nv 1\n",
     ".graphml": '<graphml><graph id="a"><node id="n"/></graph><graph><node/></graph><graph edgedefault="x"/>'
     '<graph id="b"><node id="n"/><node id="m"/></graph></graphml>',
 }

@@ -19,7 +19,7 @@ def assemble_columns(
     edge_ptr: ArrayLike,
     edges: NDArray[np.integer],
     *,
-    directed: bool = False,
+    directed: bool | NDArray[np.bool_] = False,
     node_labels: LabelColumn | None = None,
     edge_labels: LabelColumn | None = None,
     edge_weights: NDArray[np.float64] | None = None,
@@ -28,7 +28,10 @@ def assemble_columns(
     ids: tuple[Hashable, ...] | None = None,
     metadata: tuple[Mapping[str, Any], ...] | None = None,
 ) -> Columns:
-    """Columns of graphs that all have the same kinds of attributes, checked as ``Graph`` checks one."""
+    """Columns of graphs that all have the same kinds of attributes, checked as ``Graph`` checks one.
+
+    ``directed`` may be given graph by graph.
+    """
     node_starts, edge_starts = _checked_pointers("node_ptr", node_ptr), _checked_pointers("edge_ptr", edge_ptr)
     if len(node_starts) != len(edge_starts):
         raise InvalidGraph(f"node_ptr is for {len(node_starts) - 1} graphs, edge_ptr for {len(edge_starts) - 1}")
@@ -42,13 +45,13 @@ def assemble_columns(
     _check_numbers(edge_weights, edge_starts, "edge_weights", allow_zero=False)
     _check_numbers(node_features, node_starts, "node_features", allow_zero=True)
 
-    pairs, order = _checked_edges(node_starts, edge_starts, edges.astype(np.int64), directed)
+    has_arcs = np.broadcast_to(np.asarray(directed, dtype=bool), len(node_starts) - 1)
+    pairs, order = _checked_edges(node_starts, edge_starts, edges.astype(np.int64), has_arcs)
     if order is not None:
         edge_labels = edge_labels and edge_labels.take(order)
         edge_weights = None if edge_weights is None else edge_weights[order]
     flags = (
-        (Has.DIRECTION if directed else 0)
-        | (Has.NODE_LABELS if node_labels is not None else 0)
+        (Has.NODE_LABELS if node_labels is not None else 0)
         | (Has.EDGE_LABELS if edge_labels is not None else 0)
         | (Has.EDGE_WEIGHTS if edge_weights is not None else 0)
         | (Has.NODE_FEATURES if node_features is not None else 0)
@@ -57,7 +60,7 @@ def assemble_columns(
     return Columns(
         node_ptr=node_starts,
         edge_ptr=edge_starts,
-        flags=read_only(np.full(len(node_starts) - 1, int(flags), dtype=np.uint8)),
+        flags=read_only((np.where(has_arcs, int(Has.DIRECTION), 0) | int(flags)).astype(np.uint8)),
         edges=read_only(np.ascontiguousarray(pairs, dtype=np.int32)),
         node_labels=node_labels,
         edge_labels=edge_labels,
@@ -77,7 +80,7 @@ def _checked_pointers(name: str, given: ArrayLike) -> NDArray[np.int64]:
 
 
 def _checked_edges(
-    node_ptr: NDArray[np.int64], edge_ptr: NDArray[np.int64], pairs: NDArray[np.int64], directed: bool
+    node_ptr: NDArray[np.int64], edge_ptr: NDArray[np.int64], pairs: NDArray[np.int64], directed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.intp] | None]:
     """Edges oriented and sorted within each graph, and the order that sorted them (None if they already were)."""
     graph = np.repeat(np.arange(len(edge_ptr) - 1), np.diff(edge_ptr))
@@ -89,8 +92,8 @@ def _checked_edges(
         node = v if 0 <= u < sizes[row] else u
         has = f"{sizes[row]} nodes (0..{sizes[row] - 1})" if sizes[row] else "no nodes"
         raise InvalidGraph(f"graphs[{graph[row]}]: edge ({u}, {v}) names node {node}; the graph has {has}")
-    if not directed:
-        pairs = np.sort(pairs, axis=1)
+    turned = (pairs[:, 0] > pairs[:, 1]) & ~directed[graph]
+    pairs[turned] = pairs[turned, ::-1]
     order = None
     if not _strictly_ascending(graph, pairs):
         order = np.lexsort((pairs[:, 1], pairs[:, 0], graph))

@@ -6,7 +6,7 @@ import base64
 import binascii
 import math
 import reprlib
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,11 @@ class LabelColumn:
     @classmethod
     def from_values(cls, values: Iterable[Hashable]) -> LabelColumn:
         """Encode tags, numbering them in order of first appearance."""
+        values = values if isinstance(values, list | tuple) else list(values)
+        if _are_plain(values):
+            by_tag = {value: code for code, value in enumerate(dict.fromkeys(values))}
+            plain_codes = np.fromiter(map(by_tag.__getitem__, values), dtype=np.int32, count=len(values))
+            return cls(read_only(plain_codes), tuple(by_tag))
         places: dict[Hashable, int] = {}
         vocabulary: list[Hashable] = []
         codes = [_place(value, places, vocabulary) for value in map(_checked_tag, values)]
@@ -86,6 +91,15 @@ def _is_plain(value: object) -> bool:
     """Strings and small integers, nearly all tags there are, need no further look."""
     kind = type(value)
     return kind is str or (kind is int and -_SMALL < value < _SMALL)  # type: ignore[operator]
+
+
+def _are_plain(values: Sequence[object]) -> bool:
+    """Whether all are strings, small integers or None, of which no two are equal and written differently."""
+    kinds = set(map(type, values))
+    if not kinds <= {str, int, type(None)}:
+        return False
+    integers = values if kinds == {int} else [value for value in values if type(value) is int] if int in kinds else ()
+    return not integers or (-_SMALL < min(integers) and max(integers) < _SMALL)  # type: ignore[type-var, operator]
 
 
 def _checked_tag(value: object) -> Hashable:

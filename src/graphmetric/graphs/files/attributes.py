@@ -99,65 +99,83 @@ class GraphBuilder:
     def build(self, where: Place, *, id: Hashable = None, metadata: Mapping[str, Any] | None = None) -> Graph:
         """The graph; says which attributes found no place in it."""
         with self._source.located(where):
-            self._source.limits.check_filler(_BYTES_PER_VALUE * self._nodes.cells_of_defaults)
-            node_label = self._chosen("node", self._options.node_label, self._nodes)
-            edge_label = self._chosen("edge", self._options.edge_label, self._edges)
-            names = {"node": {node_label, self._options.node_text}, "edge": {edge_label, self._options.edge_weight}}
-            features = self._features(names["node"])
-            self._notice_left_out("node", self._nodes, names["node"] | set(features))
-            self._notice_left_out("edge", self._edges, names["edge"])
+            columns = choose_columns(self._nodes, self._edges, self._options, self._source, list(self._pairs.values()))
             return Graph(
                 len(self._nodes),
                 list(self._pairs),
                 directed=self._directed,
-                node_labels=None if node_label is None else read_labels(self._nodes.column(node_label)),
-                edge_labels=None if edge_label is None else read_labels(self._edges.column(edge_label)),
-                edge_weights=self._weights(),
-                node_features=np.array(list(chain.from_iterable(features.values()))).T if features else None,
-                node_texts=self._texts(),
                 id=id,
                 metadata=with_names(metadata, self._names),
+                **columns,
             )
 
-    def _chosen(self, kind: str, names: str | Sequence[str] | None, rows: AttributeRows) -> str | None:
-        candidates = [names] if isinstance(names, str) else names or ()
-        found = next((name for name in candidates if rows.has(name)), None)
-        if found is None and isinstance(names, str) and len(rows):
-            raise FileError(f"no {kind} has the attribute {names!r}; {_present(kind, rows)}")
-        return found
 
-    def _features(self, taken: set[str | None]) -> dict[str, list[list[float]]]:
-        """Attribute name -> its columns of numbers."""
-        wanted = self._options.node_features
-        if wanted is None or not len(self._nodes):
-            return {}
-        if wanted == "numeric":
-            names: Sequence[str] = sorted(self._nodes.common_names() - taken, key=natural_key)
-        else:
-            names = [wanted] if isinstance(wanted, str) else wanted
-        found = {name: columns for name in names if (columns := self._nodes.numeric_columns(name)) is not None}
-        if wanted != "numeric" and len(found) < len(set(names)):
-            wrong = next(name for name in names if name not in found)
-            raise FileError(f"attribute {wrong!r} is not a number on every node; {_present('node', self._nodes)}")
-        return found
+def choose_columns(
+    nodes: AttributeRows,
+    edges: AttributeRows,
+    options: AttributeOptions,
+    source: Source,
+    edge_places: Sequence[Place] | None = None,
+) -> dict[str, Any]:
+    """The columns of a graph under the names of its constructor's arguments; says which attributes have no place."""
+    source.limits.check_filler(_BYTES_PER_VALUE * nodes.cells_of_defaults)
+    node_label = _chosen("node", options.node_label, nodes)
+    edge_label = _chosen("edge", options.edge_label, edges)
+    features = _features(nodes, options.node_features, {node_label, options.node_text})
+    texts = options.node_text if options.node_text is not None and nodes.has(options.node_text) else None
+    _notice_left_out("node", nodes, {node_label, options.node_text, *features}, source)
+    _notice_left_out("edge", edges, {edge_label, options.edge_weight}, source)
+    return {
+        "node_labels": None if node_label is None else read_labels(nodes.column(node_label)),
+        "edge_labels": None if edge_label is None else read_labels(edges.column(edge_label)),
+        "edge_weights": _weights(edges, options.edge_weight, source, edge_places),
+        "node_features": np.array(list(chain.from_iterable(features.values()))).T if features else None,
+        "node_texts": None if texts is None else nodes.column(texts, missing=""),
+    }
 
-    def _weights(self) -> list[float] | None:
-        name = self._options.edge_weight
-        if name is None or not self._edges.has(name):
-            return None
-        weights = self._edges.column(name, missing=1.0)
-        for weight, where in zip(weights, self._pairs.values(), strict=True):
-            if not is_number(weight):
-                raise self._source.error(f"{name} must be a finite number; got {shortened(weight)}", where)
-        return weights
 
-    def _texts(self) -> list[str] | None:
-        name = self._options.node_text
-        return None if name is None or not self._nodes.has(name) else self._nodes.column(name, missing="")
+def _chosen(kind: str, names: str | Sequence[str] | None, rows: AttributeRows) -> str | None:
+    candidates = [names] if isinstance(names, str) else names or ()
+    found = next((name for name in candidates if rows.has(name)), None)
+    if found is None and isinstance(names, str) and len(rows):
+        raise FileError(f"no {kind} has the attribute {names!r}; {_present(kind, rows)}")
+    return found
 
-    def _notice_left_out(self, kind: str, rows: AttributeRows, used: set[str | None]) -> None:
+
+def _features(
+    nodes: AttributeRows, wanted: str | Sequence[str] | None, taken: set[str | None]
+) -> dict[str, list[list[float]]]:
+    """Attribute name -> its columns of numbers."""
+    if wanted is None or not len(nodes):
+        return {}
+    if wanted == "numeric":
+        names: Sequence[str] = sorted(nodes.common_names() - taken, key=natural_key)
+    else:
+        names = [wanted] if isinstance(wanted, str) else wanted
+    found = {name: columns for name in names if (columns := nodes.numeric_columns(name)) is not None}
+    if wanted != "numeric" and len(found) < len(set(names)):
+        wrong = next(name for name in names if name not in found)
+        raise FileError(f"attribute {wrong!r} is not a number on every node; {_present('node', nodes)}")
+    return found
+
+
+def _weights(
+    edges: AttributeRows, name: str | None, source: Source, places: Sequence[Place] | None
+) -> list[float] | None:
+    if name is None or not edges.has(name):
+        return None
+    weights = edges.column(name, missing=1.0)
+    for k, weight in enumerate(weights):
+        if not is_number(weight):
+            where = None if places is None else places[k]
+            raise source.error(f"{name} must be a finite number; got {shortened(weight)}", where)
+    return weights
+
+
+def _notice_left_out(kind: str, rows: AttributeRows, used: set[str | None], source: Source) -> None:
+    if left_out := rows.names() - used:
         advice = f" (choose by {kind}_label=..., or by --{kind}-label on the command line)"
-        self._source.notice_left_out(f"{kind} attributes", rows.names() - used, advice)
+        source.notice_left_out(f"{kind} attributes", left_out, advice)
 
 
 def _present(kind: str, rows: AttributeRows) -> str:

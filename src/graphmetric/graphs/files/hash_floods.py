@@ -17,7 +17,7 @@ _MOST_SHARING = 100
 
 def refuse_hash_floods(labels: Sequence[Hashable]) -> None:
     """Raise if more than a hundred different labels share one hash."""
-    if not labels or set(map(type, labels)) <= {str, bool, type(None)}:
+    if len(labels) <= _SUSPICIOUS or set(map(type, labels)) <= {str, bool, type(None)}:
         return
     hashes = list(map(hash, labels))
     ((common, count),) = Counter(hashes).most_common(1)

@@ -8,24 +8,30 @@ from typing import Any, BinaryIO
 
 from graphmetric.errors import InvalidGraph
 from graphmetric.graphs.files.attributes import AttributeOptions
-from graphmetric.graphs.files.file_format import EVERYTHING, FileFormat
-from graphmetric.graphs.files.json_graphs import graph_from_json, graph_to_node_link
+from graphmetric.graphs.files.bulk import ParsedGraph, build_together
+from graphmetric.graphs.files.file_format import EVERYTHING, FileFormat, Part
+from graphmetric.graphs.files.json_graphs import graph_to_node_link, parse_graph
 from graphmetric.graphs.files.json_values import format_json, parse_json, shortened
 from graphmetric.graphs.files.source import Source, located
 from graphmetric.graphs.graph import Graph
 
 
-def read_json(source: Source, options: AttributeOptions) -> Iterator[Graph]:
+def read_json(source: Source, options: AttributeOptions) -> Iterator[Part]:
     """The graphs of a JSON document."""
+    return build_together(source, _parsed(source, options))
+
+
+def _parsed(source: Source, options: AttributeOptions) -> Iterator[ParsedGraph | Graph]:
     with source.located():
         document = parse_json(source.read_text())
         single = isinstance(document, dict) and not isinstance(document.get("graphs"), list)
         listed = [document] if single else _listed(document)
     for k, data in enumerate(listed):
-        with source.record(None if single else f"graphs[{k}]"):
+        where = None if single else f"graphs[{k}]"
+        with source.record(where):
             if not isinstance(data, dict):
                 raise InvalidGraph(f"expected a graph as a JSON object; got {shortened(data)}")
-            yield graph_from_json(data, source, options, "" if single else f"graphs[{k}].")
+            yield parse_graph(data, source, options, "" if single else f"graphs[{k}].", where)
 
 
 def _listed(document: Any) -> list[Any]:

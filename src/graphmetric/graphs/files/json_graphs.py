@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.graphs.files.attributes import AttributeOptions, GraphBuilder
+from graphmetric.graphs.files.attribute_rows import AttributeRows
+from graphmetric.graphs.files.attributes import AttributeOptions, GraphBuilder, choose_columns
+from graphmetric.graphs.files.bulk import ParsedGraph
 from graphmetric.graphs.files.graph_dict import (
     edge_pairs,
     flag,
@@ -16,28 +20,92 @@ from graphmetric.graphs.files.graph_dict import (
     numbers,
 )
 from graphmetric.graphs.files.json_values import plain, shortened
-from graphmetric.graphs.files.node_names import names_to_write, without_names
+from graphmetric.graphs.files.node_names import names_to_write, with_names, without_names
 from graphmetric.graphs.files.source import Source
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_from_json, label_to_json
 
+_NODE_KEYS, _EDGE_KEYS = frozenset({"id"}), frozenset({"source", "target", "key"})
+_SMALL = 2**63
+"""Beyond it many integers may share a hash; see hash_floods."""
 _LABEL_LIST_KEYS = ("id", "nodes", "edges", "edge_labels", "edge_weights", "directed")
 
 
-def graph_from_json(data: dict[str, Any], source: Source, options: AttributeOptions, place: str = "") -> Graph:
-    """A graph dict has ``num_nodes``; otherwise ``nodes`` lists objects with ids (node-link) or bare labels.
+def parse_graph(
+    data: dict[str, Any], source: Source, options: AttributeOptions, place: str = "", where: str | int | None = None
+) -> ParsedGraph | Graph:
+    """The graph of a JSON object, unchecked where its parts are of the usual types.
 
-    ``place`` is where in the file the object stands, put before ``nodes[3]`` in errors.
+    A graph dict has ``num_nodes``; otherwise ``nodes`` lists objects with ids (node-link) or bare labels. ``place`` is
+    where in the file the object stands, put before ``nodes[3]`` in errors.
     """
+    carefully = partial(_graph_from_json, data, source, options, place)
+    try:
+        parsed = _parsed_node_link(data, source, options, carefully)
+    except (KeyError, TypeError, ValueError):  # our own errors, which are ValueErrors, get their place below
+        parsed = None
+    if parsed is None:
+        return carefully()
+    parsed.where = where
+    return parsed
+
+
+def _graph_from_json(data: dict[str, Any], source: Source, options: AttributeOptions, place: str) -> Graph:
     if "num_nodes" in data:
         return graph_from_dict(data, source.limits)
     nodes = data.get("nodes")
     if not isinstance(nodes, list):
         raise InvalidGraph(f"a graph needs num_nodes or a list of nodes; found the keys {shortened(sorted(data))}")
     source.limits.check_nodes(len(nodes))
-    if "links" in data or "multigraph" in data or (nodes and isinstance(nodes[0], dict) and "id" in nodes[0]):
+    if _is_node_link(data):
         return _from_node_link(data, source, options, place)
     return _from_label_list(data, source, options)
+
+
+def _is_node_link(data: dict[str, Any]) -> bool:
+    nodes = data["nodes"]
+    return "links" in data or "multigraph" in data or (nodes and isinstance(nodes[0], dict) and "id" in nodes[0])
+
+
+def _parsed_node_link(
+    data: dict[str, Any], source: Source, options: AttributeOptions, carefully: Callable[[], Graph]
+) -> ParsedGraph | None:
+    """Node-link data whose nodes go by strings or by small integers; None, or some error, for anything else."""
+    if "num_nodes" in data or not isinstance(data["nodes"], list) or not _is_node_link(data):
+        return None
+    nodes, links = data["nodes"], data.get("links", data.get("edges"))
+    if not isinstance(links, list):
+        return None
+    source.limits.check_nodes(len(nodes))
+    source.limits.check_edges(len(links))
+    names = [node["id"] for node in nodes]
+    tails, heads = [link["source"] for link in links], [link["target"] for link in links]
+    kind = type(names[0]) if names else str
+    if not {kind}.issuperset(map(type, chain(names, tails, heads))) or kind not in (str, int):
+        return None
+    if names != list(range(len(names))):
+        if kind is int and not (-_SMALL < min(names) and max(names) < _SMALL):
+            return None
+        numbers = {name: number for number, name in enumerate(names)}
+        if len(numbers) < len(names):
+            return None
+        tails, heads = list(map(numbers.__getitem__, tails)), list(map(numbers.__getitem__, heads))
+    columns = choose_columns(
+        AttributeRows(rows=nodes, without=_NODE_KEYS), AttributeRows(rows=links, without=_EDGE_KEYS), options, source
+    )
+    texts = columns["node_texts"]
+    if texts is not None and not {str}.issuperset(map(type, texts)):
+        return None
+    return ParsedGraph(
+        len(nodes),
+        tails,
+        heads,
+        carefully,
+        directed=flag(data, "directed", options.directed),
+        id=label_from_json(data.get("id")),
+        metadata=with_names(mapping(data, "graph"), names),
+        **columns,
+    )
 
 
 def _from_label_list(data: dict[str, Any], source: Source, options: AttributeOptions) -> Graph:

@@ -7,27 +7,32 @@ from typing import BinaryIO
 
 from graphmetric.errors import InvalidGraph
 from graphmetric.graphs.files.attributes import AttributeOptions
-from graphmetric.graphs.files.file_format import EVERYTHING, FileFormat
+from graphmetric.graphs.files.bulk import ParsedGraph, build_together
+from graphmetric.graphs.files.file_format import EVERYTHING, FileFormat, Part
 from graphmetric.graphs.files.graph_dict import graph_to_dict
-from graphmetric.graphs.files.json_graphs import graph_from_json
+from graphmetric.graphs.files.json_graphs import parse_graph
 from graphmetric.graphs.files.json_values import format_json, parse_json
 from graphmetric.graphs.files.source import Source, located
 from graphmetric.graphs.graph import Graph
 
 
-def read_json_lines(source: Source, options: AttributeOptions) -> Iterator[Graph]:
+def read_json_lines(source: Source, options: AttributeOptions) -> Iterator[Part]:
     """Graphs line by line; blank lines are skipped."""
+    return build_together(source, _parsed_lines(source, options))
+
+
+def _parsed_lines(source: Source, options: AttributeOptions) -> Iterator[ParsedGraph | Graph]:
     for number, line in source.lines():
         if not line.isspace():
             with source.record(number):
                 yield _parsed(line, number, source, options)
 
 
-def _parsed(line: str, number: int, source: Source, options: AttributeOptions) -> Graph:
+def _parsed(line: str, number: int, source: Source, options: AttributeOptions) -> ParsedGraph | Graph:
     data = parse_json(line, number)
     if not isinstance(data, dict):
         raise InvalidGraph(f"expected one graph as a JSON object; got a {type(data).__name__}")
-    return graph_from_json(data, source, options, f"line {number}, ")
+    return parse_graph(data, source, options, f"line {number}, ", number)
 
 
 def write_json_lines(graphs: Iterable[Graph], stream: BinaryIO) -> None:

@@ -12,6 +12,8 @@ from graphmetric.graphs.graph import Graph
 
 def only_number(names: Sequence[Hashable]) -> bool:
     """Whether names just count the nodes, like 0, 1, 2 or n0, n1, n2 or _1, _2, _3."""
+    if names == list(range(len(names))) and {int}.issuperset(map(type, names)):
+        return True
     first = re.fullmatch("([^0-9]{0,8})([01])", str(names[0])) if names else None
     if first is None:
         return not names

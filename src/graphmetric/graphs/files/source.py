@@ -9,7 +9,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -24,7 +24,6 @@ _BUFFER = 1 << 18
 _MOST_NAMES = 12
 _RATIO_FROM = 1 << 24
 _GZIP_MAGIC = b"\x1f\x8b"
-_EMPTY_LINES = (b"\n", b"\r\n", b"")
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -118,21 +117,52 @@ class Source:
         return self._decoded(self.read_bytes().removeprefix(codecs.BOM_UTF8), None)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Numbered lines, from 1, with their line ends; empty lines are left out."""
-        allowed = self.limits.max_line_bytes
+        """Numbered lines, from 1, without their line ends; empty lines are left out."""
+        for first, lines in self.blocks():
+            for number, line in enumerate(lines, first):
+                if line:
+                    yield number, line
+
+    def blocks(self) -> Iterator[tuple[int, list[str]]]:
+        """The lines by the hundred, with the number of the first; some empty lines are left out."""
         number = 1
+        begun: list[bytes] = []
         with self.open() as stream:
-            while line := stream.readline(allowed + 1):
-                if len(line) > allowed:
-                    with self.located(number):
-                        raise too_large(f"more than {allowed:,} bytes in one line", "max_line_bytes", f"{allowed:,}")
-                if number == 1:
-                    line = line.removeprefix(codecs.BOM_UTF8)
-                if line not in _EMPTY_LINES:
-                    yield number, self._decoded(line, number)
-                else:
-                    number += _skip_empty_lines(stream)
-                number += 1
+            while piece := stream.read1(_BUFFER):
+                whole, end, rest = piece.rpartition(b"\n")
+                begun.append(whole if end else rest)
+                if not end:
+                    self._check_lines(number, b"", begun)
+                    continue
+                block = b"".join(begun)
+                begun = [rest]
+                yield from self._numbered_lines(number, block)
+                number += block.count(b"\n") + 1
+        yield from self._numbered_lines(number, b"".join(begun))
+
+    def _numbered_lines(self, number: int, block: bytes) -> Iterator[tuple[int, list[str]]]:
+        if number == 1:
+            block = block.removeprefix(codecs.BOM_UTF8)
+        lines = block.lstrip(b"\n")  # a gzip file of empty lines alone is small, and has millions of them
+        number += len(block) - len(lines)
+        self._check_lines(number, lines, ())
+        if not lines:
+            return
+        try:
+            yield number, lines.decode("utf-8").split("\n")
+        except UnicodeDecodeError:
+            for k, line in enumerate(lines.split(b"\n"), number):
+                yield k, [self._decoded(line, k)]
+
+    def _check_lines(self, number: int, lines: bytes, begun: Sequence[bytes]) -> None:
+        """Raise if one of these whole lines, or the line that has begun, is too long."""
+        allowed = self.limits.max_line_bytes
+        if len(lines) <= allowed and sum(map(len, begun)) <= allowed:
+            return
+        wrong = next((k for k, line in enumerate(lines.split(b"\n")) if len(line) > allowed), None)
+        if wrong is not None or begun:
+            with self.located(number + (wrong or 0)):
+                raise too_large(f"more than {allowed:,} bytes in one line", "max_line_bytes", f"{allowed:,}")
 
     def _decoded(self, data: bytes, line: int | None) -> str:
         try:
@@ -191,18 +221,6 @@ def located(path: str | None, where: str | int | None = None) -> Iterator[None]:
         if error.path is not None or (path is None and error.where is not None):
             raise
         raise type(error)(error.problem, path, error.where or where) from None
-
-
-def _skip_empty_lines(stream: io.BufferedReader[Any]) -> int:
-    """Pass over empty lines and count them, at the speed of memory: a gzip file of nothing else is small."""
-    count = 0
-    while ahead := stream.peek():
-        length = len(ahead) - len(ahead.lstrip(b"\n"))
-        count += length
-        stream.read(length)
-        if length < len(ahead):
-            break
-    return count
 
 
 class _Counted(io.RawIOBase):
