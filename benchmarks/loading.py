@@ -33,6 +33,18 @@ def read_jsonl(folder: Path) -> object:
     return read_graphs(folder / "node_link.jsonl")
 
 
+def read_tve(folder: Path) -> object:
+    from graphmetric import read_graphs
+
+    return read_graphs(folder / "graphs.tve")
+
+
+def read_json(folder: Path) -> object:
+    from graphmetric import read_graphs
+
+    return read_graphs(folder / "node_link.json")
+
+
 def read_tudataset(folder: Path) -> object:
     from graphmetric import read_graphs
 
@@ -46,6 +58,23 @@ def networkx_node_link(folder: Path) -> object:
         return [nx.node_link_graph(json.loads(line), edges="edges") for line in lines]
 
 
+def networkx_tve(folder: Path) -> object:
+    """A plain loop without checks, since networkx has no reader of this format."""
+    import networkx as nx
+
+    graphs: list[nx.Graph] = []
+    with open(folder / "graphs.tve", encoding="utf-8") as lines:
+        for line in lines:
+            kind, *words = line.split()
+            if kind == "t":
+                graphs.append(nx.Graph(id=words[1]))
+            elif kind == "v":
+                graphs[-1].add_node(int(words[0]), label=words[1])
+            else:
+                graphs[-1].add_edge(int(words[0]), int(words[1]), label=words[2])
+    return graphs
+
+
 def pyg_tudataset(folder: Path) -> object:
     from torch_geometric.io import read_tu_data
 
@@ -55,8 +84,11 @@ def pyg_tudataset(folder: Path) -> object:
 READERS: dict[str, Callable[[Path], object]] = {
     "graphmetric .gmg": read_gmg,
     "graphmetric node-link JSON lines": read_jsonl,
+    "graphmetric node-link JSON": read_json,
+    "graphmetric t/v/e text": read_tve,
     "graphmetric TUDataset": read_tudataset,
     "networkx node-link JSON lines": networkx_node_link,
+    "networkx t/v/e text, plain loop": networkx_tve,
     "PyG TUDataset": pyg_tudataset,
 }
 
@@ -88,6 +120,8 @@ def write_files(graphs: object, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write_graphs(graphs, folder / "graphs.gmg")
     write_graphs(graphs, folder / "AIDS42k", format="tudataset")
+    write_graphs(graphs, folder / "node_link.json")
+    write_graphs(graphs, folder / "graphs.tve")
     with open(folder / "node_link.jsonl", "w", encoding="utf-8") as file:
         for graph in graphs:
             file.write(json.dumps(nx.node_link_data(graph.to_networkx(), edges="edges")) + "\n")
@@ -119,7 +153,8 @@ def main() -> None:
             memory = statistics.median(run["bytes"] for run in runs)
             baseline = baseline or (seconds, memory)
             print(
-                f"{reader:<34}{seconds:9.3f} s ({seconds / baseline[0]:7.1f}x){memory / 1e6:10.1f} MB "
+                f"{reader:<34}{seconds:9.3f} s {1e6 * seconds / len(graphs):8.1f} us a graph "
+                f"({seconds / baseline[0]:7.1f}x){memory / 1e6:10.1f} MB "
                 f"({memory / baseline[1]:6.1f}x)"
             )
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from graphmetric.graphs.files import formats
+import io
+import warnings
+from random import Random
+
+import pytest
+
+from graphmetric.errors import ConversionWarning, FileError
+from graphmetric.graphs.files import bulk, formats, iter_graphs
 from tests.fuzz.fuzz_readers import run_batch
+from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import all_seeds
+from tests.strategies import exact
 
 INPUTS = 2_000
 
@@ -26,3 +35,30 @@ def test_damaged_files_end_in_graphs_or_our_errors() -> None:
     for known in formats():
         assert report.outcomes[known.name, "graphs"] > 0
         assert report.outcomes[known.name, "FileError"] > 0
+
+
+@pytest.mark.parametrize("name", ["tve", "jsonl", "json"])
+def test_graphs_built_together_are_those_built_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seeds, random = all_seeds()[name], Random(7)
+    for _ in range(300):
+        good, bad = (random.choice(seeds)[""].rstrip(b"\n") for _ in range(2))
+        bad = mutated(random, name, bad) if random.random() < 0.8 else bad
+        parts = [good, good, bad, good, good]
+        data = b'{"graphs": [' + b",".join(parts) + b"]}" if name == "json" else b"\n".join(parts)
+        monkeypatch.setattr(bulk, "_FEWEST", 1)
+        quickly = read_until_wrong(data, name)
+        monkeypatch.setattr(bulk, "_FEWEST", 10**9)
+        assert quickly == read_until_wrong(data, name)
+
+
+def read_until_wrong(data: bytes, name: str) -> list[object]:
+    """The graphs before the first error, and the error."""
+    found: list[object] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConversionWarning)
+        try:
+            for graph in iter_graphs(io.BytesIO(data), name):
+                found.append(exact(graph))
+        except FileError as error:
+            found.append(str(error))
+    return found

@@ -99,7 +99,7 @@ def _are_plain(values: Sequence[object]) -> bool:
     if not kinds <= {str, int, type(None)}:
         return False
     integers = values if kinds == {int} else [value for value in values if type(value) is int] if int in kinds else ()
-    return not integers or (-_SMALL < min(integers) and max(integers) < _SMALL)  # type: ignore[type-var, operator]
+    return not integers or (min(integers) > -_SMALL and max(integers) < _SMALL)  # type: ignore[type-var, operator]
 
 
 def _checked_tag(value: object) -> Hashable:

@@ -1,10 +1,10 @@
-"""Graphs of a text file built many at a time: to check a thousand graphs at once costs little more than to check ten."""
+"""Graphs built many at a time: to check a thousand at once costs little more than to check ten."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from graphmetric.graphs.files.source import Source
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 
-_MOST_GRAPHS = 1_000
+_FEWEST, _MOST_GRAPHS = 4, 1_000
 _MOST_ROWS = 100_000
 """Nodes and edges that wait together; larger graphs gain nothing."""
 
@@ -35,13 +35,14 @@ _FLAGS = {
 class ParsedGraph:
     """What a reader found of one graph, as plain lists whose types are right and whose content is not yet checked."""
 
-    num_nodes: int
-    tails: Sequence[int]
-    heads: Sequence[int]
     carefully: Callable[[], Graph]
     """Builds the graph on its own, with an error that names the line or element at fault."""
-    where: str | int | None = None
+    where: str | int | None
     """The place in the file for errors that name none."""
+    num_nodes: int = 0
+    tails: Sequence[int] | None = None
+    """None where the graph is unusual and can only be built carefully."""
+    heads: Sequence[int] = ()
     directed: bool = False
     node_labels: Sequence[Hashable] | None = None
     edge_labels: Sequence[Hashable] | None = None
@@ -60,7 +61,7 @@ def build_together(source: Source, given: Iterable[ParsedGraph | Graph]) -> Iter
         for graph in given:
             if isinstance(graph, ParsedGraph):
                 waiting.append(graph)
-                rows += graph.num_nodes + len(graph.tails)
+                rows += graph.num_nodes + len(graph.heads)
                 if len(waiting) < _MOST_GRAPHS and rows < _MOST_ROWS:
                     continue
             ready, waiting, rows = waiting, [], 0
@@ -74,21 +75,35 @@ def build_together(source: Source, given: Iterable[ParsedGraph | Graph]) -> Iter
 
 
 def _built(parsed: list[ParsedGraph], source: Source) -> Iterator[Part]:
+    for unusual, group in groupby(parsed, lambda graph: graph.tails is None):
+        build = _built_carefully if unusual else _built_quickly
+        yield from build(list(group), source)
+
+
+def _built_carefully(parsed: list[ParsedGraph], source: Source) -> Iterator[Graph]:
+    for graph in parsed:
+        with source.record(graph.where):
+            yield graph.carefully()
+
+
+def _built_quickly(parsed: list[ParsedGraph], source: Source) -> Iterator[Part]:
+    """One part if all graphs are right; where one is wrong, halves are tried until it is alone."""
+    if len(parsed) < max(_FEWEST, 2):
+        yield from _built_carefully(parsed, source)
+        return
     try:
-        if parsed:
-            yield _packed(parsed)
+        yield _packed(parsed)
     except (InvalidGraph, OverflowError):
-        for graph in parsed:
-            with source.record(graph.where):
-                yield graph.carefully()
+        for half in (parsed[: len(parsed) // 2], parsed[len(parsed) // 2 :]):
+            yield from _built_quickly(half, source)
 
 
 def _packed(parsed: list[ParsedGraph]) -> Columns:
     """Columns of the graphs; raises :class:`InvalidGraph` if one is wrong, or if only building it alone can tell."""
     sizes = np.array([graph.num_nodes for graph in parsed])
-    counts = np.array([len(graph.tails) for graph in parsed])
+    counts = np.array([len(graph.heads) for graph in parsed])
     edges = np.empty((counts.sum(), 2), dtype=np.int64)
-    edges[:, 0] = np.fromiter(chain.from_iterable(graph.tails for graph in parsed), np.int64, len(edges))
+    edges[:, 0] = np.fromiter(chain.from_iterable(graph.tails or () for graph in parsed), np.int64, len(edges))
     edges[:, 1] = np.fromiter(chain.from_iterable(graph.heads for graph in parsed), np.int64, len(edges))
     directed = np.array([graph.directed for graph in parsed])
     columns = assemble_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 from typing import Any, BinaryIO
 
@@ -10,7 +11,7 @@ from graphmetric.errors import InvalidGraph
 from graphmetric.graphs.files.attributes import AttributeOptions
 from graphmetric.graphs.files.bulk import ParsedGraph, build_together
 from graphmetric.graphs.files.file_format import EVERYTHING, FileFormat, Part
-from graphmetric.graphs.files.json_graphs import graph_to_node_link, parse_graph
+from graphmetric.graphs.files.json_graphs import JsonReader, graph_to_node_link
 from graphmetric.graphs.files.json_values import format_json, parse_json, shortened
 from graphmetric.graphs.files.source import Source, located
 from graphmetric.graphs.graph import Graph
@@ -21,17 +22,18 @@ def read_json(source: Source, options: AttributeOptions) -> Iterator[Part]:
     return build_together(source, _parsed(source, options))
 
 
-def _parsed(source: Source, options: AttributeOptions) -> Iterator[ParsedGraph | Graph]:
+def _parsed(source: Source, options: AttributeOptions) -> Iterator[ParsedGraph]:
     with source.located():
         document = parse_json(source.read_text())
         single = isinstance(document, dict) and not isinstance(document.get("graphs"), list)
         listed = [document] if single else _listed(document)
+    reader = JsonReader(source, options)
     for k, data in enumerate(listed):
         where = None if single else f"graphs[{k}]"
         with source.record(where):
             if not isinstance(data, dict):
                 raise InvalidGraph(f"expected a graph as a JSON object; got {shortened(data)}")
-            yield parse_graph(data, source, options, "" if single else f"graphs[{k}].", where)
+            yield reader.parsed(data, partial(reader.graph, data, "" if single else f"graphs[{k}]."), where)
 
 
 def _listed(document: Any) -> list[Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from functools import partial
 from itertools import chain
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 from graphmetric.errors import InvalidGraph
 from graphmetric.graphs.files.attribute_rows import AttributeRows
@@ -18,6 +18,7 @@ from graphmetric.graphs.files.graph_dict import (
     labels,
     mapping,
     numbers,
+    read_labels,
 )
 from graphmetric.graphs.files.json_values import plain, shortened
 from graphmetric.graphs.files.node_names import names_to_write, with_names, without_names
@@ -26,28 +27,142 @@ from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_from_json, label_to_json
 
 _NODE_KEYS, _EDGE_KEYS = frozenset({"id"}), frozenset({"source", "target", "key"})
+_PLAIN_KEYS = frozenset({"num_nodes", "edges", "node_labels", "edge_labels", "directed", "id", "metadata"})
+_MOST_SHAPES = 100
 _SMALL = 2**63
 """Beyond it many integers may share a hash; see hash_floods."""
 _LABEL_LIST_KEYS = ("id", "nodes", "edges", "edge_labels", "edge_weights", "directed")
 
 
-def parse_graph(
-    data: dict[str, Any], source: Source, options: AttributeOptions, place: str = "", where: str | int | None = None
-) -> ParsedGraph | Graph:
-    """The graph of a JSON object, unchecked where its parts are of the usual types.
+class JsonReader:
+    """Makes graphs of JSON objects, in any of the three layouts."""
 
-    A graph dict has ``num_nodes``; otherwise ``nodes`` lists objects with ids (node-link) or bare labels. ``place`` is
-    where in the file the object stands, put before ``nodes[3]`` in errors.
-    """
-    carefully = partial(_graph_from_json, data, source, options, place)
-    try:
-        parsed = _parsed_node_link(data, source, options, carefully)
-    except (KeyError, TypeError, ValueError):  # our own errors, which are ValueErrors, get their place below
-        parsed = None
-    if parsed is None:
-        return carefully()
-    parsed.where = where
-    return parsed
+    def __init__(self, source: Source, options: AttributeOptions) -> None:
+        self._source, self._options = source, options
+        self._usual: dict[tuple[frozenset[tuple[str, ...]], ...], _UsualLabels | None] = {}
+
+    def parsed(self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None) -> ParsedGraph:
+        """The graph of an object, in lists if its parts are of the usual types, else to be built carefully."""
+        try:
+            node_link = "num_nodes" not in data and _is_node_link(data)
+            parsed = (self._parsed_node_link if node_link else self._parsed_lists)(data, carefully, where)
+        except (KeyError, TypeError, ValueError):  # our own errors are ValueErrors; carefully they name their place
+            parsed = None
+        return parsed or ParsedGraph(carefully, where)
+
+    def graph(self, data: dict[str, Any], place: str) -> Graph:
+        """The graph of an object; ``place`` is where it stands in the file, put before ``nodes[3]`` in errors."""
+        return _graph_from_json(data, self._source, self._options, place)
+
+    def _parsed_node_link(
+        self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None
+    ) -> ParsedGraph | None:
+        """Node-link data whose nodes go by strings or by small integers; None, or some error, for anything else."""
+        nodes, links = data["nodes"], data["links"] if "links" in data else data["edges"]
+        if type(nodes) is not list or type(links) is not list:
+            return None
+        self._source.limits.check_nodes(len(nodes))
+        self._source.limits.check_edges(len(links))
+        names = [node["id"] for node in nodes]
+        tails, heads = [link["source"] for link in links], [link["target"] for link in links]
+        kind = type(names[0]) if names else str
+        if not {kind}.issuperset(map(type, chain(names, tails, heads))) or kind not in (str, int):
+            return None
+        if names != list(range(len(names))):
+            if kind is int and (min(names) <= -_SMALL or max(names) >= _SMALL):
+                return None
+            numbers = {name: number for number, name in enumerate(names)}
+            if len(numbers) < len(names):
+                return None
+            tails, heads = list(map(numbers.__getitem__, tails)), list(map(numbers.__getitem__, heads))
+        return ParsedGraph(
+            carefully,
+            where,
+            len(nodes),
+            tails,
+            heads,
+            directed=flag(data, "directed", self._options.directed),
+            id=label_from_json(data.get("id")),
+            metadata=with_names(mapping(data, "graph"), names),
+            **self._columns(nodes, links),
+        )
+
+    def _parsed_lists(
+        self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None
+    ) -> ParsedGraph | None:
+        """A graph dict, or a label list, of labels alone; None, or some error, for others."""
+        is_dict = "num_nodes" in data
+        num_nodes = data["num_nodes"] if is_dict else len(data["nodes"])
+        if type(num_nodes) is not int or (is_dict and not _PLAIN_KEYS.issuperset(data)) or "edge_weights" in data:
+            return None
+        self._source.limits.check_nodes(num_nodes)
+        ends = list(
+            chain.from_iterable(edge_pairs(data.get("edges", []) if is_dict else data["edges"], self._source.limits))
+        )
+        node_labels, edge_labels = labels(data, "node_labels" if is_dict else "nodes"), labels(data, "edge_labels")
+        if len(node_labels or ()) not in (0, num_nodes) or len(edge_labels or ()) not in (0, len(ends) // 2):
+            return None
+        if node_labels is not None and not is_dict and all(label is None for label in node_labels):
+            node_labels = None
+        return ParsedGraph(
+            carefully,
+            where,
+            num_nodes,
+            ends[::2],
+            ends[1::2],
+            directed=flag(data, "directed", None if is_dict else self._options.directed),
+            node_labels=node_labels,
+            edge_labels=edge_labels,
+            id=label_from_json(data.get("id")),
+            metadata=mapping(data, "metadata") if is_dict else _facts_of_label_list(data),
+        )
+
+    def _columns(self, nodes: list[dict[str, Any]], links: list[dict[str, Any]]) -> dict[str, Any]:
+        """What :func:`choose_columns` gives, without its questions where labels are the only attributes."""
+        shapes = frozenset(map(tuple, nodes)), frozenset(map(tuple, links))
+        if shapes not in self._usual:
+            if len(self._usual) > _MOST_SHAPES:
+                self._usual.clear()
+            self._usual[shapes] = _usual_labels(*shapes, self._options)
+        usual = self._usual[shapes]
+        if usual is not None:
+            return {
+                "node_labels": read_labels(list(map(itemgetter(usual.node), nodes))) if usual.node else None,
+                "edge_labels": read_labels(list(map(itemgetter(usual.edge), links))) if usual.edge else None,
+            }
+        columns = choose_columns(
+            AttributeRows(rows=nodes, without=_NODE_KEYS),
+            AttributeRows(rows=links, without=_EDGE_KEYS),
+            self._options,
+            self._source,
+        )
+        texts = columns["node_texts"]
+        if texts is not None and not {str}.issuperset(map(type, texts)):
+            raise InvalidGraph("texts must be strings")
+        return columns
+
+
+class _UsualLabels(NamedTuple):
+    """The only attributes of nodes and of edges; None where there are none."""
+
+    node: str | None
+    edge: str | None
+
+
+def _usual_labels(
+    nodes: frozenset[tuple[str, ...]], links: frozenset[tuple[str, ...]], options: AttributeOptions
+) -> _UsualLabels | None:
+    """The labels where all nodes have the same keys, all edges too, and none beyond the label."""
+    found: list[str | None] = []
+    for shapes, keys, names in ((nodes, _NODE_KEYS, options.node_label), (links, _EDGE_KEYS, options.edge_label)):
+        attributes = [set(shape) - keys for shape in shapes]
+        candidates = {names} if isinstance(names, str) else set(names or ())
+        if len(attributes) > 1 or (attributes and (len(attributes[0]) > 1 or not attributes[0] <= candidates)):
+            return None
+        if isinstance(names, str) and attributes and not attributes[0]:
+            return None
+        found.append(next(iter(attributes[0]), None) if attributes else None)
+    return _UsualLabels(*found) if found[0] not in (options.node_text, options.node_features) or not found[0] else None
 
 
 def _graph_from_json(data: dict[str, Any], source: Source, options: AttributeOptions, place: str) -> Graph:
@@ -67,47 +182,6 @@ def _is_node_link(data: dict[str, Any]) -> bool:
     return "links" in data or "multigraph" in data or (nodes and isinstance(nodes[0], dict) and "id" in nodes[0])
 
 
-def _parsed_node_link(
-    data: dict[str, Any], source: Source, options: AttributeOptions, carefully: Callable[[], Graph]
-) -> ParsedGraph | None:
-    """Node-link data whose nodes go by strings or by small integers; None, or some error, for anything else."""
-    if "num_nodes" in data or not isinstance(data["nodes"], list) or not _is_node_link(data):
-        return None
-    nodes, links = data["nodes"], data.get("links", data.get("edges"))
-    if not isinstance(links, list):
-        return None
-    source.limits.check_nodes(len(nodes))
-    source.limits.check_edges(len(links))
-    names = [node["id"] for node in nodes]
-    tails, heads = [link["source"] for link in links], [link["target"] for link in links]
-    kind = type(names[0]) if names else str
-    if not {kind}.issuperset(map(type, chain(names, tails, heads))) or kind not in (str, int):
-        return None
-    if names != list(range(len(names))):
-        if kind is int and not (-_SMALL < min(names) and max(names) < _SMALL):
-            return None
-        numbers = {name: number for number, name in enumerate(names)}
-        if len(numbers) < len(names):
-            return None
-        tails, heads = list(map(numbers.__getitem__, tails)), list(map(numbers.__getitem__, heads))
-    columns = choose_columns(
-        AttributeRows(rows=nodes, without=_NODE_KEYS), AttributeRows(rows=links, without=_EDGE_KEYS), options, source
-    )
-    texts = columns["node_texts"]
-    if texts is not None and not {str}.issuperset(map(type, texts)):
-        return None
-    return ParsedGraph(
-        len(nodes),
-        tails,
-        heads,
-        carefully,
-        directed=flag(data, "directed", options.directed),
-        id=label_from_json(data.get("id")),
-        metadata=with_names(mapping(data, "graph"), names),
-        **columns,
-    )
-
-
 def _from_label_list(data: dict[str, Any], source: Source, options: AttributeOptions) -> Graph:
     """``nodes`` are labels (all null: none), ``edges`` pairs; keys of other names are metadata."""
     nodes = data["nodes"]
@@ -119,8 +193,12 @@ def _from_label_list(data: dict[str, Any], source: Source, options: AttributeOpt
         edge_weights=numbers(data, "edge_weights"),
         directed=flag(data, "directed", options.directed),
         id=label_from_json(data.get("id")),
-        metadata={key: value for key, value in data.items() if key not in _LABEL_LIST_KEYS},
+        metadata=_facts_of_label_list(data),
     )
+
+
+def _facts_of_label_list(data: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key not in _LABEL_LIST_KEYS}
 
 
 def _from_node_link(data: dict[str, Any], source: Source, options: AttributeOptions, place: str) -> Graph:

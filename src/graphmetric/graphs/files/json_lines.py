@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from functools import partial
+from typing import Any, BinaryIO
 
 from graphmetric.errors import InvalidGraph
 from graphmetric.graphs.files.attributes import AttributeOptions
 from graphmetric.graphs.files.bulk import ParsedGraph, build_together
 from graphmetric.graphs.files.file_format import EVERYTHING, FileFormat, Part
 from graphmetric.graphs.files.graph_dict import graph_to_dict
-from graphmetric.graphs.files.json_graphs import parse_graph
+from graphmetric.graphs.files.json_graphs import JsonReader
 from graphmetric.graphs.files.json_values import format_json, parse_json
 from graphmetric.graphs.files.source import Source, located
 from graphmetric.graphs.graph import Graph
@@ -21,18 +22,24 @@ def read_json_lines(source: Source, options: AttributeOptions) -> Iterator[Part]
     return build_together(source, _parsed_lines(source, options))
 
 
-def _parsed_lines(source: Source, options: AttributeOptions) -> Iterator[ParsedGraph | Graph]:
+def _parsed_lines(source: Source, options: AttributeOptions) -> Iterator[ParsedGraph]:
+    reader = JsonReader(source, options)
     for number, line in source.lines():
         if not line.isspace():
             with source.record(number):
-                yield _parsed(line, number, source, options)
+                yield reader.parsed(_object(line, number), partial(_carefully, reader, line, number), number)
 
 
-def _parsed(line: str, number: int, source: Source, options: AttributeOptions) -> ParsedGraph | Graph:
+def _object(line: str, number: int) -> dict[str, Any]:
     data = parse_json(line, number)
     if not isinstance(data, dict):
         raise InvalidGraph(f"expected one graph as a JSON object; got a {type(data).__name__}")
-    return parse_graph(data, source, options, f"line {number}, ", number)
+    return data
+
+
+def _carefully(reader: JsonReader, line: str, number: int) -> Graph:
+    # The text is parsed once more: to keep the objects of a thousand lines would cost more time than it saves.
+    return reader.graph(_object(line, number), f"line {number}, ")
 
 
 def write_json_lines(graphs: Iterable[Graph], stream: BinaryIO) -> None:

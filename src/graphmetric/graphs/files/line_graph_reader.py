@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from graphmetric.errors import FileError, InvalidArgument, InvalidGraph
 from graphmetric.graphs.files.bulk import ParsedGraph, build_together
@@ -16,6 +17,8 @@ from graphmetric.graphs.graph import Graph
 
 _COMMENTS = ("#", "%", "//")
 _MOST_DIGITS = 18
+_GRAPH_START = re.compile(r"\n(?=[^\S\n]*t(?:\s|\Z))")
+"""The end of a line before one whose first word is ``t``."""
 _T = TypeVar("_T")
 
 
@@ -33,19 +36,30 @@ class LineOptions:
             raise InvalidArgument(f"labels must be 'auto' or 'text'; got {self.labels!r}")
 
 
-@dataclass(slots=True)
-class _Draft:
-    """The lines of one graph, cut into words."""
+class _Draft(NamedTuple):
+    """The lines of one graph, which may come in several texts."""
 
-    line: int
+    texts: list[tuple[int, str]]
+    """With the number of the first line of each. The very first line is the one that starts with ``t``."""
     id: Hashable = None
     announced: tuple[int, int] | None = None
-    nodes: list[list[str]] = field(default_factory=list)
-    node_lines: list[int] = field(default_factory=list)
-    edges: list[list[str]] = field(default_factory=list)
-    edge_lines: list[int] = field(default_factory=list)
     problem: FileError | None = None
-    """What is wrong with a line that is no ``v`` or ``e``; nothing is read after it."""
+    """What is wrong with the first line."""
+
+    @property
+    def line(self) -> int:
+        """Where the graph starts."""
+        return self.texts[0][0]
+
+
+_Columns = tuple[int, list[Hashable] | None, list[int], list[int], list[Hashable] | None]
+
+
+class _Rows(NamedTuple):
+    """The ``v`` or the ``e`` lines of one graph, cut into words."""
+
+    lines: list[int]
+    words: list[list[str]]
 
 
 def read_line_graphs(source: Source, options: LineOptions) -> Iterator[Part]:
@@ -67,6 +81,10 @@ def _count_from_text(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1
 
 
+class _NotOneWord(Exception):
+    """Between the words there is something else than single spaces."""
+
+
 class _Memo(dict[str, _T]):
     """Values by their text, made once each: files repeat a few words a million times."""
 
@@ -74,6 +92,8 @@ class _Memo(dict[str, _T]):
         self._make = make
 
     def __missing__(self, text: str) -> _T:
+        if text.split() != [text]:
+            raise _NotOneWord
         value = self[text] = self._make(text)
         return value
 
@@ -85,98 +105,130 @@ class _LineReader:
         self._counts: _Memo[int] = _Memo(_count_from_text)
 
     def drafts(self) -> Iterator[_Draft]:
-        """The lines of one graph after the other; what they say is not looked at yet."""
-        draft: _Draft | None = None
-        for first, lines in self._source.blocks():
-            for number, line in enumerate(lines, first):
-                fields = line.split()
-                if not fields:
-                    continue
-                kind = fields[0]
-                if kind == "v" and draft is not None and draft.problem is None:
-                    draft.nodes.append(fields)
-                    draft.node_lines.append(number)
-                elif kind == "e" and draft is not None and draft.problem is None:
-                    draft.edges.append(fields)
-                    draft.edge_lines.append(number)
-                elif kind.startswith(_COMMENTS):
-                    continue
-                elif draft is not None and draft.id == -1:
-                    raise self._source.error("text after the end mark 't # -1'", number)
-                elif kind == "t":
-                    if draft is not None:
-                        yield draft
-                    draft = self._started(fields, number)
-                elif draft is None:
-                    found = shortened(line.strip())
-                    raise self._source.error(f"expected 't # id' before anything else; found {found}", number)
-                elif draft.problem is None:
-                    problem = f"expected a line of t, v or e; found {shortened(line.strip())}"
-                    draft.problem = self._source.error(problem, number)
-            if draft is not None:
-                self._check_limits(draft)
-        if draft is not None and draft.id != -1:
-            yield draft
+        """The lines of one graph after the other; only the first line of each is looked at."""
+        ended = False
+        for texts in self._texts_by_graph():
+            fields = texts[0][1].partition("\n")[0].split()
+            if fields[:1] != ["t"] or ended:
+                self._refuse_words(texts, "text after the end mark 't # -1'" if ended else "")
+                continue
+            draft = self._started(texts, fields)
+            if draft.id != -1:
+                yield draft
+            else:
+                ended = True
+                number, text = texts[0]
+                self._refuse_words(
+                    [(number + 1, text.partition("\n")[2]), *texts[1:]], "text after the end mark 't # -1'"
+                )
 
-    def _started(self, fields: list[str], number: int) -> _Draft:
+    def _texts_by_graph(self) -> Iterator[list[tuple[int, str]]]:
+        """Each line that starts with ``t`` together with those after it; first what stands before all of them."""
+        texts: list[tuple[int, str]] = []
+        nodes = edges = 0
+        for number, text in self._source.texts():
+            before, *graphs = _GRAPH_START.split("\n" + text)
+            if before:
+                texts.append((number, before[1:]))
+                nodes, edges = nodes + before.count("\nv"), edges + before.count("\ne")
+                self._check_limits(texts[0][0], nodes, edges)
+            number += before.count("\n")
+            for graph in graphs:
+                if texts:
+                    yield texts
+                texts, nodes, edges = [(number, graph)], graph.count("\nv"), graph.count("\ne")
+                number += graph.count("\n") + 1
+        if texts:
+            yield texts
+
+    def _refuse_words(self, texts: list[tuple[int, str]], problem: str) -> None:
+        """Raise unless there are only comments."""
+        for number, text in texts:
+            for k, line in enumerate(text.split("\n"), number):
+                if line.strip() and not line.lstrip().startswith(_COMMENTS):
+                    found = f"expected 't # id' before anything else; found {shortened(line.strip())}"
+                    raise self._source.error(problem or found, k)
+
+    def _started(self, texts: list[tuple[int, str]], fields: list[str]) -> _Draft:
         """``t # id``, or ``t nodes edges`` of the subgraph-matching codes."""
+        line = texts[0][0]
         if len(fields) == 3 and fields[1] != "#":
-            draft = _Draft(number, announced=(_count_from_text(fields[1]), _count_from_text(fields[2])))
-            with self._source.located(number):
-                self._source.limits.check_nodes(draft.announced[0])  # type: ignore[index]
-                self._source.limits.check_edges(draft.announced[1])  # type: ignore[index]
-            if -1 in draft.announced:  # type: ignore[operator]
-                wrong = fields[1 + draft.announced.index(-1)]  # type: ignore[union-attr]
-                draft.problem = self._source.error(f"expected a number; found {shortened(wrong)}", number)
-            return draft
+            announced = _count_from_text(fields[1]), _count_from_text(fields[2])
+            self._check_limits(line, *announced)
+            wrong = next((text for text, count in zip(fields[1:], announced, strict=True) if count < 0), None)
+            problem = None if wrong is None else f"expected a number; found {shortened(wrong)}"
+            return _Draft(texts, None, announced, problem and self._source.error(problem, line))  # type: ignore[arg-type]
         if len(fields) > 3 or fields[1:2] not in ([], ["#"]):
             problem = f"expected 't # id' or 't nodes edges'; found {shortened(' '.join(fields))}"
-            return _Draft(number, problem=self._source.error(problem, number))
-        return _Draft(number, id=label_from_text(fields[2]) if len(fields) == 3 else None)
+            return _Draft(texts, problem=self._source.error(problem, line))
+        return _Draft(texts, label_from_text(fields[2]) if len(fields) == 3 else None)
 
-    def _check_limits(self, draft: _Draft) -> None:
-        with self._source.located(draft.line):
-            self._source.limits.check_nodes(len(draft.nodes))
-            self._source.limits.check_edges(len(draft.edges))
+    def _check_limits(self, line: int, nodes: int, edges: int) -> None:
+        limits = self._source.limits
+        if nodes > limits.max_nodes or edges > limits.max_edges:
+            with self._source.located(line):
+                limits.check_nodes(nodes)
+                limits.check_edges(edges)
 
     def parsed(self, draft: _Draft) -> ParsedGraph:
-        """The graph by its columns if all lines have one form, as they nearly always do; else line by line, later."""
-        self._check_limits(draft)
+        """The graph column by column if its lines have one form, as they nearly always do; else line by line, later."""
         carefully = partial(self._built, draft)
-        later = ParsedGraph(0, (-1,), (-1,), carefully, draft.line)  # no such edge can be
-        node_words, edge_words = set(map(len, draft.nodes)), set(map(len, draft.edges))
-        counts = len(draft.nodes), len(draft.edges)
-        longest = 3 if draft.announced is None else 4
-        wrong = draft.problem is not None or (draft.announced or counts) != counts
-        if wrong or len(node_words) > 1 or len(edge_words) > 1 or not node_words <= {2, 3, longest}:
-            return later
-        nodes: list[Sequence[str]] = list(zip(*draft.nodes, strict=True))
-        edges: list[Sequence[str]] = list(zip(*draft.edges, strict=True))
-        numbers = list(map(self._counts.__getitem__, nodes[1])) if nodes else []
-        start = 1 if numbers and numbers[0] == 1 else 0
-        if not edge_words <= {3, 4} or numbers != list(range(start, start + len(numbers))):
-            return later
-        ends = [list(map(self._counts.__getitem__, column)) for column in edges[1:3]] or [[], []]
-        if start:
-            ends = [[number - start for number in column] for column in ends]
+        try:
+            quickly = None if draft.problem else self._columns(draft)
+        except _NotOneWord:
+            quickly = None
+        if quickly is None:
+            return ParsedGraph(carefully, draft.line)
+        nodes, node_labels, tails, heads, edge_labels = quickly
+        self._check_limits(draft.line, nodes, len(tails))
         return ParsedGraph(
-            len(numbers),
-            *ends,
             carefully,
             draft.line,
+            nodes,
+            tails,
+            heads,
             directed=self._directed,
-            node_labels=list(map(self._labels.__getitem__, nodes[2])) if len(nodes) > 2 else None,
-            edge_labels=list(map(self._labels.__getitem__, edges[3])) if len(edges) > 3 else None,
+            node_labels=node_labels,
+            edge_labels=edge_labels,
             id=draft.id,
         )
 
+    def _columns(self, draft: _Draft) -> _Columns | None:
+        """Number of nodes, their labels, and the tails, heads and labels of the edges.
+
+        None unless ``v`` lines come before ``e`` lines, single spaces part the words, and nodes are in order.
+        """
+        text = draft.texts[0][1] if len(draft.texts) == 1 else "\n".join(text for _, text in draft.texts)
+        _, _, body = text.partition("\n")
+        node_part, _, edge_part = body.rstrip().partition("\ne ")
+        if "\r" in body or not node_part.startswith("v "):
+            return None
+        nodes = _cut(node_part[2:], "\nv ", 1)
+        edges = _cut(edge_part, "\ne ", 2) if edge_part else [[], []]
+        if nodes is None or edges is None:
+            return None
+        count = self._counts.__getitem__
+        numbers, tails, heads = list(map(count, nodes[0])), list(map(count, edges[0])), list(map(count, edges[1]))
+        start = 1 if numbers[0] == 1 else 0
+        if numbers != list(range(start, start + len(numbers))) or draft.announced not in (
+            None,
+            (len(numbers), len(tails)),
+        ):
+            return None
+        if start:
+            tails, heads = [tail - 1 for tail in tails], [head - 1 for head in heads]
+        node_labels = list(map(self._labels.__getitem__, nodes[1])) if len(nodes) > 1 else None
+        edge_labels = list(map(self._labels.__getitem__, edges[2])) if len(edges) > 2 else None
+        return len(numbers), node_labels, tails, heads, edge_labels
+
     def _built(self, draft: _Draft) -> Graph:
         """The graph line by line, with the line of what is wrong."""
-        numbers, node_labels = self._nodes(draft)
-        pairs, edge_labels = self._edges(draft)
         if draft.problem is not None:
             raise draft.problem
-        self._check_announced(draft)
+        nodes, edges = self._rows(draft)
+        numbers, node_labels = self._nodes(nodes, 4 if draft.announced else 3)
+        pairs, edge_labels = self._edges(edges)
+        self._check_announced(draft, len(numbers), len(pairs))
         first, order = self._numbering(draft, numbers)
         try:
             return Graph(
@@ -188,27 +240,39 @@ class _LineReader:
                 id=draft.id,
             )
         except InvalidGraph as error:
-            self._find_wrong_edge(draft, pairs, first)
+            self._find_wrong_edge(edges.lines, pairs, first, first + len(numbers) - 1)
             raise self._source.error(str(error), draft.line) from error
 
-    def _nodes(self, draft: _Draft) -> tuple[list[int], list[Hashable]]:
+    def _rows(self, draft: _Draft) -> tuple[_Rows, _Rows]:
+        rows = {"v": _Rows([], []), "e": _Rows([], [])}
+        for number, text in draft.texts:
+            for line, written in enumerate(text.split("\n"), number):
+                fields = written.split()
+                if not fields or line == draft.line or fields[0].startswith(_COMMENTS):
+                    continue
+                if fields[0] not in rows:
+                    raise self._source.error(f"expected a line of t, v or e; found {shortened(written.strip())}", line)
+                rows[fields[0]].lines.append(line)
+                rows[fields[0]].words.append(fields)
+        self._check_limits(draft.line, len(rows["v"].lines), len(rows["e"].lines))
+        return rows["v"], rows["e"]
+
+    def _nodes(self, rows: _Rows, longest: int) -> tuple[list[int], list[Hashable]]:
         # Where counts are announced, a node's degree may follow its label; it says nothing new.
-        longest = 4 if draft.announced else 3
-        for fields, line in zip(draft.nodes, draft.node_lines, strict=True):
+        numbers: list[int] = []
+        for fields, line in zip(rows.words, rows.lines, strict=True):
             if not 2 <= len(fields) <= longest:
                 raise self._source.error(f"expected 'v number label'; found {shortened(' '.join(fields))}", line)
-        numbers = [self._count(fields[1], line) for fields, line in zip(draft.nodes, draft.node_lines, strict=True)]
-        return numbers, [self._labels[fields[2]] if len(fields) > 2 else None for fields in draft.nodes]
+            numbers.append(self._count(fields[1], line))
+        return numbers, [self._labels[fields[2]] if len(fields) > 2 else None for fields in rows.words]
 
-    def _edges(self, draft: _Draft) -> tuple[list[tuple[int, int]], list[Hashable]]:
-        for fields, line in zip(draft.edges, draft.edge_lines, strict=True):
+    def _edges(self, rows: _Rows) -> tuple[list[tuple[int, int]], list[Hashable]]:
+        pairs: list[tuple[int, int]] = []
+        for fields, line in zip(rows.words, rows.lines, strict=True):
             if not 3 <= len(fields) <= 4:
                 raise self._source.error(f"expected 'e node node label'; found {shortened(' '.join(fields))}", line)
-        pairs = [
-            (self._count(fields[1], line), self._count(fields[2], line))
-            for fields, line in zip(draft.edges, draft.edge_lines, strict=True)
-        ]
-        return pairs, [self._labels[fields[3]] if len(fields) > 3 else None for fields in draft.edges]
+            pairs.append((self._count(fields[1], line), self._count(fields[2], line)))
+        return pairs, [self._labels[fields[3]] if len(fields) > 3 else None for fields in rows.words]
 
     def _count(self, text: str, line: int) -> int:
         count = self._counts[text]
@@ -216,11 +280,10 @@ class _LineReader:
             raise self._source.error(f"expected a number; found {shortened(text)}", line)
         return count
 
-    def _check_announced(self, draft: _Draft) -> None:
-        found = len(draft.nodes), len(draft.edges)
-        if draft.announced is not None and draft.announced != found:
+    def _check_announced(self, draft: _Draft, nodes: int, edges: int) -> None:
+        if draft.announced is not None and draft.announced != (nodes, edges):
             promised = "{} nodes and {} edges are announced".format(*draft.announced)
-            raise self._source.error(f"{promised}; found {found[0]} and {found[1]}", draft.line)
+            raise self._source.error(f"{promised}; found {nodes} and {edges}", draft.line)
 
     def _numbering(self, draft: _Draft, numbers: list[int]) -> tuple[int, list[int]]:
         """The first node's number, 0 or 1, and the order of the ``v`` lines by number."""
@@ -232,11 +295,10 @@ class _LineReader:
                 raise self._source.error(f"{rule}; found {numbers[k]} where {expected} should be", draft.line)
         return first, order
 
-    def _find_wrong_edge(self, draft: _Draft, pairs: list[tuple[int, int]], first: int) -> None:
+    def _find_wrong_edge(self, lines: list[int], pairs: list[tuple[int, int]], first: int, last: int) -> None:
         """Raise with the line of the first edge that cannot be, in the file's own numbers."""
-        last = first + len(draft.nodes) - 1
         seen: set[tuple[int, int]] = set()
-        for (u, v), line in zip(pairs, draft.edge_lines, strict=True):
+        for (u, v), line in zip(pairs, lines, strict=True):
             if not (first <= u <= last and first <= v <= last):
                 node = v if first <= u <= last else u
                 has = f"nodes {first}..{last}" if last >= first else "no nodes"
@@ -245,6 +307,21 @@ class _LineReader:
             if pair in seen:
                 raise self._source.error(f"edge ({u}, {v}) is given twice; merge parallel edges", line)
             seen.add(pair)
+
+
+def _cut(text: str, line_start: str, words: int) -> list[list[str]] | None:
+    """The words of lines column by column, where each has so many or, all of them, one more; None for other lines.
+
+    ``line_start`` is the end of a line with the first word of the next, which the text itself lacks.
+    """
+    lines = text.count(line_start) + 1
+    cut = text.replace(line_start, " \n ").split(" ")
+    if cut.count("\n") != lines - 1:  # one more would be a line that starts differently
+        return None
+    for wide in (words + 1, words):
+        if len(cut) == lines * (wide + 1) - 1 and cut[wide :: wide + 1].count("\n") == lines - 1:
+            return [cut[k :: wide + 1] for k in range(wide)]
+    return None
 
 
 def _column(labels: list[Hashable]) -> list[Hashable] | None:

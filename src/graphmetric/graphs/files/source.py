@@ -118,13 +118,13 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Numbered lines, from 1, without their line ends; empty lines are left out."""
-        for first, lines in self.blocks():
-            for number, line in enumerate(lines, first):
+        for first, text in self.texts():
+            for number, line in enumerate(text.split("\n"), first):
                 if line:
                     yield number, line
 
-    def blocks(self) -> Iterator[tuple[int, list[str]]]:
-        """The lines by the hundred, with the number of the first; some empty lines are left out."""
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """The lines by the hundred, each time as one text with the number of its first line."""
         number = 1
         begun: list[bytes] = []
         with self.open() as stream:
@@ -136,11 +136,11 @@ class Source:
                     continue
                 block = b"".join(begun)
                 begun = [rest]
-                yield from self._numbered_lines(number, block)
+                yield from self._decoded_lines(number, block)
                 number += block.count(b"\n") + 1
-        yield from self._numbered_lines(number, b"".join(begun))
+        yield from self._decoded_lines(number, b"".join(begun))
 
-    def _numbered_lines(self, number: int, block: bytes) -> Iterator[tuple[int, list[str]]]:
+    def _decoded_lines(self, number: int, block: bytes) -> Iterator[tuple[int, str]]:
         if number == 1:
             block = block.removeprefix(codecs.BOM_UTF8)
         lines = block.lstrip(b"\n")  # a gzip file of empty lines alone is small, and has millions of them
@@ -149,10 +149,10 @@ class Source:
         if not lines:
             return
         try:
-            yield number, lines.decode("utf-8").split("\n")
+            yield number, lines.decode("utf-8")
         except UnicodeDecodeError:
             for k, line in enumerate(lines.split(b"\n"), number):
-                yield k, [self._decoded(line, k)]
+                yield k, self._decoded(line, k)
 
     def _check_lines(self, number: int, lines: bytes, begun: Sequence[bytes]) -> None:
         """Raise if one of these whole lines, or the line that has begun, is too long."""
