@@ -57,8 +57,7 @@ def read_until_wrong(data: bytes, name: str) -> list[object]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConversionWarning)
         try:
-            for graph in iter_graphs(io.BytesIO(data), name):
-                found.append(exact(graph))
+            found.extend(map(exact, iter_graphs(io.BytesIO(data), name)))
         except FileError as error:
             found.append(str(error))
     return found
