@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -267,3 +269,25 @@ def test_kill_between_two_renames_leaves_the_old_model_findable(model: gm.GraphD
     gm.GraphDistance.load(aside)
     model.save(folder)
     assert not aside.exists()
+
+
+SLIM = """
+import sys
+from graphmetric.cli import main
+main(sys.argv[1:])
+heavy = {"sklearn", "sympy", "torch._dynamo", "scipy.stats", "scipy.spatial", "faiss", "pandas", "networkx"}
+print(sorted(heavy & sys.modules.keys()))
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [["distance", "molecules", "molecules:3", "molecules:8"], ["search", "INDEX", "molecules:3", "-k", "2"]]
+)
+def test_a_command_with_a_model_imports_no_more_than_it_needs(command: list[str], tmp_path: Path) -> None:
+    """Each of these takes from a tenth of a second to more than a second, whatever is asked for."""
+    index = tmp_path / "index"
+    gm.GraphIndex.build(gm.GraphDistance.load("molecules"), gm.load_dataset("molecules").graphs[:20], out=index)
+    arguments = [str(index) if word == "INDEX" else word for word in command]
+    done = subprocess.run([sys.executable, "-c", SLIM, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
@@ -26,7 +25,7 @@ except ImportError as error:
     raise MissingExtra(error.name or "torch", "learn", "learning distances") from None
 
 from graphmetric import training
-from graphmetric.distance import View, distance_matrix, write_distance_matrix
+from graphmetric.distance import View
 from graphmetric.edit_distance import EditDistance
 from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.features import GraphFeaturizer
@@ -37,7 +36,6 @@ from graphmetric.learned_distance import LearnedDistance, Metric
 from graphmetric.metric_repair import repair_matrix
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
 from graphmetric.plain_options import from_plain, to_plain
-from graphmetric.progress import progress
 from graphmetric.saving import SavedModel, read_model, write_model
 from graphmetric.shipped_models import find_model
 from graphmetric.supervision import (
@@ -49,6 +47,7 @@ from graphmetric.supervision import (
     read_distances,
     read_supervision,
 )
+from graphmetric.threads import count_threads
 from graphmetric.training import PretrainingOptions, TrainingOptions
 
 logger = logging.getLogger(__name__)
@@ -183,7 +182,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             validation=supervision.validation,
             seed=seed,
             device=self.device,
-            threads=effective_n_jobs(self.n_jobs),
+            threads=count_threads(self.n_jobs),
             folder=self._work_folder("training"),
             report=lambda record: self._log(record, curves),
         )
@@ -223,12 +222,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if repair or known is not None:
             return self._repaired(a, b, view, out, repair, known)
-        learned = self._learned()
-        comparison = learned.compare(as_graphs(a), None if b is None else as_graphs(b), view)
-        with learned.limited_threads(), progress("distances", comparison.shape[0], "rows") as bar:
-            if out is None:
-                return distance_matrix(comparison, advance=bar.advance)
-            return write_distance_matrix(comparison, out, advance=bar.advance)
+        return self._learned().pairwise(as_graphs(a), None if b is None else as_graphs(b), view, out)
 
     def embed(self, graphs: Any) -> NDArray[np.float32]:
         """One vector per graph, (graphs, d): what the paper's fusion makes of the states of its nodes."""
@@ -379,7 +373,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learned(self) -> LearnedDistance:
         check_is_fitted(self, "model_")
-        return LearnedDistance(self.model_, self.featurizer_, self.strict, effective_n_jobs(self.n_jobs))
+        return LearnedDistance(self.model_, self.featurizer_, self.strict, count_threads(self.n_jobs))
 
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters for JSON. Where work was kept is of no use to others, nor is a generator of random numbers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,17 +12,35 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.distance import Comparison, Matching, Representation, View, distance_matrix, pair_distances
+from graphmetric.errors import InvalidArgument, MissingExtra
+
+try:
+    import safetensors as _safetensors  # noqa: F401
+    import torch as _torch  # noqa: F401
+except ImportError as error:
+    raise MissingExtra(error.name or "torch", "learn", "a learned distance") from None
+
+from graphmetric.distance import (
+    Comparison,
+    Matching,
+    Representation,
+    View,
+    distance_matrix,
+    pair_distances,
+    write_distance_matrix,
+)
 from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.edit_distance.edit_path import NodeMap, edit_path_of
 from graphmetric.encoder import embed_graphs
-from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.canonical import certificates
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.model import GraphDistanceModel, encode_graphs, encode_table
-from graphmetric.threads import working_threads
+from graphmetric.progress import progress
+from graphmetric.saving import read_model
+from graphmetric.shipped_models import find_model
+from graphmetric.threads import count_threads, working_threads
 
 _QUERIES = 256
 """Rows of distances that a search for neighbours holds at a time."""
@@ -38,6 +57,15 @@ class LearnedDistance:
     strict: bool
     """Whether graphs that are not isomorphic are kept apart, at the cost of their certificates."""
     threads: int
+
+    @classmethod
+    def load(cls, model: str | os.PathLike[str], n_jobs: int | None = 1) -> LearnedDistance:
+        """What a saved model, or one that comes with the package by its name, answers: all but training.
+
+        Unlike :meth:`graphmetric.GraphDistance.load` it does without scikit-learn, whose import takes a second.
+        """
+        saved = read_model(find_model(model))
+        return cls(saved.model, saved.featurizer, bool(saved.parameters.get("strict")), count_threads(n_jobs))
 
     def measure(self, first: Graph, second: Graph, view: View = "raw") -> float:
         """The distance of two graphs; exactly the same in both directions."""
@@ -62,6 +90,20 @@ class LearnedDistance:
             strict["certificates"] = certificates(graphs)
             strict["other_certificates"] = None if others is None else certificates(others)
         return Comparison.prepare(self.model.head, left, right, view=view, **strict)
+
+    def pairwise(
+        self,
+        graphs: GraphCollection,
+        others: GraphCollection | None = None,
+        view: View = "raw",
+        out: str | os.PathLike[str] | None = None,
+    ) -> NDArray[np.float32]:
+        """All distances of one collection, or between two, into memory or into a ``.npy`` file."""
+        comparison = self.compare(graphs, others, view)
+        with self.limited_threads(), progress("distances", comparison.shape[0], "rows") as bar:
+            if out is None:
+                return distance_matrix(comparison, advance=bar.advance)
+            return write_distance_matrix(comparison, out, advance=bar.advance)
 
     def encode(self, graphs: GraphCollection) -> Representation:
         """Vectors and node states, all that a distance looks at."""

@@ -49,6 +49,17 @@ def working_threads(count: int | None) -> Iterator[None]:
         _allowed.reset(before)
 
 
+def count_threads(n_jobs: int | None) -> int:
+    """What ``n_jobs`` means here, as joblib counts: -1 is one per core, -2 one less, None as joblib is configured."""
+    if n_jobs == 0:
+        raise InvalidArgument("n_jobs must not be 0: 1 is one thread, -1 one per core")
+    if n_jobs == 1:
+        return 1
+    from joblib import effective_n_jobs  # a fifth of a second, which a command that answers at once can do without
+
+    return int(effective_n_jobs(n_jobs))
+
+
 def allowed_threads() -> int:
     """How many threads our own loops may use here; outside of :func:`working_threads` as many as torch is set to."""
     return _allowed.get() or torch.get_num_threads()

@@ -269,6 +269,6 @@ def test_lists_are_kept_beside_large_segments(
     lists.write_bytes(damaged)
     with pytest.raises(FileError, match="digest is wrong"):
         gm.GraphIndex.load(tmp_path / "index", verify=False)
-    monkeypatch.setattr("graphmetric.search.vector_index.faiss", None)  # as where it is not installed
+    monkeypatch.setattr("graphmetric.search.vector_index.load_faiss", lambda: None)  # as where it is not installed
     scanned = gm.GraphIndex.build(model, molecules[:60])
     assert scanned.search(molecules[7], 1, candidates=20)[0].id == molecules[7].id

@@ -14,7 +14,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.memory import check_memory
 
 if TYPE_CHECKING:
-    from graphmetric.estimator import GraphDistance
+    from graphmetric.learned_distance import LearnedDistance
 
 EPILOG = """\b
 Examples:
@@ -52,18 +52,18 @@ def command(
     A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many. Without
     SECOND, and with --out: the distances of all graphs of the source FIRST to each other.
     """
-    from graphmetric.estimator import GraphDistance
+    from graphmetric.learned_distance import LearnedDistance
 
     if (second is None) == (out is None):
         raise InvalidArgument("give two graphs, or one source of many and --out FILE for the matrix of all pairs")
-    learned = GraphDistance.load(model)
+    learned = LearnedDistance.load(model, n_jobs=1 if out is None else -1)
     if second is None or out is not None:
         assert out is not None
         _write_all_pairs(learned, first, out, view, reading)
         return
     g, h = (open_graph(text, reading, smiles=how["smiles"]) for text in (first, second))
     with warnings_as_notes():
-        distance = learned.distance(g, h, view)
+        distance = learned.measure(g, h, view)
         found = learned.align(g, h) if how["align"] else None
     if how["as_json"]:
         aligned = {} if found is None else {"node_map": found.node_map, "edits": int(found.upper)}
@@ -76,7 +76,7 @@ def command(
             say(f"  {u} -> {'deleted' if v is None else v}")
 
 
-def _write_all_pairs(learned: GraphDistance, source: str, out: str, view: Any, reading: Reading) -> None:
+def _write_all_pairs(learned: LearnedDistance, source: str, out: str, view: Any, reading: Reading) -> None:
     """A ``.npy`` file may be larger than memory; the other formats also hold the ids of the graphs."""
     from graphmetric.metric_repair.matrix_files import check_suffix, write_matrix
 

@@ -39,13 +39,13 @@ def command(model: str, source: str, out: str, jobs: int, reading: Reading) -> N
 
     A .csv file has a line per graph: its name (or position) and its numbers. A .npy file has the numbers alone.
     """
-    from graphmetric.estimator import GraphDistance
+    from graphmetric.learned_distance import LearnedDistance
 
     path = Path(out)
     if path.suffix not in (".npy", ".csv"):
         raise UnknownFormat("vectors are written as .npy or .csv", path)
     check_writable(path)
-    learned = GraphDistance.load(model).set_params(n_jobs=jobs)
+    learned = LearnedDistance.load(model, n_jobs=jobs)
     graphs = open_source(source, reading).graphs
     with warnings_as_notes():
         vectors = learned.embed(graphs)

@@ -38,13 +38,13 @@ def command(
 
     MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
     """
-    from graphmetric.estimator import GraphDistance
     from graphmetric.search import GraphIndex
+    from graphmetric.search.stored_model import StoredModel
 
     if (Path(out) / "index.json").exists() and not overwrite:
         raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")
     check_writable(out, folder=True)
-    learned = GraphDistance.load(model).set_params(n_jobs=jobs)
+    learned = StoredModel.load(model, jobs)
     graphs = open_source(source, reading).graphs
     started = time.perf_counter()
     with warnings_as_notes():

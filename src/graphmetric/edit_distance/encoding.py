@@ -11,8 +11,8 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from graphmetric.edit_distance._kernels.map_cost import TrueCosts
 from graphmetric.edit_distance._kernels.packing import pack_graphs
@@ -88,7 +88,10 @@ def _feature_distances(vectors: NDArray[np.float64], costs: EditCosts) -> NDArra
     norm = 1 if costs.feature_distance == "manhattan" else 2
     with np.errstate(over="ignore"):
         shrunk = np.ldexp(vectors, -np.frexp(largest)[1])
-        return _finite(np.ldexp(cdist(shrunk, shrunk, "minkowski", p=norm), np.frexp(largest)[1]), "node_features")
+        return _finite(
+            np.ldexp(scipy.spatial.distance.cdist(shrunk, shrunk, "minkowski", p=norm), np.frexp(largest)[1]),
+            "node_features",
+        )
 
 
 def _finite(distances: NDArray[np.float64], name: str) -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -221,6 +220,8 @@ def _solve_chunks(
     if not missing:
         return
     problem = encode(first, second, costs)
+    import joblib  # a fifth of a second, for those who have many pairs
+
     parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
     yield from parallel(joblib.delayed(_solve_chunk)(k, problem, chunks[k], method) for k in missing)
 

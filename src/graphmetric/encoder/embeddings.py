@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from graphmetric.encoder.attribute_networks import ImageNetwork, TextNetwork, VectorNetwork
 from graphmetric.encoder.options import EncoderOptions, Positions
-from graphmetric.encoder.tensors import BatchTensors
+from graphmetric.encoder.tensors import BatchTensors, draw_normal
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema
 
@@ -76,10 +76,12 @@ class PositionEmbed(nn.Module):
         self.hidden_size = hidden_size
         self.learned = positions == "learned"
         if self.learned:
-            self.table = nn.Parameter(torch.randn(max(1, num_codes), hidden_size) * hidden_size**-0.5)
+            self.table = draw_normal(max(1, num_codes), hidden_size, scale=hidden_size**-0.5)
         else:
-            codes = torch.arange(min(max(1, num_codes), _LARGEST_TABLE))
-            self.register_buffer("table", self._waves(codes).to(torch.get_default_dtype()), persistent=False)
+            table = torch.empty(min(max(1, num_codes), _LARGEST_TABLE), hidden_size)
+            if not table.is_meta:
+                table = self._waves(torch.arange(len(table))).to(table.dtype)
+            self.register_buffer("table", table, persistent=False)
 
     def forward(self, codes: Int[Tensor, "graphs k"]) -> Float[Tensor, "graphs k d_h"]:
         last = len(self.table) - 1

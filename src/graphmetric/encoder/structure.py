@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graphmetric.encoder.options import EncoderOptions, Messages
-from graphmetric.encoder.tensors import BatchTensors
+from graphmetric.encoder.tensors import BatchTensors, draw_normal
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema
 
@@ -45,10 +45,10 @@ class StructuralBias(nn.Module):
         self.layers, self.heads = options.layers, options.heads
         numbers = self.layers * self.heads
         typed = schema.directed or schema.edge_labelled
-        self.hops = nn.Parameter(0.02 * torch.randn(numbers, schema.max_hops + 2))
-        self.there = nn.Parameter(0.02 * torch.randn(numbers, schema.num_relations)) if typed else None
-        self.back = nn.Parameter(0.02 * torch.randn(numbers, schema.num_relations)) if typed else None
-        self.slope = nn.Parameter(0.02 * torch.randn(2, numbers, 1, 1, 1)) if schema.weighted else None
+        self.hops = draw_normal(numbers, schema.max_hops + 2, scale=0.02)
+        self.there = draw_normal(numbers, schema.num_relations, scale=0.02) if typed else None
+        self.back = draw_normal(numbers, schema.num_relations, scale=0.02) if typed else None
+        self.slope = draw_normal(2, numbers, 1, 1, 1, scale=0.02) if schema.weighted else None
 
     def forward(self, batch: BatchTensors) -> Float[Tensor, "layers graphs heads k k"]:
         assert batch.hops is not None

@@ -1,4 +1,4 @@
-"""A batch of features as tensors."""
+"""Tensors of the encoder: a batch of features, and parameters as they are drawn."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from graphmetric.features import GraphBatch
 
@@ -50,3 +50,13 @@ def to_tensors(
 def clear_padding(states: Float[Tensor, "graphs k d"], batch: BatchTensors) -> Float[Tensor, "graphs k d"]:
     """The states with exact zeros in the rows of padding."""
     return states if batch.full else states.masked_fill(~batch.mask[..., None], 0)
+
+
+def draw_normal(*shape: int, scale: float) -> nn.Parameter:
+    """A parameter drawn from a normal distribution.
+
+    On the device "meta", where a saved model is compared with its description, it has a shape and nothing is drawn:
+    torch would import its compiler for that, which takes more than a second.
+    """
+    values = torch.empty(*shape)
+    return nn.Parameter(values if values.is_meta else values.normal_().mul_(scale))

@@ -9,12 +9,12 @@ from hashlib import blake2b
 from typing import Protocol
 
 import torch
-from joblib import effective_n_jobs
 
 from graphmetric.distance import Matching, PairDistance
 from graphmetric.features import GraphFeaturizer
 from graphmetric.learned_distance import LearnedDistance
 from graphmetric.model import GraphDistanceModel
+from graphmetric.threads import count_threads
 
 
 class IndexableModel(Protocol):
@@ -38,7 +38,7 @@ class IndexableModel(Protocol):
 
 def learned_distance_of(model: IndexableModel) -> LearnedDistance:
     """The distance that the model answers with."""
-    return LearnedDistance(model.model_, model.featurizer_, model.strict, effective_n_jobs(model.n_jobs))
+    return LearnedDistance(model.model_, model.featurizer_, model.strict, count_threads(model.n_jobs))
 
 
 def head_on_cpu(learned: LearnedDistance) -> PairDistance:

@@ -9,6 +9,7 @@ from pathlib import Path
 from graphmetric.features import GraphFeaturizer
 from graphmetric.model import GraphDistanceModel
 from graphmetric.saving import SavedModel, read_model, write_model
+from graphmetric.shipped_models import find_model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,6 +25,11 @@ class StoredModel:
         if not folder.exists():
             raise FileNotFoundError(2, "no such folder", str(folder))
         return cls(read_model(folder), n_jobs)
+
+    @classmethod
+    def load(cls, model: str | os.PathLike[str], n_jobs: int | None) -> StoredModel:
+        """A model that was saved anywhere, or that comes with the package, by its name."""
+        return cls(read_model(find_model(model)), n_jobs)
 
     @property
     def strict(self) -> bool:

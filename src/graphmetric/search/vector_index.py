@@ -6,8 +6,8 @@ kept beside the segment if faiss is installed when it is built; where it is not 
 
 from __future__ import annotations
 
-import contextlib
 import math
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,6 @@ from numpy.typing import NDArray
 
 from graphmetric.errors import FileError, MissingExtra
 from graphmetric.search._kernels.vector_scan import scan_vectors
-
-faiss: Any = None
-with contextlib.suppress(ImportError):
-    faiss = import_module("faiss")
 
 LISTS_FROM = 200_000
 """Vectors from which lists are worth their memory."""
@@ -32,6 +28,15 @@ _SHARE_READ = 32
 """One list in so many is read for a query."""
 
 Floats = NDArray[np.float32]
+
+
+@cache
+def load_faiss() -> Any:
+    """faiss, which few indexes need and which takes a tenth of a second to import; None where it is not installed."""
+    try:
+        return import_module("faiss")
+    except ImportError:
+        return None
 
 
 def scan(vectors: Floats, query: Floats, blocks: int = 1) -> Floats:
@@ -59,6 +64,7 @@ class ListIndex:
     @classmethod
     def build(cls, vectors: Floats) -> ListIndex:
         """Lists of all vectors; their centres are learned from a sample."""
+        faiss = load_faiss()
         if faiss is None:
             raise MissingExtra("faiss-cpu", "search", "an index of lists")
         count = int(4 * math.sqrt(len(vectors)))
@@ -77,6 +83,7 @@ class ListIndex:
     @classmethod
     def read(cls, path: Path, shape: tuple[int, ...]) -> ListIndex | None:
         """What :meth:`write` wrote, None where faiss is missing. Read only files whose digest is right."""
+        faiss = load_faiss()
         if faiss is None:
             return None
         try:
@@ -90,12 +97,13 @@ class ListIndex:
     def write(self, path: Path) -> None:
         """Into a file of faiss's own format."""
         try:
-            faiss.write_index(self._lists, str(path))
+            load_faiss().write_index(self._lists, str(path))
         except RuntimeError as error:  # faiss does not say what the system said
             raise FileError(f"cannot be written; is the disk full? {error}", path) from None
 
     def nearest(self, query: Floats, count: int, mask: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         """Positions of about the ``count`` nearest vectors among those allowed, nearest first; maybe fewer."""
+        faiss = load_faiss()
         options = faiss.SearchParametersIVF(nprobe=max(16, self._lists.nlist // _SHARE_READ))
         if mask is not None:
             bits = np.packbits(mask, bitorder="little")
@@ -106,7 +114,7 @@ class ListIndex:
 
 def lists_are_worthwhile(vectors: Floats) -> bool:
     """Whether there are many vectors, and faiss to put them into lists."""
-    return len(vectors) >= LISTS_FROM and faiss is not None
+    return len(vectors) >= LISTS_FROM and load_faiss() is not None
 
 
 def _plain(array: Floats) -> Floats:

@@ -10,11 +10,8 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
+import scipy  # whose parts are imported when they are first used
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components, dijkstra, shortest_path
-from scipy.spatial import cKDTree
-from scipy.spatial.distance import pdist, squareform
 
 from graphmetric.graphs.graph import Graph
 
@@ -47,8 +44,8 @@ def layout(graph: Graph) -> Positions:
     """
     ends = graph.edges[graph.edges[:, 0] != graph.edges[:, 1]]
     n = graph.num_nodes
-    links = csr_array((np.ones(2 * len(ends)), np.concatenate([ends, ends[:, ::-1]]).T), shape=(n, n))
-    _, component = connected_components(links, directed=False)
+    links = scipy.sparse.csr_array((np.ones(2 * len(ends)), np.concatenate([ends, ends[:, ::-1]]).T), shape=(n, n))
+    _, component = scipy.sparse.csgraph.connected_components(links, directed=False)
     groups = [np.flatnonzero(component == c) for c in range(component.max(initial=-1) + 1)]
     groups.sort(key=lambda nodes: (-len(nodes), nodes[0]))
     placed = [_lay_flat(_spread(_component_layout(links[nodes][:, nodes]))) for nodes in groups]
@@ -58,7 +55,7 @@ def layout(graph: Graph) -> Positions:
     return positions
 
 
-def _component_layout(links: csr_array) -> Positions:
+def _component_layout(links: scipy.sparse.csr_array) -> Positions:
     n = links.shape[0]
     if n == 1:
         return np.zeros((1, 2))
@@ -67,17 +64,17 @@ def _component_layout(links: csr_array) -> Positions:
     if n > _LARGEST_BY_STRESS:
         return _place_by_pivots(links)
     lengths = _edge_lengths(links)
-    paths = shortest_path(lengths, method="D")
+    paths = scipy.sparse.csgraph.shortest_path(lengths, method="D")
     majorizer = _Majorizer(paths)
     return min(map(majorizer.settle, _starts(paths)), key=majorizer.stress)
 
 
-def _edge_lengths(links: csr_array) -> csr_array:
+def _edge_lengths(links: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """Longer edges at nodes of many neighbours, which need room around them."""
     degree = np.diff(links.indptr)
     rows, columns = links.nonzero()
     most = np.maximum(degree[rows], degree[columns])
-    return csr_array((np.maximum(1.0, (most / _FREE_DEGREE) ** _ROOM), (rows, columns)), shape=links.shape)
+    return scipy.sparse.csr_array((np.maximum(1.0, (most / _FREE_DEGREE) ** _ROOM), (rows, columns)), shape=links.shape)
 
 
 def _starts(paths: Floats) -> Iterator[Positions]:
@@ -125,7 +122,7 @@ class _Majorizer:
             np.linalg.inv(laplacian + 1.0 / n) - 1.0 / n, dtype=np.float64
         )  # of the part that is not a common shift
         self._pull = weight * paths
-        self._lengths = squareform(paths, checks=False)
+        self._lengths = scipy.spatial.distance.squareform(paths, checks=False)
 
     def settle(self, positions: Positions) -> Positions:
         """Positions from which no step leads much further down."""
@@ -143,7 +140,7 @@ class _Majorizer:
 
     def stress(self, positions: Positions) -> float:
         """How far from the lengths of paths the distances on paper are."""
-        return float(((pdist(positions) / self._lengths - 1) ** 2).sum())
+        return float(((scipy.spatial.distance.pdist(positions) / self._lengths - 1) ** 2).sum())
 
 
 def _product(matrix: Floats, columns: Positions) -> Positions:
@@ -151,13 +148,13 @@ def _product(matrix: Floats, columns: Positions) -> Positions:
     return np.stack([(matrix * column).sum(axis=1) for column in columns.T], axis=1)
 
 
-def _place_by_pivots(links: csr_array) -> Positions:
+def _place_by_pivots(links: scipy.sparse.csr_array) -> Positions:
     """For large components: scaling by the distances to some nodes that are far from each other (Brandes and Pich)."""
     n = links.shape[0]
     nearest = np.full(n, np.inf)
     rows, pivot = [], 0
     for _ in range(min(_PIVOTS, n)):
-        row = dijkstra(links, indices=[pivot], unweighted=True)[0]
+        row = scipy.sparse.csgraph.dijkstra(links, indices=[pivot], unweighted=True)[0]
         rows.append(row)
         nearest = np.minimum(nearest, row)
         pivot = int(nearest.argmax())
@@ -173,7 +170,7 @@ def _spread(positions: Positions) -> Positions:
     """Push nodes that are too near each other apart, and last make everything larger if some are still too near."""
     moved = positions.copy()
     for _ in range(_PUSHES):
-        pairs = cKDTree(moved).query_pairs(CLEARANCE, output_type="ndarray")
+        pairs = scipy.spatial.cKDTree(moved).query_pairs(CLEARANCE, output_type="ndarray")
         if not len(pairs):
             return moved
         between = moved[pairs[:, 0]] - moved[pairs[:, 1]]
@@ -192,7 +189,7 @@ def _spread(positions: Positions) -> Positions:
 
 def nearest_distances(positions: Positions) -> Floats:
     """How far the nearest other node is from each of two or more."""
-    return np.asarray(cKDTree(positions).query(positions, k=2)[0])[:, 1]
+    return np.asarray(scipy.spatial.cKDTree(positions).query(positions, k=2)[0])[:, 1]
 
 
 def _lay_flat(positions: Positions) -> Positions:
