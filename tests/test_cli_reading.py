@@ -15,7 +15,8 @@ from graphmetric.graphs.files import Limits
 from tests.command_line import run
 
 READING = ("info", "convert", "ged", "label", "train", "evaluate", "distance", "embed", "index", "search")
-OPTIONS = ("--format", "--node-label", "--edge-label", "--directed / --undirected", "--skip-bad", "--limits", "--root")
+OPTIONS = ("--format", "--node-label", "--edge-label", "--directed / --undirected", "--distinguish", "--skip-bad")
+OPTIONS = (*OPTIONS, "--limits", "--root")
 
 NODE_LINK = {
     "nodes": [{"id": 0, "kind": "a", "label": "x"}, {"id": 1, "kind": "b", "label": "x"}],
@@ -170,3 +171,33 @@ def test_ids_and_labels_do_not_steer_the_terminal(capsys: pytest.CaptureFixture[
         _, text, errors = run(capsys, *arguments)
         assert not {"\x1b", "\x07", "\u202e"} & set(text + errors)
         assert "\\x1b" in text + errors
+
+
+def test_mirror_images_are_0_apart_unless_stereo_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("rdkit")
+    pair = ["C[C@@H](N)C(=O)O", "C[C@H](N)C(=O)O"]
+    (tmp_path / "two.smi").write_text("\n".join(pair))
+    for given in ([*pair, "--smiles"], [f"{tmp_path}/two.smi:0", f"{tmp_path}/two.smi:1"]):
+        _, text, errors = run(capsys, "ged", *given, "--json")
+        assert json.loads(text)["upper"] == 0
+        assert "stereochemistry of molecules does not count" in errors
+        _, text, errors = run(capsys, "ged", *given, "--json", "--distinguish", "stereo,charge")
+        assert (json.loads(text)["upper"], errors) == (1, "")
+    assert "distinguish takes charge, stereo" in run(capsys, "ged", *pair, "--smiles", "--distinguish", "colour")[2]
+
+
+def test_half_characters_are_refused_or_spelled_out(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "half.jsonl"
+    path.write_text('{"num_nodes": 1, "id": "\\ud83d\\ude00"}\n{"num_nodes": 1, "id": "\\ud83d"}\n')
+    with pytest.raises(FileError, match=r"half.jsonl: line 2: a text has half of a character"):
+        read_graphs(path)
+    for suffix in (".tve", ".dot", ".gml", ".graphml"):
+        with pytest.raises(FileError, match=r"half of a character|cannot hold|a word without"):
+            write_graphs(Graph(1, node_labels=["\ud800"]), tmp_path / f"out{suffix}")
+        assert not (tmp_path / f"out{suffix}").exists()
+    file = tmp_path / "not-utf8-\udcff.json"
+    write_graphs(Graph(1), file)
+    (graph,) = read_graphs(tmp_path / "*.json")
+    assert graph.id == "not-utf8-\\udcff"
+    code, text, _ = run(capsys, "info", file)
+    assert (code, "not-utf8-" in text) == (0, True)

@@ -35,6 +35,34 @@ _IAM = b"""<?xml version="1.0" encoding="UTF-8"?>
 <node id="_2"><attr name="symbol"><string>C  </string></attr><attr name="x"><float>-1</float></attr></node>
 <edge from="_1" to="_2"><attr name="valence"><int>1</int></attr></edge></graph></gxl>
 """
+_DOT = b"""strict digraph "g 1" { /* c */ node [label="\\N", shape=box]; a [label="x\\"y"];
+a -> b:p:n -> {c d} [weight=2.5]
+subgraph cluster_0 { edge [kind=<<b>>]; e -> a } graph [class=1]; bgcolor=red // end
+}
+graph { 0 -- 1 [label="single" + "bond"]; 2 }
+"""
+_GML = b"""Creator "somebody"
+# comment
+graph [ directed 1 id 7 name "g" node [ id 0 label "C&#233;" x 1.5E-2 graphics [ w 3 ] ] node [ id 1 label "O" x 2 ]
+edge [ source 0 target 1 weight -2.5 label "a" ] ]
+graph [ node [ id 5 v 1 ] ]
+"""
+_SDF = b"""ethanol
+     RDKit          2D
+
+  3  2  0  0  0  0  0  0  0  0999 V2000
+    0.0000    0.0000    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0
+    1.2990    0.7500    0.0000 C   0  0  0  0  0  0  0  0  0  0  0  0
+    2.5981    0.0000    0.0000 O   0  5  0  0  0  0  0  0  0  0  0  0
+  1  2  1  0
+  2  3  1  0
+M  CHG  1   3  -1
+M  END
+> <class>
+1
+
+$$$$
+"""
 _CXL = b"""<?xml version="1.0"?>
 <GraphCollection><molecules count="2" classmodel="none">
 <print file="a.gxl" class="i"/><print file="b.gxl" class="a "/></molecules></GraphCollection>
@@ -74,6 +102,8 @@ def all_seeds() -> dict[str, list[Files]]:
         "gexf": [graphs[2:3], graphs[3:4]],
         "graphml": [graphs[:5]],
         "gxl": [graphs[:5]],
+        "gml": [graphs[:5]],
+        "dot": [graphs[:5]],
         "tve": [undirected],
     }.items():
         seeds[name] += [{"": _written(part, name)} for part in chosen]
@@ -82,6 +112,9 @@ def all_seeds() -> dict[str, list[Files]]:
     seeds["tve"] += [{"": _MATCHING}, {"": _ONE_BASED}]
     seeds["gxl"] += [{"": _IAM}]
     seeds["cxl"] = [{"list.cxl": _CXL, "a.gxl": _IAM, "b.gxl": _IAM}]
+    seeds["dot"] += [{"": _DOT}]
+    seeds["gml"] += [{"": _GML}]
+    seeds["sdf"] = [{"": _SDF + _SDF}]
     seeds["smiles"] = [{"": _SMILES}]
     seeds["tudataset"] = [_tudataset(graphs[2:3] * 3)]
     return seeds

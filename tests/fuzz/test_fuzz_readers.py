@@ -18,6 +18,7 @@ from tests.strategies import exact
 INPUTS = 2_000
 
 
+@pytest.mark.filterwarnings("ignore::graphmetric.errors.ConversionWarning")
 def test_every_format_has_valid_seeds() -> None:
     from tests.fuzz.fuzz_readers import read_input
 

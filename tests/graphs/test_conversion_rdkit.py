@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from rdkit import Chem, rdBase
 
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph, MissingExtra
-from graphmetric.graphs.conversion import from_rdkit, from_smiles, to_rdkit, to_smiles
+from graphmetric.graphs.conversion import as_graphs, from_rdkit, from_smiles, to_rdkit, to_smiles
 from graphmetric.graphs.graph import Graph
 
 NEUTRAL = [
@@ -41,9 +42,12 @@ def test_atoms_and_bonds() -> None:
 
 def test_hydrogens_charges_and_stereo_are_outside_the_graph() -> None:
     assert from_smiles("[H]C([H])([H])[H]") == from_smiles("C")
-    assert from_smiles("C[O-]") == from_smiles("CO")
-    assert from_smiles("F/C=C/F") == from_smiles("F/C=C\\F")
-    assert from_smiles("[13CH4]") == from_smiles("C")
+    with pytest.warns(ConversionWarning, match="charges of molecules do not count"):
+        assert from_smiles("C[O-]") == from_smiles("CO")
+    with pytest.warns(ConversionWarning, match="stereochemistry of molecules does not count"):
+        assert from_smiles("F/C=C/F") == from_smiles("F/C=C\\F")
+    with pytest.warns(ConversionWarning, match="isotopes of molecules do not count"):
+        assert from_smiles("[13CH4]") == from_smiles("C")
     with_hydrogens = Chem.AddHs(Chem.MolFromSmiles("C"))
     assert from_rdkit(with_hydrogens).node_labels == ("C", "H", "H", "H", "H")
 
@@ -138,6 +142,7 @@ def test_impossible_molecules(graph: Graph, message: str, capfd: pytest.CaptureF
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.filterwarnings("ignore:charges of molecules do not count")
 def test_unsanitized_and_left_out() -> None:
     for smiles, reason in (("C[N+](=O)[O-]", "atom # 1 N, 4"), ("c1cc[nH]c1", "kekulize")):
         graph = from_smiles(smiles)
@@ -157,3 +162,49 @@ def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     for call in (lambda: from_smiles("C"), lambda: to_smiles(Graph(1, node_labels="C"))):
         with pytest.raises(MissingExtra, match=r"pip install 'graphmetric\[molecules\]'"):
             call()
+
+
+NAPROXEN = "C[C@@H](c1ccc2cc(OC)ccc2c1)C(=O)O", "C[C@H](c1ccc2cc(OC)ccc2c1)C(=O)O"
+
+
+def test_what_does_not_count_is_said() -> None:
+    with pytest.warns(ConversionWarning, match="stereochemistry of molecules does not count.*--distinguish stereo"):
+        first, second = as_graphs(list(NAPROXEN))
+    assert first.is_isomorphic(second)
+    with pytest.warns(ConversionWarning, match="charges and isotopes of molecules do not count") as said:
+        as_graphs(["[13CH4]", "C[O-]", "[13CH4]"])
+    assert len(said) == 1
+    with pytest.warns(ConversionWarning, match="stereochemistry"):
+        from_smiles("F/C=C/F")
+
+
+@pytest.mark.parametrize(
+    ("smiles", "distinguish", "nodes", "edges"),
+    [
+        ("C[N+](=O)[O-]", "charge", ("C", "N+", "O", "O-"), ("1", "2", "1")),
+        ("[Ca+2]", ["charge"], ("Ca+2",), ()),
+        ("c1cc[nH]c1", ("aromaticity", "hydrogens"), ("cH", "cH", "cH", "nH", "cH"), ("aromatic",) * 5),
+        ("[13CH4]", "isotope", ("13C",), ()),
+        ("F/C=C/F", "stereo", ("F", "C", "C", "F"), ("1", "2(E)", "1")),
+        ("F/C=C\\F", "stereo", ("F", "C", "C", "F"), ("1", "2(Z)", "1")),
+        ("CCO", "all", ("CH3", "CH2", "OH"), ("1", "1")),
+    ],
+)
+def test_labels_of_what_is_distinguished(smiles: str, distinguish: Any, nodes: Any, edges: Any) -> None:
+    graph = from_smiles(smiles, distinguish=distinguish)
+    assert graph.node_labels == nodes
+    assert graph.edge_labels == edges
+
+
+def test_mirror_images_are_apart_when_asked_for_however_atoms_are_numbered() -> None:
+    chem = pytest.importorskip("rdkit.Chem")
+    first, second = (from_smiles(smiles, distinguish="stereo") for smiles in NAPROXEN)
+    assert not first.is_isomorphic(second)
+    for seed in range(5):
+        other = chem.MolToSmiles(chem.MolFromSmiles(NAPROXEN[0]), doRandom=True, canonical=False)
+        assert from_smiles(other, distinguish="stereo").is_isomorphic(first), seed
+
+
+def test_unknown_distinctions_are_refused() -> None:
+    with pytest.raises(InvalidArgument, match=r"distinguish takes charge, stereo, aromaticity, .* got 'colour'"):
+        from_smiles("C", distinguish="colour")

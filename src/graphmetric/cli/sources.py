@@ -13,6 +13,7 @@ import click
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import from_smiles
+from graphmetric.graphs.conversion.rdkit import DISTINCTIONS, checked_distinctions
 from graphmetric.graphs.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
 from graphmetric.graphs.files import Limits, formats, read_graphs
 from graphmetric.graphs.files.limits import DEFAULT_LIMITS
@@ -31,6 +32,7 @@ class Reading:
     node_label: str | None = None
     edge_label: str | None = None
     directed: bool | None = None
+    distinguish: tuple[str, ...] = ()
     skip_bad: bool = False
     limits: Limits = DEFAULT_LIMITS
 
@@ -38,6 +40,7 @@ class Reading:
         """The options that :func:`read_graphs` takes and that were given."""
         given: dict[str, Any] = {"node_label": self.node_label, "edge_label": self.edge_label}
         given |= {"directed": self.directed, "on_error": "skip" if self.skip_bad else None}
+        given |= {"distinguish": self.distinguish or None}
         return {name: value for name, value in given.items() if value is not None}
 
 
@@ -56,6 +59,13 @@ def _limits(context: click.Context, parameter: click.Parameter, given: tuple[str
     return replace(DEFAULT_LIMITS, **changes)
 
 
+def _distinctions(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        return checked_distinctions(name.strip() for name in ",".join(given).split(",") if name.strip())
+    except InvalidArgument as error:
+        raise click.BadParameter(str(error)) from None
+
+
 _OPTIONS = (
     click.option(
         "--format",
@@ -69,6 +79,13 @@ _OPTIONS = (
         "--directed/--undirected",
         default=None,
         help="Make all graphs directed or undirected; else they are as the files say.",
+    ),
+    click.option(
+        "--distinguish",
+        multiple=True,
+        callback=_distinctions,
+        metavar="NAMES",
+        help=f"Facts that tell atoms and bonds of SMILES and SDF apart, too: {', '.join(DISTINCTIONS)}, or all.",
     ),
     click.option("--skip-bad", is_flag=True, help="Pass over graphs that cannot be read, and say how many."),
     click.option(
@@ -137,7 +154,7 @@ def _refuse_options(options: dict[str, Any], reason: str) -> None:
 def open_graph(text: str, reading: Reading = Reading(), *, smiles: bool = False) -> Graph:  # noqa: B008
     """One graph: a file that holds one, ``SOURCE:POSITION``, or a SMILES."""
     if smiles:
-        return from_smiles(text, id=text)
+        return from_smiles(text, id=text, distinguish=reading.distinguish)
     source, colon, position = text.rpartition(":")
     if not colon or Path(text).exists() or not position.isdecimal():
         graphs = open_source(text, reading).graphs

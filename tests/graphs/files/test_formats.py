@@ -11,8 +11,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphmetric.errors import ConversionWarning, FileError, InvalidArgument
-from graphmetric.graphs.files import iter_graphs, read_graphs, write_graphs
+from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, LimitExceeded
+from graphmetric.graphs.files import Limits, iter_graphs, read_graphs, write_graphs
 from graphmetric.graphs.graph import Graph
 
 
@@ -387,6 +387,129 @@ class TestSmiles:
     def test_read_only(self, tmp_path: Path) -> None:
         with pytest.raises(FileError, match="format 'smiles' is read only"):
             write_graphs(Graph(1), tmp_path / "a.smi")
+
+
+class TestDot:
+    def test_chains_groups_defaults_and_ports(self) -> None:
+        text = """/* made by hand */ digraph "calls" { // a comment
+        rankdir=LR; version="2";
+# a line of the preprocessor
+        node [shape=box, kind=f]; main [kind=entry];
+        main -> parse:port:n -> { read write } [weight=2.5, color="red"];
+        subgraph cluster_0 { edge [weight=3]; log; log -> read }
+        }"""
+        (graph,) = read_text(text, "dot", node_label="kind")
+        assert graph.id == "calls"
+        assert graph.metadata["node_names"] == ("main", "read", "write", "parse", "log")
+        assert graph.node_labels == ("entry", "f", "f", "f", "f")
+        assert graph.edges.tolist() == [[0, 3], [3, 1], [3, 2], [4, 1]]
+        assert graph.edge_weights is not None
+        assert graph.edge_weights.tolist() == [2.5, 2.5, 2.5, 3.0]
+        assert graph.metadata["version"] == 2
+        assert "rankdir" not in graph.metadata
+
+    def test_strict_graphs_merge_and_others_refuse(self) -> None:
+        (graph,) = read_text("strict graph { a -- b; b -- a [label=x] }", "dot")
+        assert (graph.num_edges, graph.edge_labels) == (1, ("x",))
+        with pytest.raises(FileError, match="line 2: the edge from 'b' to 'a' is given twice"):
+            read_text("graph { a -- b;\n b -- a }", "dot")
+
+    def test_texts(self) -> None:
+        text = 'graph { a [label="say \\"hi\\" \\n" + "there"]; b [label=<<b>bold</b>>]; c [label="\\N"]; d [label=""]}'
+        (graph,) = read_text(text, "dot")
+        assert graph.node_labels == ('say "hi" \\nthere', "<b>bold</b>", None, "")
+
+    def test_what_graphviz_lays_out_is_not_data(self) -> None:
+        text = (
+            'graph { graph [bb="0,0,54,108"]; a [pos="27,90", width=.75, height="0.5"]; b [pos="27,18", width=0.75] }'
+        )
+        (graph,) = read_text(text, "dot")
+        assert (graph.node_features, dict(graph.metadata)) == (None, {"node_names": ("a", "b")})
+        (graph,) = read_text(text, "dot", node_features=["width"])
+        assert graph.node_features is not None
+        assert graph.node_features.tolist() == [[0.75], [0.75]]
+
+    def test_many_graphs_and_edges_of_groups_are_limited(self) -> None:
+        assert [g.num_edges for g in read_text("graph {0 -- 1} digraph {0 -> 1 -> 0} GRAPH {}", "dot")] == [1, 2, 0]
+        group = "{" + " ".join(map(str, range(2000))) + "}"
+        with pytest.raises(LimitExceeded, match="4,000,000 edges"):
+            read_text(f"digraph {{ {group} -> {group} }}", "dot", limits=Limits(max_edges=10_000))
+
+
+class TestGml:
+    def test_what_networkx_writes(self) -> None:
+        given = nx.Graph([("a", "b"), ("b", "c")], kind="path")
+        nx.set_node_attributes(given, {"a": "C", "b": "é", "c": '"O"'}, "element")
+        nx.set_node_attributes(given, {name: [1.5, 2] for name in given}, "place")
+        nx.set_edge_attributes(given, 1e-20, "weight")
+        text = "\n".join(nx.generate_gml(given))
+        with pytest.warns(ConversionWarning, match="node attributes 'label' left out"):
+            (graph,) = read_text(text, "gml", node_label="element")
+        expected = Graph(3, [(0, 1), (1, 2)], node_labels=["C", "é", '"O"'], edge_weights=[1e-20, 1e-20])
+        assert graph == expected.replace(node_features=[[1.5, 2]] * 3)
+        assert graph.metadata["kind"] == "path"
+
+    def test_networkx_reads_what_we_write(self) -> None:
+        graph = Graph(3, [(0, 1), (1, 2)], directed=True, node_labels=["C", "é", '"&'], edge_weights=[1e-20, 2])
+        stream = io.BytesIO()
+        write_graphs(graph, stream, "gml")
+        found = nx.parse_gml(stream.getvalue().decode().splitlines(), label="id")
+        assert list(nx.get_node_attributes(found, "label").values()) == ["C", "é", '"&']
+        assert [data["weight"] for _, _, data in found.edges(data=True)] == [1e-20, 2]
+
+    def test_labels_that_repeat_the_id_are_names(self) -> None:
+        (graph,) = read_text('graph [ node [ id 3 label "3" ] node [ id 7 label "7" type "x" ] ]', "gml")
+        assert graph.node_labels == (None, "x")
+
+    def test_comments_lists_and_what_stands_beside_graphs(self) -> None:
+        text = """Creator "yFiles"\n  # a comment\nVersion 2
+        graph [ directed 1 id 5 note "a&#10;b &lt; &nonsense;"
+          node [ id 0 graphics [ x 1.0 y 2.0 ] ] node [ id 1 ] edge [ source 1 target 0 value -3 ] ]"""
+        with pytest.warns(ConversionWarning, match="left out") as said:
+            (graph,) = read_text(text, "gml")
+        assert graph == Graph(2, [(1, 0)], directed=True)
+        assert (graph.id, graph.metadata["note"]) == (5, "a\nb < &nonsense;")
+        assert {"graphics", "value"} <= set(" ".join(str(w.message) for w in said).replace("'", "").split())
+
+
+class TestSdf:
+    @staticmethod
+    def record(smiles: str, title: str, fields: str = "") -> str:
+        chem = pytest.importorskip("rdkit.Chem")
+        from rdkit.Chem import rdDepictor
+
+        molecule = chem.MolFromSmiles(smiles)
+        rdDepictor.Compute2DCoords(molecule)
+        molecule.SetProp("_Name", title)
+        return f"{chem.MolToMolBlock(molecule)}{fields}$$$$\n"
+
+    def test_titles_and_data_fields(self) -> None:
+        fields = "> <logP>\n1.5\n\n>  25  <note> (MD-1)\ntwo\nlines\n\n> <class>\n1\n\n"
+        text = self.record("CCO", "ethanol", fields) + self.record("c1ccccc1", "42")
+        graphs = read_text(text, "sdf")
+        assert [graph.id for graph in graphs] == ["ethanol", 42]
+        assert graphs[0] == Graph.from_smiles("CCO")
+        assert graphs[1].is_isomorphic(Graph.from_smiles("c1ccccc1"))
+        assert dict(graphs[0].metadata) == {"logP": 1.5, "note": "two\nlines", "class": 1}
+        (graph,) = read_text(text.partition("$$$$")[0].replace("\n", "\r\n"), "mol")
+        assert graph == graphs[0]
+
+    def test_bad_records_name_their_line_and_can_be_skipped(self) -> None:
+        good = self.record("CC", "a")
+        bad = good.replace("  1  2  1  0", "  1  9  1  0")
+        with pytest.raises(FileError, match=f"line {good.count(chr(10)) + 1}: the molecule cannot be read"):
+            read_text(good + bad + good, "sdf")
+        with pytest.warns(ConversionWarning, match="1 graph could not be read"):
+            assert len(read_text(good + bad + good, "sdf", on_error="skip")) == 2
+
+    def test_charge_and_stereo_count_when_asked_for(self) -> None:
+        text = self.record("C[C@@H](N)C(=O)[O-]", "R") + self.record("C[C@H](N)C(=O)[O-]", "S")
+        with pytest.warns(ConversionWarning, match="charges and stereochemistry of molecules do not count"):
+            first, second = read_text(text, "sdf")
+        assert first.is_isomorphic(second)
+        first, second = read_text(text, "sdf", distinguish=("charge", "stereo"))
+        assert not first.is_isomorphic(second)
+        assert {first.node_labels, second.node_labels} == {("C", f"C({sense})", "N", "C", "O", "O-") for sense in "RS"}
 
 
 def _edge_ids(path: Path) -> bool:

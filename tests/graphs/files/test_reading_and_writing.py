@@ -72,8 +72,8 @@ def test_paths_that_lead_nowhere(tmp_path: Path, path: str, error: type[Exceptio
 
 
 def test_names_of_formats() -> None:
-    with pytest.raises(UnknownFormat, match="unknown format 'gml'; known are graphmetric, jsonl"):
-        read_graphs("x", format="gml")
+    with pytest.raises(UnknownFormat, match="unknown format 'pickle'; known are graphmetric, jsonl"):
+        read_graphs("x", format="pickle")
     assert len({known.name for known in formats()}) == len(formats())
     suffixes = [suffix for known in formats() for suffix in known.suffixes]
     assert len(set(suffixes)) == len(suffixes)

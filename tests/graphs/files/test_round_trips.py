@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from graphmetric.errors import ConversionWarning
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.files import binary_layout, binary_writer, formats, iter_graphs, read_graphs, write_graphs
+from graphmetric.graphs.files.typed_text import value_from_text
 from graphmetric.graphs.graph import Graph
 from tests.strategies import exact, finite, graphs, metadata_of_any_kind, without_empty_columns, words
 
@@ -115,6 +116,30 @@ def test_graphml_and_gxl(format: str, given: list[Graph]) -> None:
     assert_same(there_and_back(expected, format), expected)
 
 
+dot_text = st.text(st.characters(codec="utf-8", exclude_characters="\0\\"), max_size=4).filter(
+    lambda text: value_from_text(text) == text
+)
+dot_labels = st.sampled_from([dot_text, st.integers(-(10**17), 10**17), finite]).map(lambda v: st.one_of(st.none(), v))
+dot_metadata = st.fixed_dictionaries({}, optional={"class": st.integers(-9, 9), "name": dot_text, "score": finite})
+
+
+@pytest.mark.parametrize("format", ["dot", "gml"])
+@FEW
+@given(given=st.data())
+def test_dot_and_gml(format: str, given: st.DataObject) -> None:
+    of_nodes, of_edges = given.draw(st.tuples(dot_labels, dot_labels))
+    strategy = graphs(
+        node_labels=of_nodes,
+        edge_labels=of_edges,
+        node_images=False,
+        node_texts=dot_text,
+        ids=xml_ids,
+        metadata=dot_metadata,
+    )
+    expected = [without_empty_columns(graph) for graph in given.draw(st.lists(strategy, max_size=3))]
+    assert_same(there_and_back(expected, format), expected)
+
+
 @FEW
 @given(xml_graphs(metadata=None))
 def test_gexf(given: list[Graph]) -> None:
@@ -198,7 +223,7 @@ def test_no_graphs_at_all(format: str) -> None:
         assert len(there_and_back([], format)) == 0
 
 
-@pytest.mark.parametrize("suffix", [".gmg", ".jsonl", ".json", ".gexf", ".graphml", ".gxl", ".tve"])
+@pytest.mark.parametrize("suffix", [".gmg", ".jsonl", ".json", ".gexf", ".graphml", ".gxl", ".gml", ".dot", ".tve"])
 @pytest.mark.parametrize("zipped", ["", ".gz"])
 def test_by_suffix_also_compressed(tmp_path: Path, suffix: str, zipped: str) -> None:
     graph = Graph(3, [(0, 1), (1, 2)], node_labels=["C", "C", "O"], edge_labels=[1, 2], id="ethanol")

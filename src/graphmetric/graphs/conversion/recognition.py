@@ -17,7 +17,7 @@ from graphmetric.graphs.conversion.igraph import convert_igraph
 from graphmetric.graphs.conversion.left_out import LeftOut
 from graphmetric.graphs.conversion.networkx import convert_networkx
 from graphmetric.graphs.conversion.pyg import convert_pyg
-from graphmetric.graphs.conversion.rdkit import from_rdkit, from_smiles
+from graphmetric.graphs.conversion.rdkit import convert_rdkit, read_smiles
 from graphmetric.graphs.graph import Graph
 
 Converter = Callable[[Any, LeftOut], Graph]
@@ -145,8 +145,8 @@ _BY_CLASS: Mapping[tuple[str, str], Converter] = {
     ("networkx", "Graph"): convert_networkx,
     ("igraph", "Graph"): convert_igraph,
     ("torch_geometric", "Data"): convert_pyg,
-    ("rdkit", "Mol"): lambda molecule, left_out: from_rdkit(molecule),
-    ("builtins", "str"): lambda smiles, left_out: from_smiles(smiles),
+    ("rdkit", "Mol"): lambda molecule, left_out: convert_rdkit(molecule, (), left_out.molecules),
+    ("builtins", "str"): lambda smiles, left_out: read_smiles(smiles, (), left_out.molecules),
     ("scipy", "sparray"): _from_matrix,
     ("scipy", "spmatrix"): _from_matrix,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,11 +11,18 @@ import numpy as np
 
 from graphmetric.errors import FileError
 
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
 
 def parse_json(text: str | bytes, line: int | None = None) -> Any:
     """The value of a JSON text; the error has ``line``, or else the line within the text, but no file."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        if _HALF.search(text if isinstance(text, str) else text.decode("latin-1")):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
+    except UnicodeEncodeError:
+        raise FileError("a text has half of a character (a lone surrogate, as \\ud800)", None, line) from None
     except json.JSONDecodeError as error:
         raise FileError(f"not valid JSON: {error.msg} (column {error.colno})", None, line or error.lineno) from None
     except UnicodeDecodeError:

@@ -167,7 +167,7 @@ def _named(parts: Iterator[Part], source: Source) -> Iterator[Part]:
     if isinstance(first, Columns) and first.num_graphs == 1:
         first = first.graph(0)
     if second is None and isinstance(first, Graph) and first.id is None and source.path is not None:
-        name = source.path.name
+        name = source.path.name.encode("utf-8", "backslashreplace").decode("utf-8")  # names may be any bytes
         first = first.replace(id=id_from_text(Path(name[:-3] if name.lower().endswith(".gz") else name).stem))
     for part in (first, second):
         if part is not None:

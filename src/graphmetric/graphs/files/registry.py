@@ -6,17 +6,19 @@ from pathlib import Path
 
 from graphmetric.errors import UnknownFormat
 from graphmetric.graphs.files.binary import BINARY
+from graphmetric.graphs.files.dot import DOT
 from graphmetric.graphs.files.file_format import FileFormat
 from graphmetric.graphs.files.gexf import GEXF
+from graphmetric.graphs.files.gml import GML
 from graphmetric.graphs.files.graphml import GRAPHML
 from graphmetric.graphs.files.gxl import CXL, GXL
 from graphmetric.graphs.files.json_document import JSON_DOCUMENT
 from graphmetric.graphs.files.json_lines import JSON_LINES
 from graphmetric.graphs.files.line_graphs import LINE_GRAPHS
-from graphmetric.graphs.files.smiles import SMILES
+from graphmetric.graphs.files.molecules import SDF, SMILES
 from graphmetric.graphs.files.tudataset import TUDATASET
 
-_FORMATS = (BINARY, JSON_LINES, JSON_DOCUMENT, GEXF, GRAPHML, GXL, CXL, TUDATASET, LINE_GRAPHS, SMILES)
+_FORMATS = (BINARY, JSON_LINES, JSON_DOCUMENT, GEXF, GRAPHML, GXL, CXL, GML, DOT, TUDATASET, LINE_GRAPHS, SMILES, SDF)
 
 
 def formats() -> tuple[FileFormat, ...]:

@@ -123,8 +123,11 @@ class Source:
                 if line:
                     yield number, line
 
-    def texts(self) -> Iterator[tuple[int, str]]:
-        """The lines by the hundred, each time as one text with the number of its first line."""
+    def texts(self, *, keep_empty: bool = False) -> Iterator[tuple[int, str]]:
+        """The lines by the hundred, each time as one text with the number of its first line.
+
+        Empty lines at the start of a text are left out unless they mean something.
+        """
         number = 1
         begun: list[bytes] = []
         with self.open() as stream:
@@ -136,17 +139,19 @@ class Source:
                     continue
                 block = b"".join(begun)
                 begun = [rest]
-                yield from self._decoded_lines(number, block)
+                yield from self._decoded_lines(number, block, keep_empty)
                 number += block.count(b"\n") + 1
-        yield from self._decoded_lines(number, b"".join(begun))
+        yield from self._decoded_lines(number, b"".join(begun), keep_empty)
 
-    def _decoded_lines(self, number: int, block: bytes) -> Iterator[tuple[int, str]]:
+    def _decoded_lines(self, number: int, block: bytes, keep_empty: bool) -> Iterator[tuple[int, str]]:
         if number == 1:
             block = block.removeprefix(codecs.BOM_UTF8)
-        lines = block.lstrip(b"\n")  # a gzip file of empty lines alone is small, and has millions of them
+        lines = (
+            block if keep_empty else block.lstrip(b"\n")
+        )  # a gzip file of empty lines alone is small, and has millions of them
         number += len(block) - len(lines)
         self._check_lines(number, lines, ())
-        if not lines:
+        if not lines and not keep_empty:
             return
         try:
             yield number, lines.decode("utf-8")

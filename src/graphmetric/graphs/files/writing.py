@@ -16,6 +16,7 @@ from graphmetric.atomic import atomic_write, system_errors_named, unfinished
 from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, InvalidGraph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.files.file_format import EVERYTHING, FileFormat
+from graphmetric.graphs.files.json_values import shortened
 from graphmetric.graphs.files.node_names import without_names
 from graphmetric.graphs.files.registry import format_by_name, format_by_suffix, unknown_suffix
 from graphmetric.graphs.files.source import located
@@ -58,7 +59,11 @@ def _write(graphs: Iterable[Graph], stream: BinaryIO, chosen: FileFormat) -> Non
     if chosen.write is None:
         raise FileError(f"format {chosen.name!r} {'is a folder' if chosen.can_write else 'is read only'}")
     watched = _Watched(graphs, chosen)
-    chosen.write(watched.graphs(), stream)
+    try:
+        chosen.write(watched.graphs(), stream)
+    except UnicodeEncodeError as error:
+        problem = f"{shortened(error.object[error.start : error.end])} is half of a character, which no file can hold"
+        raise FileError(problem) from None
     watched.warn()
 
 
