@@ -92,28 +92,30 @@ def test_label_fills_a_folder_once(capsys: pytest.CaptureFixture[str], tmp_path:
     assert (first["pairs"], first["exact"]) == (second["pairs"], second["exact"]) == (50, 1.0)
 
 
-def test_interrupted_labelling_goes_on(tmp_path: Path) -> None:
+def test_interrupted_labelling_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "graphmetric.cli", "label", "molecules", "--pairs", "all", "--jobs", "1"]
-    job = subprocess.Popen(
-        [*command, "--out", str(tmp_path)],
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell in the background ignores it
-    )
-    while len(list(tmp_path.glob("work/chunk-*"))) < 2 and job.poll() is None:
-        time.sleep(0.01)
+    rows = tmp_path / "work" / "results.rows"
+
+    def start_and_wait(size: int) -> subprocess.Popen[str]:
+        job = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True)
+        while (not rows.exists() or rows.stat().st_size <= size) and job.poll() is None:
+            time.sleep(0.01)
+        return job
+
+    job = start_and_wait(0)
+    code, _, said = run(capsys, *command[3:], "--out", tmp_path)
+    assert code == 1
+    assert f"another job is at work in {tmp_path} (process {job.pid})" in said or job.poll() is not None
     job.send_signal(signal.SIGINT)
     _, errors = job.communicate()
     assert job.returncode == 130
     assert "Traceback" not in errors
-    kept = {path.name: path.read_bytes() for path in tmp_path.glob("work/chunk-*")}
-    assert len(kept) >= 2
-    job = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.DEVNULL)
-    while len(list(tmp_path.glob("work/chunk-*"))) <= len(kept) and job.poll() is None:
-        time.sleep(0.01)
+    kept = rows.read_bytes()
+    assert len(kept) >= 56
+    job = start_and_wait(len(kept))
     job.kill()
-    job.wait()
-    assert all((tmp_path / "work" / name).read_bytes() == data for name, data in kept.items())
+    job.communicate()
+    assert rows.read_bytes().startswith(kept)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def main() -> None:
     for name in options.only:
         data = gm.load_dataset(name, root=options.data)
         started, cpu = time.perf_counter(), time.process_time()
-        labels = gm.label_graphs(data.graphs, Path(options.out) / name, time_limit_per_pair=TIME_LIMITS[name])
+        labels = gm.label_graphs(data.graphs, Path(options.out) / name, time_limit=TIME_LIMITS[name])
         print(compare(name, labels, data))
         print(f"  {time.perf_counter() - started:.1f} s, {time.process_time() - cpu:.1f} s CPU")
 

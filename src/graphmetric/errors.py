@@ -14,10 +14,13 @@
     ├── WorkBudgetExceeded      (RuntimeError)       a search that was stopped by its own limit
     └── TrainingDiverged        (ArithmeticError)    a training whose loss is not finite any more, or has exploded
 
+    SearchInterrupted           (KeyboardInterrupt)  Ctrl-C during one search, with the bounds it had by then
     ConversionWarning           (UserWarning)        something was left out, or there was nothing to convert
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 
 class GraphMetricError(Exception):
@@ -75,6 +78,18 @@ class WorkBudgetExceeded(GraphMetricError, RuntimeError):
 
 class TrainingDiverged(GraphMetricError, ArithmeticError):
     """The loss or a gradient of a training is not finite any more, or has exploded; the message says what to try."""
+
+
+class SearchInterrupted(KeyboardInterrupt):
+    """Ctrl-C was pressed while the distance of two graphs was computed.
+
+    Not a :class:`GraphMetricError`, so that it ends a program as every ``KeyboardInterrupt`` does.
+    """
+
+    def __init__(self, known: Any) -> None:
+        super().__init__(f"stopped by Ctrl-C; known by then: {known!r}")
+        self.known = known
+        """What was known by then, a :class:`~graphmetric.EditDistance` with valid bounds."""
 
 
 class ConversionWarning(UserWarning):

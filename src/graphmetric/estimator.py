@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
+from graphmetric.jobs import effective_n_jobs
 
 try:
     import safetensors as _safetensors  # noqa: F401
@@ -74,7 +76,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             microseconds at 10 nodes, five milliseconds at 25 and some hundredths of a second at 100.
         mutation_edits: The pairs are of training graphs and of mutations of them, which are made by one to so many
             random edits; 0: of training graphs alone.
-        time_limit_per_pair: Seconds after which one of these searches gives bounds instead. None: after a number of
+        time_limit: Seconds after which one of these searches gives bounds instead. None: after a number of
             search steps, which makes the labels, and the model, the same on every run.
         max_steps: Mini-batches of training instead of those of the preset.
         epochs: Passes over the graphs instead.
@@ -83,12 +85,14 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             computes on one thread in each of them; ``torch.set_num_threads`` is neither needed nor changed.
         device: "cpu", "cuda", "mps".
         random_state: Seed of everything that is drawn. The same seed gives the same weights, for any ``n_jobs``.
-        checkpoint: Folder for unfinished work. A fit that was stopped, called again with the same graphs and
-            parameters, goes on to the very weights it would have reached.
+        checkpoint: Folder for unfinished work: labels are saved there every second, the training every half minute. A
+            fit that was stopped, called again with the same graphs and parameters, goes on to the very weights it would
+            have reached.
         warm_start: ``fit`` goes on from the weights that are there, loaded or fitted. It keeps the features, so all
             labels that the model does not know stay one to it.
         tensorboard: Folder for the curves of the training, as TensorBoard reads them; needs the extra of that name.
         verbose: Log every look at the validation pairs.
+        time_limit_per_pair: Deprecated name of ``time_limit``.
 
     Attributes:
         model_: The network, a :class:`~graphmetric.model.GraphDistanceModel`.
@@ -120,7 +124,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         pretrain: bool | None = None,
         label_budget: int | str = "auto",
         mutation_edits: int = 5,
-        time_limit_per_pair: float | None = None,
+        time_limit: float | None = None,
         max_steps: int | None = None,
         epochs: int | None = None,
         validation_fraction: float = 0.1,
@@ -131,6 +135,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         warm_start: bool = False,
         tensorboard: str | os.PathLike[str] | None = None,
         verbose: bool = False,
+        time_limit_per_pair: float | str | None = "deprecated",
     ) -> None:
         self.preset = preset
         self.head = head
@@ -138,7 +143,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.pretrain = pretrain
         self.label_budget = label_budget
         self.mutation_edits = mutation_edits
-        self.time_limit_per_pair = time_limit_per_pair
+        self.time_limit = time_limit
         self.max_steps = max_steps
         self.epochs = epochs
         self.validation_fraction = validation_fraction
@@ -149,6 +154,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.warm_start = warm_start
         self.tensorboard = tensorboard
         self.verbose = verbose
+        self.time_limit_per_pair = time_limit_per_pair
 
     def fit(self, graphs: Any, distances: Any = None, val: ArrayLike | None = None) -> GraphDistance:
         """Learn the distance.
@@ -349,7 +355,11 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return make_supervision(training, validation, budget, self.mutation_edits, seed)
 
     def _budget(self, store: Path | None) -> LabelBudget:
-        return LabelBudget(self.label_budget, self.time_limit_per_pair, self.n_jobs, store)
+        limit: Any = self.time_limit
+        if self.time_limit_per_pair != "deprecated":
+            warnings.warn("time_limit_per_pair is now called time_limit", DeprecationWarning, stacklevel=4)
+            limit = self.time_limit_per_pair
+        return LabelBudget(self.label_budget, limit, self.n_jobs, store)
 
     def _work_folder(self, name: str) -> Path | None:
         return None if self.checkpoint is None else Path(self.checkpoint) / name
@@ -378,6 +388,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters for JSON. Where work was kept is of no use to others, nor is a generator of random numbers."""
         parameters: dict[str, Any] = self.get_params(deep=False) | {"checkpoint": None, "tensorboard": None}
+        if parameters.pop("time_limit_per_pair") != "deprecated":
+            parameters["time_limit"] = self.time_limit_per_pair
         if not isinstance(self.preset, str):
             parameters["preset"] = [to_plain(part) for part in self.preset]
         if not isinstance(self.head, str | None):
@@ -389,6 +401,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(plain)
+    if "time_limit_per_pair" in parameters:  # its name in models of before
+        parameters["time_limit"] = parameters.pop("time_limit_per_pair")
     if isinstance(plain.get("preset"), list):
         model, options = plain["preset"]
         parameters["preset"] = ModelOptions.from_dict(model), TrainingOptions.from_dict(options)

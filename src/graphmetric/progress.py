@@ -23,8 +23,11 @@ class Progress(Protocol):
 
 
 @contextmanager
-def progress(description: str, total: int, unit: str = "") -> Iterator[Progress]:
-    """Show how far a job is, how fast, and how long it will still take."""
+def progress(description: str, total: int | None, unit: str = "") -> Iterator[Progress]:
+    """Show how far a job is, how fast, and how long it will still take.
+
+    A job whose ``total`` is None, such as one search, shows how long it has taken and its note.
+    """
     if sys.stderr.isatty():
         with _bar(description, total, unit) as bar:
             yield bar
@@ -33,7 +36,7 @@ def progress(description: str, total: int, unit: str = "") -> Iterator[Progress]
 
 
 class _LogLines:
-    def __init__(self, description: str, total: int, unit: str) -> None:
+    def __init__(self, description: str, total: int | None, unit: str) -> None:
         self._description, self._total, self._unit = description, total, unit
         self._started = self._spoken = time.monotonic()
         self._done = 0
@@ -44,6 +47,9 @@ class _LogLines:
         if now - self._spoken < _LOG_EVERY_SECONDS:
             return
         self._spoken = now
+        if self._total is None:
+            logger.info("%s: %.0f s%s", self._description, now - self._started, f", {note}" if note else "")
+            return
         rate = self._done / (now - self._started)
         left = (self._total - self._done) / rate if rate else float("inf")
         logger.info(
@@ -53,16 +59,24 @@ class _LogLines:
 
 
 @contextmanager
-def _bar(description: str, total: int, unit: str) -> Iterator[Progress]:
+def _bar(description: str, total: int | None, unit: str) -> Iterator[Progress]:
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as RichProgress
 
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit),
-        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), TextColumn("{task.fields[note]}"),
+    counted: tuple[ProgressColumn, ...] = (
+        BarColumn(), MofNCompleteColumn(), TextColumn(unit), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
     )  # fmt: skip
-    display = RichProgress(*columns, console=Console(stderr=True), transient=True)
+    columns = counted if total is not None else (TimeElapsedColumn(),)
+    ends = TextColumn("{task.description}"), TextColumn("{task.fields[note]}")
+    display = RichProgress(ends[0], *columns, ends[1], console=Console(stderr=True), transient=True)
     task = display.add_task(description, total=total, rate="", note="")
     started = time.monotonic()
 

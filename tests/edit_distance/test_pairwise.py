@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from unittest import mock
 
 import joblib
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import EditCosts, Graph, pairwise_edit_distances
+from graphmetric.edit_distance import exact as exact_module
 from graphmetric.edit_distance import pairwise as pairwise_module
-from graphmetric.edit_distance.store import fingerprint
-from graphmetric.errors import InvalidArgument
+from graphmetric.edit_distance import schedule as schedule_module
+from graphmetric.edit_distance.store import PairResults, fingerprint, locked, open_store
+from graphmetric.errors import FileError, InvalidArgument, NotEnoughMemory
+from tests.edit_distance.hard_graphs import sparse
 
 
 @pytest.fixture(scope="module")
 def molecules() -> gm.GraphCollection:
     return gm.load_dataset("molecules").graphs[:40]
-
-
-@pytest.fixture
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise_module, "CHUNK", 100)
 
 
 def test_is_the_distance_of_each_pair(molecules: gm.GraphCollection) -> None:
@@ -74,32 +78,121 @@ def test_unsymmetric_costs_are_not_mirrored() -> None:
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_any_backend_gives_the_same(molecules: gm.GraphCollection, small_chunks: None, backend: str) -> None:
+def test_any_backend_gives_the_same(molecules: gm.GraphCollection, backend: str) -> None:
     expected = pairwise_edit_distances(molecules[:20])
     with joblib.parallel_config(backend=backend):
-        assert np.array_equal(pairwise_edit_distances(molecules[:20], n_jobs=2).distances, expected.distances)
+        found = pairwise_edit_distances(molecules[:20], n_jobs=2)
+    assert np.array_equal(found.distances, expected.distances)
+    assert found.nodes_expanded == expected.nodes_expanded
+
+
+@pytest.mark.parametrize(
+    "method", ["exact", gm.ExactSearch(node_limit=5), gm.ExactSearch(upper_bound=6), "beam:2", "local:3"]
+)
+@pytest.mark.parametrize("most", [1, 7, 1_000])
+def test_threads_and_batches_change_nothing(
+    molecules: gm.GraphCollection, method: object, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = molecules[:16]
+    expected = pairwise_edit_distances(few, method=method)
+    monkeypatch.setattr(schedule_module, "_MOST", most)
+    monkeypatch.setattr(exact_module, "_QUICK_NODES", 3)  # most pairs are tried and then solved singly
+    found = pairwise_edit_distances(few, method=method, n_jobs=2)
+    for name in ("lower", "upper", "value"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
+    assert found.nodes_expanded == expected.nodes_expanded
+
+
+def test_a_handful_of_slow_pairs_keeps_all_threads_busy() -> None:
+    """Four pairs that would be one batch of quick ones take half as long in two threads."""
+    graphs = [sparse(40, seed) for seed in range(4)]
+    pairs, seen = [[0, 1], [0, 2], [0, 3], [1, 2]], set()
+    original = pairwise_module._solve_batch
+
+    def noting(problem: object, batch: object, method: object, watch: object) -> object:
+        seen.add((len(batch), watch))
+        return original(problem, batch, method, watch)
+
+    with mock.patch.object(pairwise_module, "_solve_batch", noting):
+        pairwise_edit_distances(graphs, pairs=pairs, time_limit=0.2, n_jobs=2)
+    assert {size for size, _ in seen} == {1}
+    assert len({watch for _, watch in seen}) == 2
 
 
 def test_store_is_filled_and_read(
-    molecules: gm.GraphCollection, small_chunks: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    molecules: gm.GraphCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = pairwise_edit_distances(molecules, store=tmp_path)
-    assert len(list(tmp_path.glob("chunk-*.npz"))) == -(-first.computed // 100)
-    monkeypatch.setattr(pairwise_module, "_solve_chunk", None)  # anything computed again would fail
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "results.rows"}
+    assert (tmp_path / "results.rows").stat().st_size == 56 * first.computed
+    monkeypatch.setattr(pairwise_module, "_solve_batch", None)  # anything computed again would fail
     again = pairwise_edit_distances(molecules, store=tmp_path)
     assert np.array_equal(first.distances, again.distances)
     assert first.nodes_expanded == again.nodes_expanded
+    assert first.cpu_seconds == again.cpu_seconds > 0
 
 
-def test_damaged_chunks_are_computed_again(
-    molecules: gm.GraphCollection, small_chunks: None, tmp_path: Path, caplog: pytest.LogCaptureFixture
+@given(st.integers(0, 56 * 820), st.integers(0, 255))
+@settings(max_examples=15)
+def test_damage_costs_the_damaged_pairs_alone(stored: tuple[Path, gm.PairwiseDistances], at: int, byte: int) -> None:
+    """Rows that are changed or cut are computed again, and nothing else is."""
+    folder, expected = stored
+    rows, graphs = folder / "results.rows", gm.load_dataset("molecules").graphs[:40]
+    whole = rows.read_bytes()
+    damaged = bytearray(whole[: len(whole) - at % 3 * 20])
+    damaged[at % len(damaged)] = byte
+    rows.write_bytes(bytes(damaged))
+    with mock.patch.object(pairwise_module, "_solve_batch", wraps=pairwise_module._solve_batch) as solve:
+        found = pairwise_edit_distances(graphs, store=folder)
+    assert np.array_equal(found.distances, expected.distances)
+    assert sum(len(call.args[1]) for call in solve.call_args_list) <= 2
+    assert len(rows.read_bytes()) % 56 == 0
+
+
+@pytest.fixture(scope="module")
+def stored(
+    molecules: gm.GraphCollection, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, gm.PairwiseDistances]:
+    folder = tmp_path_factory.mktemp("stored")
+    return folder, pairwise_edit_distances(molecules, store=folder)
+
+
+def test_a_store_of_the_first_format_is_taken_over(
+    molecules: gm.GraphCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    first = pairwise_edit_distances(molecules, store=tmp_path)
-    chunk = tmp_path / "chunk-000001.npz"
-    chunk.write_bytes(chunk.read_bytes()[:200])
-    (tmp_path / "chunk-000002.npz").unlink()
-    assert np.array_equal(pairwise_edit_distances(molecules, store=tmp_path).distances, first.distances)
+    """It had a file for every 2,000 pairs; one that is damaged is computed again."""
+    pairs = np.array([(i, j) for i in range(120) for j in range(i, 120)])
+    graphs = gm.load_dataset("molecules").graphs[:120]
+    expected = pairwise_edit_distances(graphs, pairs=pairs, store=tmp_path)
+    results = PairResults.room(expected.computed)
+    with open_store(tmp_path, manifest := json.loads((tmp_path / "manifest.json").read_text())) as store:
+        store.read(results)
+    (tmp_path / "results.rows").unlink()
+    manifest["format"], manifest["pairs"]["chunk"] = 1, 2000
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    for start in range(0, expected.computed, 2000):
+        part = results.take(np.arange(start, min(start + 2000, expected.computed)))._asdict()
+        np.savez(tmp_path / f"chunk-{start // 2000:06d}.npz", **{k: v for k, v in part.items() if k != "seconds"})
+    last = max(tmp_path.glob("chunk-*.npz"))
+    last.write_bytes(last.read_bytes()[:200])
+    with mock.patch.object(pairwise_module, "_solve_batch", wraps=pairwise_module._solve_batch) as solve:
+        found = pairwise_edit_distances(graphs, pairs=pairs, store=tmp_path)
+    assert np.array_equal(found.distances, expected.distances)
+    assert sum(len(call.args[1]) for call in solve.call_args_list) == expected.computed % 2000
     assert "damaged" in caplog.text
+    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "results.rows"}
+
+
+def test_a_store_of_a_later_format_is_refused(molecules: gm.GraphCollection, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"format": 3}')
+    with pytest.raises(FileError, match="choose another folder"):
+        pairwise_edit_distances(molecules[:3], store=tmp_path)
+
+
+def test_a_second_job_in_a_store_is_refused(molecules: gm.GraphCollection, tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(InvalidArgument, match=f"another job is at work in .* .process {os.getpid()}"):
+        pairwise_edit_distances(molecules[:3], store=tmp_path)
+    assert pairwise_edit_distances(molecules[:3], store=tmp_path).exact.all()
 
 
 def test_a_store_refuses_another_job(molecules: gm.GraphCollection, tmp_path: Path) -> None:
@@ -108,7 +201,7 @@ def test_a_store_refuses_another_job(molecules: gm.GraphCollection, tmp_path: Pa
         (molecules[1:5], {}, "graphs"),
         (molecules[:4], {"costs": EditCosts(node_delete=2)}, "costs"),
         (molecules[:4], {"pairs": [[0, 1]]}, "pairs"),
-        (molecules[:4], {"time_limit_per_pair": 1.0}, "method"),
+        (molecules[:4], {"time_limit": 1.0}, "method"),
     ):
         with pytest.raises(InvalidArgument, match=f"another job: .*{what}"):
             pairwise_edit_distances(graphs, store=tmp_path, **options)
@@ -122,26 +215,88 @@ def test_fingerprints_see_contents_not_vocabularies(molecules: gm.GraphCollectio
     )
 
 
-KILLED_JOB = """
+STOPPED_JOB = """
 import sys
-import graphmetric as gm
 from graphmetric.edit_distance import pairwise
-pairwise.CHUNK = 20
-graphs = gm.load_dataset("molecules").graphs[:60]
-gm.pairwise_edit_distances(graphs, store=sys.argv[1])
+from tests.edit_distance.test_pairwise import hard_job
+pairwise._SAVE_EVERY = 0.1
+print("computing", flush=True)
+hard_job(sys.argv[1])
 """
 
 
-def test_killed_and_started_again_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pairwise_module, "CHUNK", 20)
-    graphs = gm.load_dataset("molecules").graphs[:60]
-    job = subprocess.Popen([sys.executable, "-c", KILLED_JOB, str(tmp_path)])
-    while len(list(tmp_path.glob("chunk-*.npz"))) < 3 and job.poll() is None:
-        time.sleep(0.002)
-    job.send_signal(signal.SIGKILL)
-    job.wait()
-    resumed = pairwise_edit_distances(graphs, store=tmp_path)
-    assert np.array_equal(resumed.distances, pairwise_edit_distances(graphs).distances)
+def hard_job(store: Path | str | None = None) -> gm.PairwiseDistances:
+    """Some seconds of work in 66 pairs, fewer than a chunk of the first format had."""
+    graphs = [sparse(14, seed, labels=2) for seed in range(12)]
+    return pairwise_edit_distances(graphs, method=gm.ExactSearch(node_limit=20_000), n_jobs=2, store=store)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_stopped_again_and_again_it_goes_on_to_the_same_results(tmp_path: Path, how: signal.Signals) -> None:
+    """Work accumulates whenever the process is stopped, and the end is that of an undisturbed run."""
+    expected = hard_job()
+    rows, saved = tmp_path / "results.rows", [0]
+    for attempt in range(4):
+        command = [sys.executable, "-c", STOPPED_JOB, str(tmp_path)]
+        job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert job.stdout is not None
+        job.stdout.readline()
+        while job.poll() is None and (rows.stat().st_size if rows.exists() else 0) <= saved[-1]:
+            time.sleep(0.01)
+        time.sleep(0.05 * attempt)
+        job.send_signal(how)
+        job.communicate(timeout=30)
+        saved.append(rows.stat().st_size)
+    assert saved == sorted(saved)
+    assert saved[1] > 0
+    resumed = hard_job(tmp_path)
+    for name in ("lower", "upper", "value"):
+        assert np.array_equal(getattr(resumed, name), getattr(expected, name))
+    assert resumed.nodes_expanded == expected.nodes_expanded
+
+
+def test_ctrl_c_in_the_middle_keeps_what_is_done(tmp_path: Path) -> None:
+    """With one job, too, and at once."""
+    graphs = [sparse(60, seed) for seed in range(4)]
+    options: dict = {"pairs": [[0, 1], [0, 2], [0, 3]], "time_limit": 0.4, "store": tmp_path}
+    threading.Timer(0.6, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        pairwise_edit_distances(graphs, **options | {"time_limit": 30, "store": None})
+    assert time.monotonic() - started < 10
+    threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        pairwise_edit_distances(graphs, **options)
+    assert 56 <= (tmp_path / "results.rows").stat().st_size <= 3 * 56
+
+
+def test_the_old_name_of_the_time_limit_still_works(molecules: gm.GraphCollection) -> None:
+    with pytest.warns(DeprecationWarning, match="now called time_limit"):
+        found = pairwise_edit_distances(molecules[:3], time_limit_per_pair=1.0)
+    assert found.exact.all()
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])
+def test_wrong_numbers_of_jobs_are_explained(molecules: gm.GraphCollection, n_jobs: object) -> None:
+    with pytest.raises(InvalidArgument, match=r"n_jobs is .* 1 or more, -1 for one per core"):
+        pairwise_edit_distances(molecules[:3], n_jobs=n_jobs)  # type: ignore[arg-type]
+
+
+def test_a_matrix_that_does_not_fit_is_refused_before_anything_is_done() -> None:
+    """100,000 graphs: 5,000,000,000 pairs."""
+    graphs = gm.GraphCollection([Graph(1)] * 100_000)
+    started = time.process_time()
+    with pytest.raises(NotEnoughMemory, match=r"100,000 by 100,000 distances needs about .* pairs="):
+        pairwise_edit_distances(graphs)
+    assert time.process_time() - started < 5
+
+
+def test_memory_that_ends_on_the_way_is_told_in_our_words(molecules: gm.GraphCollection) -> None:
+    with (
+        mock.patch.object(pairwise_module, "encode", side_effect=MemoryError),
+        pytest.raises(NotEnoughMemory, match="not enough memory for 3 distances: give the pairs"),
+    ):
+        pairwise_edit_distances(molecules, pairs=[[0, 1], [0, 2], [1, 2]])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+import time
 from typing import Any
 
 import numpy as np
@@ -13,6 +17,7 @@ import graphmetric as gm
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.search.count_vectors import CountBounds, count_graphs, number_labels
 from graphmetric.search.segment import EncodedChunk, SegmentBuilder
+from tests.edit_distance.hard_graphs import sparse
 from tests.strategies import graph_lists
 
 VIEWS = ("raw", "paper", "steinhaus")
@@ -166,6 +171,17 @@ def test_counts_bound_edit_distances(graphs: list[gm.Graph]) -> None:
     bounds = CountBounds(segment.arrays["counts"], gm.EditCosts()).of(query)
     exact = gm.pairwise_edit_distances(first, others).distances[0]
     assert (bounds <= exact + 1e-9).all()
+
+
+def test_ctrl_c_ends_a_search_without_a_time_limit(model: gm.GraphDistance) -> None:
+    trees = gm.GraphCollection(sparse(60, seed) for seed in range(6))
+    index = gm.GraphIndex.build(model, trees[:5])
+    index.search(trees[5], 1, certified=True, time_limit=0)  # compiles
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        index.search(trees[5], 3, certified=True, time_limit=None)
+    assert time.monotonic() - started < 10
 
 
 def test_equal_labels_have_one_place() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from graphmetric.supervision import LabelBudget, Supervision, make_supervision
 from graphmetric.supervision.computed import label_some_pairs
 from graphmetric.training import TrainingOptions
 from graphmetric.training.mini_batches import MiniBatches
+from tests.edit_distance.hard_graphs import sparse
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +96,56 @@ def test_time_that_runs_out_ends_the_labels(molecules: GraphCollection, tmp_path
     assert (tmp_path / "training-00").exists()
     assert not (tmp_path / "training-19").exists()
     assert len(first.validation) > 0
+
+
+STOPPED_LABELLING = """
+import sys
+from graphmetric.edit_distance import pairwise
+from tests.supervision.test_computed import label_some_graphs
+pairwise._SAVE_EVERY = 0.1
+print("labelling", flush=True)
+label_some_graphs(sys.argv[1])
+"""
+
+
+def label_some_graphs(store: str | Path | None = None) -> Supervision:
+    """A second or two of work, as in a fit of larger graphs."""
+    graphs = GraphCollection(sparse(30, seed) for seed in range(24))
+    return make_supervision(graphs[:20], graphs[20:], LabelBudget(200, n_jobs=2, store=store), edits=3, seed=0)
+
+
+def test_labelling_that_is_killed_again_and_again_accumulates_and_ends_the_same(tmp_path: Path) -> None:
+    expected, saved = label_some_graphs(), 0
+    for _ in range(3):
+        command = [sys.executable, "-c", STOPPED_LABELLING, str(tmp_path)]
+        job = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert job.stdout is not None
+        job.stdout.readline()
+        while job.poll() is None and _saved_bytes(tmp_path) <= saved:
+            time.sleep(0.01)
+        job.kill()
+        job.communicate()
+        assert _saved_bytes(tmp_path) >= saved
+        saved = _saved_bytes(tmp_path)
+    assert saved > 0
+    found = label_some_graphs(tmp_path)
+    assert found.training.digest() == expected.training.digest()
+    assert found.validation.digest() == expected.validation.digest()
+
+
+def _saved_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("results.rows"))
+
+
+def test_a_fit_says_how_many_labels_are_only_bounds(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    graphs = GraphCollection(sparse(40, seed) for seed in range(5))
+    found = make_supervision(graphs[:4], graphs[4:], LabelBudget(8, n_jobs=1), edits=0, seed=0)
+    bounds = int(
+        (found.training.lower < found.training.upper).sum() + (found.validation.lower < found.validation.upper).sum()
+    )
+    assert bounds > 0
+    assert f"{bounds} only bounds" in caplog.text
 
 
 def test_steps_over_several_cliques_hold_many_pairs() -> None:

@@ -10,12 +10,13 @@ from typing import Any
 import click
 
 from graphmetric.atomic import atomic_write, check_writable
-from graphmetric.cli.options import SECONDS
+from graphmetric.cli.options import time_limit_option
 from graphmetric.cli.sources import Reading, open_graph, reading_options
 from graphmetric.cli.terminal import say, to_json
 from graphmetric.edit_distance import EditCosts, EditDistance, graph_edit_distance
 from graphmetric.edit_distance.drawing import draw_alignment
-from graphmetric.edit_distance.registry import METHODS
+from graphmetric.edit_distance.registry import METHODS, TimeLimit
+from graphmetric.errors import SearchInterrupted
 
 EPILOG = """\b
 Examples:
@@ -32,7 +33,7 @@ Examples:
 @click.option(
     "--method", default="exact", show_default=True, help=f"One of {', '.join(METHODS)}; beam:10 sets a width."
 )
-@click.option("--time-limit", type=SECONDS, help="Seconds after which the exact search gives bounds.")
+@time_limit_option("10 for the exact search", "Seconds after which the exact search gives the bounds it has.")
 @click.option("--ignore", multiple=True, help="An attribute that does not count, such as edge_labels. Repeatable.")
 @click.option("--smiles", is_flag=True, help="FIRST and SECOND are SMILES.")
 @reading_options
@@ -44,7 +45,7 @@ def command(
     first: str,
     second: str,
     method: str,
-    time_limit: float | None,
+    time_limit: TimeLimit,
     ignore: tuple[str, ...],
     smiles: bool,
     reading: Reading,
@@ -53,18 +54,27 @@ def command(
 ) -> None:
     """The least number of edits that turn FIRST into SECOND, how nodes correspond, and the edits.
 
-    A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many.
+    A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many. Ctrl-C
+    ends the search and prints the bounds that are known by then.
     """
     if plot is not None:
         check_writable(plot)
     graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
     costs = EditCosts(ignore=frozenset(ignore))  # type: ignore[arg-type]
-    result = graph_edit_distance(*graphs, method=method, costs=costs, time_limit=time_limit)
-    say(to_json(_jsonable(result)) if as_json else _in_words(result))
+    try:
+        result = graph_edit_distance(*graphs, method=method, costs=costs, time_limit=time_limit)
+    except SearchInterrupted as stopped:
+        _tell(stopped.known, as_json)
+        raise
+    _tell(result, as_json)
     if plot is not None:
         with atomic_write(Path(plot)) as file:
             file.write(draw_alignment(result).encode())
         say(f"drawn into {plot}", err=True)
+
+
+def _tell(result: EditDistance, as_json: bool) -> None:
+    say(to_json(_jsonable(result)) if as_json else _in_words(result))
 
 
 def _in_words(result: EditDistance) -> str:
@@ -74,6 +84,8 @@ def _in_words(result: EditDistance) -> str:
         lines = [f"distance  {result.upper:g} (exact)"]
     else:
         lines = [f"distance  between {result.lower:g} and {result.upper:g}", f"answer    {result.value:g}"]
+    if result.note is not None:
+        lines.append(f"note      {result.note}")
     lines.append(f"method    {result.method}, {1000 * result.seconds:.1f} ms, {result.nodes_expanded} nodes expanded")
     if result.node_map is not None:
         lines += ["", "node map  first -> second"]
@@ -93,7 +105,8 @@ def _label(labels: tuple[Any, ...] | None, node: int) -> str:
 
 
 def _jsonable(result: EditDistance) -> dict[str, Any]:
-    numbers = {name: getattr(result, name) for name in ("lower", "upper", "value", "exact", "method", "nodes_expanded")}
+    told = ("lower", "upper", "value", "exact", "method", "note", "nodes_expanded")
+    numbers = {name: getattr(result, name) for name in told}
     for name in ("lower", "upper", "value"):
         numbers[name] = numbers[name] if math.isfinite(numbers[name]) else None  # JSON has no infinity
     numbers["impossible"] = result.impossible

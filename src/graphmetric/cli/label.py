@@ -7,19 +7,19 @@ import time
 import click
 
 from graphmetric.atomic import check_writable
-from graphmetric.cli.options import JOBS, SECONDS, SEED
+from graphmetric.cli.options import JOBS, SEED, time_limit_option
 from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.cli.terminal import say, say_json
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.label_store import label_graphs
-from graphmetric.edit_distance.registry import METHODS
+from graphmetric.edit_distance.registry import METHODS, TimeLimit
 
 EPILOG = """\b
 Examples:
   graphmetric label molecules --pairs random:20000 --out labels/
   graphmetric label my-graphs/ --pairs near:5000 --time-limit 0.5 --out labels/
   graphmetric label AIDS700nef --root data/ --pairs all --out labels/
-Stopped by Ctrl-C or a crash, the same command goes on where it was.
+Results are saved every second: stopped by Ctrl-C or a crash, the same command goes on where it was.
 """
 
 
@@ -30,7 +30,7 @@ Stopped by Ctrl-C or a crash, the same command goes on where it was.
 @click.option(
     "--method", default="exact", show_default=True, help=f"One of {', '.join(METHODS)}; beam:10 sets a width."
 )
-@click.option("--time-limit", type=SECONDS, help="Seconds per pair after which the exact search gives bounds.")
+@time_limit_option("1 for the exact search", "Seconds for each pair after which its label is a pair of bounds.")
 @click.option("--ignore", multiple=True, help="An attribute that does not count, such as edge_labels. Repeatable.")
 @click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the choice of pairs.")
@@ -41,7 +41,7 @@ def command(
     out: str,
     pairs: str,
     method: str,
-    time_limit: float | None,
+    time_limit: TimeLimit,
     ignore: tuple[str, ...],
     jobs: int,
     seed: int,
@@ -59,13 +59,16 @@ def command(
         method=method,
         costs=EditCosts(ignore=frozenset(ignore)),  # type: ignore[arg-type]
         n_jobs=jobs,
-        time_limit_per_pair=time_limit,
+        time_limit=time_limit,
         random_state=seed,
     )
     seconds = time.perf_counter() - started
-    exact = float(labels.exact.mean()) if len(labels.pairs) else 1.0
+    pairs_labelled, exact = len(labels.pairs), int(labels.exact.sum())
     if as_json:
-        report = {"graphs": len(graphs), "pairs": len(labels.pairs), "exact": exact, "seconds": seconds, "out": out}
-        say_json(report)
+        counts = {"exact_pairs": exact, "pairs_with_bounds": pairs_labelled - exact}
+        share = exact / pairs_labelled if pairs_labelled else 1.0
+        report = {"graphs": len(graphs), "pairs": pairs_labelled, "exact": share, **counts, "seconds": seconds}
+        say_json({**report, "out": out})
     else:
-        say(f"{len(labels.pairs):,} pairs of {len(graphs):,} graphs, {exact:.1%} exact, in {out} ({seconds:.1f} s)")
+        known = "all exact" if exact == pairs_labelled else f"{exact:,} exact, {pairs_labelled - exact:,} only bounds"
+        say(f"{pairs_labelled:,} pairs of {len(graphs):,} graphs: {known}, in {out} ({seconds:.1f} s)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -30,6 +31,28 @@ class _Number(FloatParamType):
         if not self.least <= number <= self.most or (self.least_open and number == self.least):
             self.fail(f"{value} is not {self.allowed}.", param, ctx)
         return number
+
+
+class _TimeLimit(FloatParamType):
+    """Seconds, or ``none`` for no limit."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = str(value).strip().lower()
+        if text in ("auto", "none"):
+            return "auto" if text == "auto" else None
+        try:
+            seconds = float(text)
+        except ValueError:
+            seconds = -1.0
+        if not seconds >= 0:
+            self.fail(f"{value} is not a number of seconds, 0 or more, nor 'none' for no limit.", param, ctx)
+        return seconds
+
+
+def time_limit_option(default: str, meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--time-limit`` of a command that searches. Left out it is "auto"; ``default`` says what that stands for."""
+    shown = f"{meaning} 'none': no limit.  [default: {default}]"
+    return click.option("--time-limit", type=_TimeLimit(), default="auto", metavar="SECONDS", help=shown)
 
 
 JOBS = _Jobs()

@@ -10,7 +10,7 @@ import click
 
 from graphmetric.atomic import atomic_write, check_writable
 from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.options import NOT_NEGATIVE, SECONDS
+from graphmetric.cli.options import NOT_NEGATIVE, time_limit_option
 from graphmetric.cli.sources import Reading, open_graph, reading_options
 from graphmetric.cli.terminal import say, to_json
 from graphmetric.errors import InvalidArgument, UnknownFormat
@@ -36,7 +36,7 @@ Examples:
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="How many graphs.")
 @click.option("--radius", type=NOT_NEGATIVE, help="Instead: all graphs at most this far.")
 @click.option("--certified", is_flag=True, help="By edit distance, every rank proven.")
-@click.option("--time-limit", type=SECONDS, help="Seconds after which a certified search says what it has proven.")
+@time_limit_option("60 for each query", "Seconds after which a certified search says what it has proven.")
 @click.option(
     "--view",
     type=click.Choice(["raw", "steinhaus", "paper"]),

@@ -102,7 +102,7 @@ def command(
         pretrain=how["pretrain"],
         label_budget=how["label_budget"],
         mutation_edits=how["mutation_edits"],
-        time_limit_per_pair=how["time_limit"],
+        time_limit=how["time_limit"],
         max_steps=how["steps"],
         validation_fraction=how["validation"],
         n_jobs=how["jobs"],
@@ -115,7 +115,11 @@ def command(
     try:
         model.fit(graphs, distances, val)
     except KeyboardInterrupt:
-        say(f"nothing is lost: the same command with --resume goes on from {checkpoint}", err=True)
+        say(
+            f"nothing is lost: the same command with --resume goes on from {checkpoint} and does at most the last half "
+            "minute again",
+            err=True,
+        )
         raise
     model.save(out)
     _tell(model, out, as_json)
@@ -164,11 +168,17 @@ def _tell(model: GraphDistance, out: str, as_json: bool) -> None:
     labels, done, found = report["labels"], report["training"], report["validation"]
     say(
         f"learned from {report['graphs']['training_graphs']:,} graphs{_mutated(labels)} and "
-        f"{labels['training_pairs']:,} pairs in {done['seconds']:.0f} s ({done['steps']:,} steps)"
+        f"{labels['training_pairs']:,} pairs{_bounds(labels)} in {done['seconds']:.0f} s ({done['steps']:,} steps)"
     )
     if found is not None:
         say(f"held out: mean error {found['mean_absolute_error_in_edits']:.2f} edits{_correlation(found)}")
     say(f"model in {out}; try: graphmetric distance {out} A B")
+
+
+def _bounds(labels: dict[str, Any]) -> str:
+    exact = round(labels["exact"] * labels["training_pairs"])
+    only_bounds = labels["training_pairs"] - exact
+    return f" ({exact:,} exact distances, {only_bounds:,} only bounds)" if only_bounds else " (all exact distances)"
 
 
 def _mutated(labels: dict[str, Any]) -> str:

@@ -12,7 +12,6 @@ from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
 from graphmetric.edit_distance._kernels.map_cost import MapResults
 from graphmetric.edit_distance._kernels.published_beam import allocate_open_list, search_published_beam
 from graphmetric.edit_distance._kernels.root_map import BoundResults
-from graphmetric.edit_distance._kernels.workspace import allocate_workspace
 from graphmetric.edit_distance.encoding import EncodedProblem
 from graphmetric.edit_distance.method import (
     EditDistanceMethod,
@@ -22,6 +21,7 @@ from graphmetric.edit_distance.method import (
     largest_sizes,
     workspace_size,
 )
+from graphmetric.edit_distance.watch import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 
 _WIDEST = 1_000
@@ -42,13 +42,16 @@ class BeamSearch(EditDistanceMethod):
         _check_width(self.width)
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
+        return in_thread(lambda watch: self.solve_watched(problem, pairs, watch))
+
+    def solve_watched(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> Solutions:
         size = workspace_size(problem, pairs, root_only=True)
         larger = size.larger + (size.smaller if size.null_nodes else 0)
         width = np.int64(min(self.width, max(1, 2_000_000 // (larger + 1))))  # the kernel numbers candidates in 21 bits
         lower, upper = np.zeros((2, len(pairs)), dtype=np.int64)
         results = BoundResults(lower, upper, empty_maps(problem, pairs))
         beam = allocate_beam(int(width), size.smaller, larger)
-        work = allocate_workspace(size)
+        work = watch.workspace(size)
         search_beam(problem.first, problem.second, problem.tables, pairs, width, work, beam, results)
         return Solutions(lower, upper, upper.astype(np.float64), np.zeros(len(pairs), dtype=np.int64), results.node_map)
 

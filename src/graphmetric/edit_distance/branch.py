@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.refinement import allocate_random, refine_maps
+from graphmetric.edit_distance._kernels.refinement import allocate_random, refine_maps, shake_maps
 from graphmetric.edit_distance._kernels.root_map import BoundResults, bound_branches
-from graphmetric.edit_distance._kernels.workspace import allocate_workspace
 from graphmetric.edit_distance.encoding import EncodedProblem
 from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Solutions, empty_maps, workspace_size
+from graphmetric.edit_distance.watch import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 
 
@@ -25,8 +25,11 @@ class BranchBound(EditDistanceMethod):
     symmetric: ClassVar[bool] = False  # the bounds are; the map is not
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
+        return in_thread(lambda watch: self.solve_watched(problem, pairs, watch))
+
+    def solve_watched(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> Solutions:
         results = _room_for(problem, pairs)
-        work = allocate_workspace(workspace_size(problem, pairs, root_only=True))
+        work = watch.workspace(workspace_size(problem, pairs, root_only=True))
         bound_branches(problem.first, problem.second, problem.tables, pairs, work, results)
         return _solutions(results, results.lower)
 
@@ -52,11 +55,26 @@ class LocalSearch(EditDistanceMethod):
                 )
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
+        return in_thread(lambda watch: self.solve_watched(problem, pairs, watch))
+
+    def solve_watched(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> Solutions:
         results = _room_for(problem, pairs)
-        work = allocate_workspace(workspace_size(problem, pairs, root_only=True))
+        work = watch.workspace(workspace_size(problem, pairs, root_only=True))
         random, effort = allocate_random(self.random_state), np.int64(self.effort)
         refine_maps(problem.first, problem.second, problem.tables, pairs, effort, random, work, results)
         return _solutions(results, results.upper)
+
+
+def improve_maps(problem: EncodedProblem, pairs: NDArray[np.int64], found: Solutions, watch: Watch) -> Solutions:
+    """Shake the maps that another method found until the watch says that time is over."""
+    assert found.lower is not None
+    assert found.upper is not None
+    assert found.node_map is not None
+    results = BoundResults(found.lower.copy(), found.upper.copy(), found.node_map.copy())
+    work = watch.workspace(workspace_size(problem, pairs, root_only=True))
+    effort = np.int64(np.iinfo(np.int64).max)
+    shake_maps(problem.first, problem.second, problem.tables, pairs, effort, allocate_random(0), work, results)
+    return _solutions(results, results.upper)
 
 
 def _room_for(problem: EncodedProblem, pairs: NDArray[np.int64]) -> BoundResults:

@@ -19,6 +19,7 @@ from graphmetric.edit_distance.edit_path import NodeMap
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import empty_maps, largest_sizes
 from graphmetric.edit_distance.pairwise import checked_pairs
+from graphmetric.edit_distance.watch import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import as_graph, as_graphs
@@ -119,6 +120,10 @@ def _solve(problem: EncodedProblem, pairs: NDArray[np.int64], connected: bool, n
     size, finished = np.zeros((2, len(pairs)), dtype=np.int64)
     results = CommonResults(size, finished, empty_maps(problem, pairs))
     limits = CommonLimits(int(connected), node_limit or _UNLIMITED)
-    work = allocate_common(max(largest_sizes(problem, pairs)))
-    find_common_subgraphs(problem.first, problem.second, problem.tables.edge_reverse, pairs, limits, work, results)
+
+    def search(watch: Watch) -> None:
+        work = allocate_common(max(largest_sizes(problem, pairs)), watch.signals)
+        find_common_subgraphs(problem.first, problem.second, problem.tables.edge_reverse, pairs, limits, work, results)
+
+    in_thread(search)
     return results

@@ -5,7 +5,8 @@
     pairs.npy       (n, 2) positions in the collection, i < j
     labels.npz      lower and upper of each pair; written when all are computed
     labels.json     graphs (count and fingerprint), choice of pairs, method, costs
-    work/           chunks of an unfinished job; see store.py
+    work/           results of an unfinished job; see store.py
+    lock            there while a job works in the folder
 """
 
 from __future__ import annotations
@@ -24,10 +25,15 @@ from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.pair_choice import choose_pairs
 from graphmetric.edit_distance.pairwise import pairwise_edit_distances
-from graphmetric.edit_distance.registry import as_method
-from graphmetric.edit_distance.store import fingerprint
+from graphmetric.edit_distance.registry import TimeLimit, as_method, renamed_time_limit
+from graphmetric.edit_distance.store import fingerprint, locked
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.jobs import checked_jobs
+
+SECONDS = 1.0
+"""The automatic time limit of each pair. Labels for training are worth a second: longer searches rarely end."""
+_SHOWN = ("pairs", "random_state", "method", "costs")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +49,10 @@ class Labels:
         """Where the distance is proven."""
         return np.asarray(self.lower == self.upper)
 
+    def __repr__(self) -> str:
+        exact = int(self.exact.sum())
+        return f"Labels({len(self.pairs):,} pairs: {exact:,} exact distances, {len(self.pairs) - exact:,} only bounds)"
+
     def among(self, kept: NDArray[np.int64]) -> Labels:
         """The labels of pairs of some graphs, given by ascending positions, renumbered by their places among these."""
         inside = np.isin(self.pairs, kept).all(axis=1)
@@ -57,12 +67,40 @@ def label_graphs(
     method: str | EditDistanceMethod = "exact",
     costs: EditCosts | None = None,
     n_jobs: int | None = -1,
-    time_limit_per_pair: float | None = None,
+    time_limit: TimeLimit = "auto",
     random_state: int = 0,
+    time_limit_per_pair: TimeLimit = "auto",
 ) -> Labels:
-    """Compute the distances of chosen pairs into a folder; called again after a stop, it goes on where it was."""
-    solver, costs = as_method(method, time_limit=time_limit_per_pair), costs or EditCosts()
-    target = make_folder(folder)
+    """Compute the distances of chosen pairs into a folder; called again after a stop, it goes on where it was.
+
+    Args:
+        graphs: The graphs.
+        folder: Where the labels go. Results are saved there about once a second while they are computed.
+        pairs: ``"all"``, ``"random:N"`` or ``"near:N"``.
+        method: A method object or its name.
+        costs: The price list; by default every edit costs one.
+        n_jobs: Threads; -1 is one per core.
+        time_limit: Seconds for each pair after which its label is a pair of bounds. "auto" is one second for
+            ``method="exact"``, while a method object keeps its own limits. None is no limit.
+        random_state: Seed of the choice of pairs.
+        time_limit_per_pair: Deprecated name of ``time_limit``.
+    """
+    limit = renamed_time_limit(time_limit, time_limit_per_pair)
+    solver, costs = as_method(method, time_limit=limit, auto=SECONDS), costs or EditCosts()
+    n_jobs, target = checked_jobs(n_jobs), make_folder(folder)
+    with locked(target):
+        return _label(graphs, target, pairs, solver, costs, n_jobs, random_state)
+
+
+def _label(
+    graphs: GraphCollection,
+    target: Path,
+    pairs: str,
+    solver: EditDistanceMethod,
+    costs: EditCosts,
+    n_jobs: int | None,
+    random_state: int,
+) -> Labels:
     description = {
         "graphs": len(graphs),
         "fingerprint": fingerprint(graphs),
@@ -116,6 +154,7 @@ def _claim(target: Path, description: dict[str, object]) -> None:
     if different := [key for key in description if found.get(key) != description[key]]:
         raise InvalidArgument(
             f"{target} holds labels of another job: its {', '.join(different)} differ; choose another folder"
+            + "".join(f" (its {key} is {found.get(key)}, not {description[key]})" for key in different if key in _SHOWN)
         )
 
 

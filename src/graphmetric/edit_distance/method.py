@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.edit_distance._kernels.workspace import WorkspaceSize
 from graphmetric.edit_distance.scaling import EncodedProblem
+from graphmetric.edit_distance.watch import Watch, in_thread
 
 Guarantee = Literal["exact", "upper bound", "lower bound", "estimate"]
 _ROUNDS = 4
@@ -56,7 +57,27 @@ class EditDistanceMethod(ABC):
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         """Compute the pairs (place in the first collection, place in the second), in units."""
 
+    def solve_watched(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> Solutions:
+        """As :meth:`solve`, but a method that can be stopped ends early, with what it knows, when the watch says so."""
+        return self.solve(problem, pairs)
+
+    def is_quick(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which pairs take so little time, milliseconds as a rule, that many may be solved at a time."""
+        return np.ones(len(pairs), dtype=np.bool_)
+
+    def quick_try(self) -> EditDistanceMethod | None:
+        """What to try on quick pairs first, because it ends soon; what it leaves open is solved one by one."""
+        return None
+
+    def explain(self, problem: EncodedProblem, pair: NDArray[np.int64], found: PairBounds, watch: Watch) -> str | None:
+        """Why the answer to one pair is not proven, where the method's name does not tell, such as a time limit."""
+        return None
+
     def bounds(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> PairBounds:
+        """Compute the pairs in costs, in a thread of its own, so that Ctrl-C is heard."""
+        return in_thread(lambda watch: self.bounds_watched(problem, pairs, watch))
+
+    def bounds_watched(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> PairBounds:
         """Compute the pairs in costs: bounds that hold whatever was rounded, each pair in units that suit it.
 
         A pair whose bounds only rounding keeps apart is solved again below the cost of the map that is known then.
@@ -64,8 +85,8 @@ class EditDistanceMethod(ABC):
         best: PairBounds | None = None
         todo, known = np.arange(len(pairs)), None
         for _ in range(_ROUNDS):
-            best, again = self._round(problem, pairs, todo, known, best)
-            if len(again) == 0:
+            best, again = self._round(problem, pairs, todo, known, best, watch)
+            if len(again) == 0 or watch.is_over:
                 break
             todo, known = again, best.upper[again]
         assert best is not None
@@ -80,12 +101,14 @@ class EditDistanceMethod(ABC):
         todo: NDArray[np.intp],
         known: NDArray[np.float64] | None,
         best: PairBounds | None,
+        watch: Watch,
     ) -> tuple[PairBounds, NDArray[np.intp]]:
         """Solve some of the pairs; returns the best that is known of all, and which pairs finer units would help."""
         again = []
         for rows, scaled in problem.split(pairs[todo], known):
             places = todo[rows]
-            found = self.solve(scaled, pairs[places])
+            watch.scale, watch.ceiling = scaled.scale, scaled.ceiling
+            found = self.solve_watched(scaled, pairs[places], watch)
             new = _in_costs(scaled, pairs[places], found)
             if best is None and len(places) == len(pairs):
                 best = new
@@ -157,6 +180,24 @@ def merged(chosen: NDArray[np.bool_], inside: Solutions, outside: Solutions) -> 
         return whole
 
     return Solutions(*(mix(a, b) for a, b in zip(inside, outside, strict=True)))
+
+
+Rows = TypeVar("Rows", Solutions, PairBounds)
+
+
+def joined(parts: list[Rows]) -> Rows:
+    """What one method found of some pairs, after what it found of others."""
+
+    def join(columns: tuple[NDArray[Any] | None, ...]) -> Any:
+        arrays = [column for column in columns if column is not None]
+        if not arrays:
+            return None
+        width = max(array.shape[-1] for array in arrays)
+        if arrays[0].ndim == 2:
+            arrays = [np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=-1) for a in arrays]
+        return np.concatenate(arrays)
+
+    return parts[0] if len(parts) == 1 else type(parts[0])(*(join(columns) for columns in zip(*parts, strict=True)))
 
 
 def empty_maps(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.int64]:

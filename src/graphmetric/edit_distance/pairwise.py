@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator, Sequence, Sized
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -14,16 +17,24 @@ from numpy.typing import ArrayLike, NDArray
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import EditDistanceMethod
-from graphmetric.edit_distance.registry import as_method
-from graphmetric.edit_distance.store import ChunkStore, PairResults, fingerprint
-from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
+from graphmetric.edit_distance.registry import TimeLimit, as_method, renamed_time_limit
+from graphmetric.edit_distance.schedule import Batch, Schedule
+from graphmetric.edit_distance.store import PairResults, PairStore, Places, fingerprint, open_store
+from graphmetric.edit_distance.watch import Watch, in_thread, work_in_threads
+from graphmetric.errors import InvalidArgument, NotEnoughMemory, WorkBudgetExceeded
 from graphmetric.graphs.canonical import isomorphism_classes
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import as_graphs
+from graphmetric.jobs import checked_jobs, effective_n_jobs
+from graphmetric.memory import check_memory
 from graphmetric.progress import progress
 
-CHUNK = 2_000
-"""Pairs per unit of work: a fraction of a second for small graphs, one file in the store."""
+SECONDS = 10.0
+"""The automatic time limit of each pair."""
+_SAVE_EVERY = 1.0
+"""Seconds between two additions to a store."""
+_BYTES_PER_PAIR = 120
+"""Memory that a pair takes while distances are computed, the result included: an estimate from below."""
 
 Pairs = NDArray[np.int64]
 
@@ -45,6 +56,8 @@ class PairwiseDistances:
     """Search-tree nodes of all pairs together."""
     computed: int
     """How many pairs were computed, after copies of the same question were removed."""
+    cpu_seconds: float = 0.0
+    """CPU time of the searches. Work that a store already held counts with the time that it took then."""
 
     @property
     def exact(self) -> NDArray[np.bool_]:
@@ -72,8 +85,9 @@ def pairwise_edit_distances(
     method: str | EditDistanceMethod = "exact",
     costs: EditCosts | None = None,
     n_jobs: int | None = 1,
-    time_limit_per_pair: float | None = None,
+    time_limit: TimeLimit = "auto",
     store: str | os.PathLike[str] | None = None,
+    time_limit_per_pair: TimeLimit = "auto",
 ) -> PairwiseDistances:
     """Edit distances within one collection, between two, or of chosen pairs.
 
@@ -85,8 +99,13 @@ def pairwise_edit_distances(
         costs: The price list; by default every edit costs one.
         n_jobs: Threads, as joblib counts them: -1 is one per core. Inside ``joblib.parallel_config(backend=...)`` the
             work goes to that backend, such as a Dask cluster.
-        time_limit_per_pair: Seconds after which the exact search returns the bounds it has.
-        store: Folder in which finished chunks are kept; a job that was stopped goes on from there.
+        time_limit: Seconds for each pair after which the exact search returns the bounds it has. "auto" is 10 seconds
+            for ``method="exact"``, while a method object keeps its own limits. None is no limit.
+        store: Folder in which results are saved about once a second. A job that was stopped, by Ctrl-C or a crash, goes
+            on from there.
+        time_limit_per_pair: Deprecated name of ``time_limit``.
+
+    The numbers do not depend on ``n_jobs``, on the store or on stops, as long as no pair runs out of time.
 
     Example:
         >>> import graphmetric as gm
@@ -98,20 +117,47 @@ def pairwise_edit_distances(
     first = as_graphs(graphs)
     second = first if others is None else as_graphs(others)
     costs = costs or EditCosts()
-    solver = as_method(method, time_limit=time_limit_per_pair)
+    solver = as_method(method, time_limit=renamed_time_limit(time_limit, time_limit_per_pair), auto=SECONDS)
+    n_jobs = checked_jobs(n_jobs)
     symmetric = second is first and costs.is_symmetric and solver.symmetric
     shape = (len(first), len(second))
-    if pairs is None:
-        asked = _all_pairs(first, second, symmetric)
-    else:
-        first, second, asked = _only_used(first, second, checked_pairs(pairs, *shape))
-    questions, place = _distinct_questions(first, second, asked, solver, costs)
-    results = _solve(first, second, questions, solver, costs, n_jobs, store)
-    columns = [column[place] for column in (results.lower, results.upper, results.value)]
-    if pairs is None:
-        columns = [_as_matrix(column, asked, shape, symmetric) for column in columns]
+    with _memory_checked(shape, symmetric, pairs):
+        if pairs is None:
+            asked = _all_pairs(first, second, symmetric)
+        else:
+            first, second, asked = _only_used(first, second, checked_pairs(pairs, *shape))
+        questions, place = _distinct_questions(first, second, asked, solver, costs)
+        results = _solve(first, second, questions, solver, costs, n_jobs, store)
+        columns = [column[place] for column in (results.lower, results.upper, results.value)]
+        if pairs is None:
+            columns = [_as_matrix(column, asked, shape, symmetric) for column in columns]
     lower, upper, value = columns
-    return PairwiseDistances(lower, upper, value, int(results.expanded.sum()), len(questions))
+    expanded, seconds = int(results.expanded.sum()), float(results.seconds.sum())
+    return PairwiseDistances(lower, upper, value, expanded, len(questions), seconds)
+
+
+@contextmanager
+def _memory_checked(shape: tuple[int, int], symmetric: bool, pairs: ArrayLike | None) -> Iterator[None]:
+    """Refuse what cannot fit before it starts, and say it in our words where memory ends all the same."""
+    rows, columns = shape
+    if pairs is None:
+        asked = rows * (rows + 1) // 2 if symmetric else rows * columns
+        size = _BYTES_PER_PAIR * asked + 3 * 8 * rows * columns
+        purpose = f"a matrix of {rows:,} by {columns:,} distances"
+    else:
+        asked = len(pairs) if isinstance(pairs, Sized) else 0
+        size, purpose = _BYTES_PER_PAIR * asked, f"{asked:,} distances"
+    advice = (
+        "give the pairs that you need as pairs=, some millions at a time, or look only for the nearest graphs with "
+        "GraphIndex.search"
+    )
+    check_memory(size, purpose, advice)
+    try:
+        yield
+    except NotEnoughMemory:
+        raise
+    except MemoryError:
+        raise NotEnoughMemory(f"there was not enough memory for {purpose}: {advice}") from None
 
 
 def checked_pairs(pairs: ArrayLike, rows: int, columns: int) -> Pairs:
@@ -160,11 +206,11 @@ def _distinct_questions(
     rows, columns = np.arange(len(first)), np.arange(len(second))
     if method.guarantee == "exact":
         rows, columns = _representatives(first, second)
-    keys = np.column_stack([rows[pairs[:, 0]], columns[pairs[:, 1]]])
+    left, right = rows[pairs[:, 0]], columns[pairs[:, 1]]
     if second is first and costs.is_symmetric and method.symmetric:
-        keys = np.sort(keys, axis=1)
-    distinct, place = np.unique(keys, axis=0, return_inverse=True)
-    return np.ascontiguousarray(distinct), place.ravel()
+        left, right = np.minimum(left, right), np.maximum(left, right)
+    distinct, place = np.unique(left * len(second) + right, return_inverse=True)  # one number is quicker to sort
+    return np.column_stack(np.divmod(distinct, len(second))), place.ravel()
 
 
 def _representatives(first: GraphCollection, second: GraphCollection) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -191,50 +237,136 @@ def _solve(
     n_jobs: int | None,
     store: str | os.PathLike[str] | None,
 ) -> PairResults:
-    chunks = [pairs[start : start + CHUNK] for start in range(0, len(pairs), CHUNK)]
-    results: list[PairResults | None] = [None] * len(chunks)
-    kept = None
-    if store is not None:
-        kept = ChunkStore.open(os.fspath(store), _description(first, second, pairs, method, costs))
-        results = [kept.read(k, len(chunk)) for k, chunk in enumerate(chunks)]
-    missing = [k for k, result in enumerate(results) if result is None]
-    with progress(f"edit distances ({method.name})", len(pairs), "pairs") as bar:
-        bar.advance(len(pairs) - sum(len(chunks[k]) for k in missing))
-        for k, result in _solve_chunks(first, second, chunks, missing, method, costs, n_jobs):
-            results[k] = result
-            if kept is not None:
-                kept.write(k, result)
-            bar.advance(len(chunks[k]))
-    return _joined([result for result in results if result is not None])
+    """Results of all pairs: what the store holds, and the rest computed and added to it about once a second."""
+    results = PairResults.room(len(pairs))
+    if store is None:
+        _solve_missing(first, second, pairs, method, costs, n_jobs, _Job(results, np.zeros(len(pairs), np.bool_)))
+        return results
+    with open_store(store, _description(first, second, pairs, method, costs)) as kept:
+        job = _Job(results, kept.read(results), kept)
+        try:
+            _solve_missing(first, second, pairs, method, costs, n_jobs, job)
+        finally:  # also after Ctrl-C
+            job.save()
+    return results
 
 
-def _solve_chunks(
+@dataclass(eq=False)
+class _Job:
+    """Where finished pairs go."""
+
+    results: PairResults
+    done: NDArray[np.bool_]
+    """Which pairs are finished."""
+    store: PairStore | None = None
+    _unsaved: list[Places] = field(default_factory=list)
+    _saved: float = field(default_factory=time.monotonic)
+
+    def take(self, places: Places, results: PairResults) -> None:
+        """Keep what was found, and save it if it is time to."""
+        self.results.put(places, results)
+        self.done[places] = True
+        if self.store is not None:
+            self._unsaved.append(places)
+            if time.monotonic() - self._saved > _SAVE_EVERY:
+                self.save()
+
+    def save(self) -> None:
+        """Bring what is not saved yet to disk."""
+        if self.store is not None and self._unsaved:
+            places, self._unsaved = np.concatenate(self._unsaved), []
+            self.store.add(places, self.results.take(places))
+        self._saved = time.monotonic()
+
+
+def _solve_missing(
     first: GraphCollection,
     second: GraphCollection,
-    chunks: list[Pairs],
-    missing: list[int],
+    pairs: Pairs,
     method: EditDistanceMethod,
     costs: EditCosts,
     n_jobs: int | None,
-) -> Iterator[tuple[int, PairResults]]:
-    if not missing:
-        return
-    problem = encode(first, second, costs)
-    import joblib  # a fifth of a second, for those who have many pairs
+    job: _Job,
+) -> None:
+    todo = np.flatnonzero(~job.done)
+    with progress(f"edit distances ({method.name})", len(pairs), "pairs") as bar:
+        bar.advance(len(pairs) - len(todo))
+        if len(todo) == 0:
+            return
+        problem = encode(first, second, costs)
+        from joblib.parallel import get_active_backend  # a fifth of a second, for those who have many pairs
 
-    parallel = joblib.Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator_unordered")
-    yield from parallel(joblib.delayed(_solve_chunk)(k, problem, chunks[k], method) for k in missing)
+        backend, _ = get_active_backend(prefer="threads")
+        threads = min(effective_n_jobs(n_jobs), len(todo))
+        schedule = Schedule(problem, pairs, todo, method, threads)
+        proven = np.count_nonzero(job.results.lower[job.done] == job.results.upper[job.done])
+
+        def take(places: Places, results: PairResults) -> None:
+            nonlocal proven
+            job.take(places, results)
+            proven += np.count_nonzero(results.lower == results.upper)
+            bar.advance(len(places), f"{proven:,} proven" if method.guarantee == "exact" else "")
+
+        if getattr(backend, "supports_sharedmem", False):
+            _solve_in_threads(problem, pairs, schedule, threads, take)
+        else:
+            _solve_elsewhere(problem, pairs, schedule, n_jobs, take)
 
 
-def _solve_chunk(k: int, problem: EncodedProblem, pairs: Pairs, method: EditDistanceMethod) -> tuple[int, PairResults]:
-    found = method.bounds(problem, pairs)
-    return k, PairResults(found.lower, found.upper, found.value, found.expanded)
+def _solve_in_threads(
+    problem: EncodedProblem, pairs: Pairs, schedule: Schedule, threads: int, take: Callable[[Places, PairResults], None]
+) -> None:
+    """Solve in threads of this process, which Ctrl-C stops at once."""
+    finished: SimpleQueue[tuple[Places, PairResults]] = SimpleQueue()
+
+    def work(watch: Watch) -> None:
+        while not (watch.stopped or schedule.is_done):
+            batch = schedule.take()
+            if batch is None:
+                continue
+            results = _solve_batch(problem, pairs[batch.places], batch.method, watch)
+            if not watch.stopped:
+                finished.put(schedule.settle(batch, results))
+
+    def collect(_: Sequence[Watch]) -> None:
+        while not finished.empty():
+            take(*finished.get())
+
+    try:
+        work_in_threads(work, [Watch() for _ in range(threads)], collect)
+    finally:
+        collect(())
 
 
-def _joined(results: Iterable[PairResults]) -> PairResults:
-    nothing = PairResults(np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=np.int64))
-    lower, upper, value, expanded = (np.concatenate(column) for column in zip(nothing, *results, strict=True))
-    return PairResults(lower, upper, value, expanded)
+def _solve_elsewhere(
+    problem: EncodedProblem,
+    pairs: Pairs,
+    schedule: Schedule,
+    n_jobs: int | None,
+    take: Callable[[Places, PairResults], None],
+) -> None:
+    """Solve where the user's joblib backend does, such as in other processes or on a cluster."""
+    import joblib
+
+    while not schedule.is_done:
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        batches = iter(schedule.take, None)
+        tasks = (joblib.delayed(_solve_alone)(problem, pairs[batch.places], batch) for batch in batches)
+        for batch, results in parallel(tasks):
+            take(*schedule.settle(batch, results))
+
+
+def _solve_alone(problem: EncodedProblem, pairs: Pairs, batch: Batch) -> tuple[Batch, PairResults]:
+    return batch, in_thread(lambda watch: _solve_batch(problem, pairs, batch.method, watch))
+
+
+def _solve_batch(problem: EncodedProblem, pairs: Pairs, method: EditDistanceMethod, watch: Watch) -> PairResults:
+    started = time.thread_time()
+    found = method.bounds_watched(problem, pairs, watch)
+    seconds = np.full(len(pairs), (time.thread_time() - started) / len(pairs))
+    if watch.stopped:
+        return PairResults.room(0)  # it may lack pairs, or hold bounds that are not final
+    return PairResults(found.lower, found.upper, found.value, found.expanded, seconds)
 
 
 def _as_matrix(column: NDArray[Any], pairs: Pairs, shape: tuple[int, int], symmetric: bool) -> NDArray[Any]:
@@ -252,7 +384,7 @@ def _description(
     digest = blake2b(np.ascontiguousarray(pairs).tobytes(), digest_size=16).hexdigest()
     return {
         "graphs": graphs,
-        "pairs": {"count": len(pairs), "digest": digest, "chunk": CHUNK},
+        "pairs": {"count": len(pairs), "digest": digest},
         "method": repr(method),
         "costs": repr(costs),
     }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from dataclasses import fields, replace
+from typing import Literal
 
 from graphmetric.edit_distance.beam import BeamSearch, PublishedBeam
 from graphmetric.edit_distance.bipartite import Hungarian, VolgenantJonker
@@ -25,22 +28,58 @@ _ALL: tuple[type[EditDistanceMethod], ...] = (
 )
 METHODS = {method.name: method for method in _ALL}
 
+TimeLimit = float | Literal["auto"] | None
+"""Seconds for each pair; None is no limit, "auto" what the function that takes it says."""
 
-def as_method(method: str | EditDistanceMethod, *, time_limit: float | None = None) -> EditDistanceMethod:
+
+def as_method(
+    method: str | EditDistanceMethod, *, time_limit: TimeLimit = "auto", auto: float | None = None
+) -> EditDistanceMethod:
     """The method of this name, with its first parameter after a colon; a method object is returned as it is.
 
+    Args:
+        method: A name or a method object.
+        time_limit: Seconds for each pair, for the exact search only; None for no limit. With "auto" an exact search
+            that is asked for by its name gets ``auto`` seconds, and a method object keeps its own limits.
+        auto: What "auto" stands for.
+
     Example:
-        >>> as_method("exact", time_limit=2.0).time_limit
-        2.0
+        >>> as_method("exact", auto=10.0).time_limit
+        10.0
+        >>> as_method("exact", time_limit=None, auto=10.0).time_limit is None
+        True
     """
     chosen = _parse(method) if isinstance(method, str) else method
     if not isinstance(chosen, EditDistanceMethod):
         raise InvalidArgument(f"method is a {type(method).__name__}; give a name ({_names()}) or a method object")
-    if time_limit is None:
-        return chosen
     if not isinstance(chosen, ExactSearch):
-        raise InvalidArgument(f"a time limit goes with the exact search; {chosen.name} takes none")
-    return replace(chosen, time_limit=time_limit)
+        if time_limit not in ("auto", None):
+            raise InvalidArgument(f"a time limit goes with the exact search; {chosen.name} takes none")
+        return chosen
+    if time_limit == "auto":
+        by_name_alone = isinstance(method, str) and ":" not in method
+        return replace(chosen, time_limit=auto) if by_name_alone else chosen
+    return replace(chosen, time_limit=_seconds(time_limit))
+
+
+def renamed_time_limit(time_limit: TimeLimit, time_limit_per_pair: TimeLimit) -> TimeLimit:
+    """The time limit by its name, or by the one that it had before."""
+    if time_limit_per_pair == "auto":
+        return time_limit
+    warnings.warn("time_limit_per_pair is now called time_limit", DeprecationWarning, stacklevel=3)
+    return time_limit_per_pair
+
+
+def _seconds(time_limit: float | str | None) -> float | None:
+    is_number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
+    if time_limit is None or time_limit == math.inf:
+        return None
+    if not is_number or not time_limit >= 0:  # type: ignore[operator]
+        raise InvalidArgument(
+            f"time_limit is {time_limit!r}; it must be a number of seconds that is not negative, 'auto', "
+            "or None for no limit"
+        )
+    return float(time_limit)
 
 
 def _parse(text: str) -> EditDistanceMethod:

@@ -34,6 +34,8 @@ class EditDistance:
     tolerance: float = 0.0
     """The share of ``upper`` by which the distance may be smaller though it is ``exact``: 0 where all costs are
     multiples of one unit, 1e-9 where they had to be rounded."""
+    note: str | None = None
+    """Why the distance is not proven by a method that could prove it, such as a time limit; None if it is proven."""
 
     @property
     def exact(self) -> bool:
@@ -59,7 +61,7 @@ class EditDistance:
             known = f"about {self.value:g}"
         else:
             known = f"between {self.lower:g} and {self.upper:g}"
-        return f"EditDistance({known}, by {self.method})"
+        return f"EditDistance({known}, by {self.method}{f': {self.note}' if self.note else ''})"
 
     def _repr_svg_(self) -> str | None:
         from graphmetric.edit_distance.drawing import draw_alignment

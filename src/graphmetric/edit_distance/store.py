@@ -1,35 +1,51 @@
-"""Distances on disk, in chunks, so that hours of work survive a kill.
+"""Distances on disk as they are computed, so that work survives a kill.
 
 A store is a folder::
 
     manifest.json     what the distances are of: fingerprint of graphs, pairs, costs and method
-    chunk-000000.npz  lower, upper, value and expanded of the first pairs, and so on
+    results.rows      one row of 56 bytes for each finished pair, in the order in which they were finished
+    lock              there while a job works in the folder
 
-Each file appears whole or not at all. A job that starts on an existing store computes only the chunks that are missing;
-a chunk that cannot be read is computed again. Graphs, costs or a method other than the manifest's are refused.
+Rows are added about once a second. Each has a checksum: a row that was cut or damaged is computed again, and the others
+are kept. A job that starts on an existing store computes only what is missing. Graphs, pairs, costs or a method other
+than the manifest's are refused, and so is a second job while the first is at work.
+
+The first format had a file for every 2,000 pairs, ``chunk-000000.npz`` and so on; such a store is taken over.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import logging
+import os
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.atomic import atomic_write, make_folder
+from graphmetric.atomic import atomic_write, make_folder, system_errors_named
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.labels import LabelColumn, label_to_json
 
-FORMAT = 1
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT = 2
+_FIRST_CHUNK = 2_000
 
 logger = logging.getLogger(__name__)
+
+Places = NDArray[np.intp]
 
 
 class PairResults(NamedTuple):
@@ -40,69 +56,202 @@ class PairResults(NamedTuple):
     value: NDArray[np.float64]
     """The method's own answer: one of the bounds, or an estimate that is neither."""
     expanded: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class ChunkStore:
-    """The folder of one job."""
-
-    folder: Path
+    seconds: NDArray[np.float64]
+    """CPU time; pairs that were computed together share theirs equally."""
 
     @classmethod
-    def open(cls, folder: str | Path, description: dict[str, Any]) -> ChunkStore:
-        """Start a store, or go on with one that has the same description."""
-        store = cls(Path(folder))
-        make_folder(store.folder)
-        wanted = {"format": FORMAT, **description}
-        if not store.manifest.exists():
-            with atomic_write(store.manifest) as file:
-                file.write(json.dumps(wanted, indent=2).encode())
-            return store
-        found = store.describe()
-        if different := [key for key in wanted if found.get(key) != wanted[key]]:
-            raise InvalidArgument(
-                f"{store.folder} holds distances of another job: its {', '.join(different)} differ; "
-                "choose another folder, or remove this one"
-            )
-        return store
+    def room(cls, count: int) -> PairResults:
+        """Room for so many pairs."""
+        integers = np.zeros(count, dtype=np.int64)
+        return cls(np.zeros(count), np.zeros(count), np.zeros(count), integers, np.zeros(count))
+
+    def put(self, places: Places, results: PairResults) -> None:
+        """Write results to some places."""
+        for column, new in zip(self, results, strict=True):
+            column[places] = new
+
+    def take(self, places: Places) -> PairResults:
+        """The results at some places."""
+        return PairResults(*(column[places] for column in self))  # type: ignore[arg-type]
+
+
+_ROW = np.dtype(
+    [("place", "<i8"), ("lower", "<f8"), ("upper", "<f8"), ("value", "<f8"), ("expanded", "<i8"), ("seconds", "<f8"),
+     ("check", "<u8")]
+)  # fmt: skip
+_MULTIPLIERS = np.array(
+    [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xFF51AFD7ED558CCD,
+     0xC4CEB9FE1A85EC53], dtype=np.uint64
+)  # fmt: skip
+
+
+class PairStore:
+    """The folder of one job, while it is open; see :func:`open_store`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     @property
-    def manifest(self) -> Path:
-        return self.folder / "manifest.json"
+    def rows(self) -> Path:
+        """Where the finished pairs are."""
+        return self.folder / "results.rows"
 
-    def describe(self) -> dict[str, Any]:
-        """What the manifest says."""
+    def read(self, results: PairResults) -> NDArray[np.bool_]:
+        """Fill in what is there; returns for each pair whether it is."""
+        count = len(results.lower)
+        there = np.zeros(count, dtype=np.bool_)
+        rows = np.fromfile(self.rows, dtype=_ROW) if self.rows.exists() else np.empty(0, dtype=_ROW)
+        sound = (rows["check"] == _checksums(rows)) & (rows["place"] >= 0) & (rows["place"] < count)
+        if not sound.all():
+            logger.warning("%s: %d rows are damaged and will be computed again", self.rows, np.count_nonzero(~sound))
+        rows = rows[sound]
+        results.put(rows["place"], PairResults(*(rows[name] for name in PairResults._fields)))
+        there[rows["place"]] = True
+        return there
+
+    def add(self, places: Places, results: PairResults) -> None:
+        """Put finished pairs on disk."""
+        rows = np.empty(len(places), dtype=_ROW)
+        rows["place"] = places
+        for name, column in results._asdict().items():
+            rows[name] = column
+        rows["check"] = _checksums(rows)
+        with system_errors_named(self.rows), open(self.rows, "ab") as file:
+            whole = file.tell() - file.tell() % _ROW.itemsize
+            if whole < file.tell():
+                file.truncate(whole)  # the last row was cut
+            file.write(rows.tobytes())
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def open_store(folder: str | os.PathLike[str], description: dict[str, Any]) -> Iterator[PairStore]:
+    """Start a store, or go on with one that has the same description; nobody else can open it meanwhile."""
+    place = make_folder(folder)
+    with locked(place):
+        store, manifest = PairStore(place), place / "manifest.json"
+        if manifest.exists():
+            found = _read_manifest(manifest)
+            _check_same(place, found, description)
+            if found["format"] == 1:
+                _take_over(store, description)
+        if not manifest.exists() or found["format"] != FORMAT:
+            with atomic_write(manifest) as file:
+                file.write(json.dumps({"format": FORMAT, **description}, indent=2).encode())
+        yield store
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other jobs out of a folder. The lock ends with the process, however that ends."""
+    path = folder / "lock"
+    file = _lock(path)
+    if file is None:
+        raise InvalidArgument(
+            f"another job is at work in {folder}{_told(path)}; wait until it has finished, or choose another folder"
+        )
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        file.close()
+
+
+def _lock(path: Path) -> IO[bytes] | None:
+    """The lock file, locked; None if another process has it."""
+    while True:
+        with system_errors_named(path):
+            file = open(path, "ab+")  # noqa: SIM115 - it stays open as long as the lock is held
         try:
-            data = json.loads(self.manifest.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise FileError(f"not a readable manifest: {error}", self.manifest) from None
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise FileError(f"not a manifest of format {FORMAT}", self.manifest)
-        return data
+            if not _try_lock(file):
+                file.close()
+                return None
+            if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                file.close()  # its owner has just removed it
+                continue
+            file.truncate(0)
+            file.write(str(os.getpid()).encode())
+            file.flush()
+            return file
+        except OSError:
+            logger.warning("%s cannot be locked: let only one job work in that folder at a time", path)
+            return file
 
-    def path(self, chunk: int) -> Path:
-        return self.folder / f"chunk-{chunk:06d}.npz"
 
-    def write(self, chunk: int, results: PairResults) -> None:
-        """Put one chunk on disk."""
-        with atomic_write(self.path(chunk)) as file:
-            np.savez(file, **results._asdict())
+def _try_lock(file: IO[bytes]) -> bool:
+    try:
+        if fcntl is not None:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt
 
-    def read(self, chunk: int, size: int) -> PairResults | None:
-        """One chunk, or None when it is not there, cut or damaged."""
-        path = self.path(chunk)
+            file.seek(1 << 30)  # far behind the number that is in the file, which others may read
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK):
+            return False
+        raise
+    return True
+
+
+def _told(path: Path) -> str:
+    try:
+        return f" (process {int(path.read_bytes())})"
+    except (OSError, ValueError):
+        return ""
+
+
+def _checksums(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    """A number for each row that depends on every bit of it; never that of a row of zeros."""
+    words = np.ascontiguousarray(rows).view(np.uint64).reshape(len(rows), 7)[:, :6]
+    mixed: NDArray[np.uint64] = ((words + np.uint64(1)) * _MULTIPLIERS).sum(axis=1, dtype=np.uint64)
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileError(f"not a readable manifest: {error}", path) from None
+    if not isinstance(data, dict) or data.get("format") not in (1, FORMAT):
+        raise FileError(
+            f"not a manifest of format {FORMAT}, the only one that this version writes; choose another folder", path
+        )
+    return data
+
+
+def _check_same(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    pairs = {key: value for key, value in found.get("pairs", {}).items() if key != "chunk"}
+    there = found | {"pairs": pairs}
+    different = [key for key in wanted if there.get(key) != wanted[key]]
+    if different:
+        shown = [f"its {key} is {there.get(key)}, not {wanted[key]}" for key in different if key in ("method", "costs")]
+        raise InvalidArgument(
+            f"{folder} holds distances of another job: its {', '.join(different)} differ; choose another folder, or "
+            f"remove this one{''.join(f' ({words})' for words in shown)}"
+        )
+
+
+def _take_over(store: PairStore, description: dict[str, Any]) -> None:
+    """Bring what the chunks of the first format hold into rows."""
+    count = description["pairs"]["count"]
+    for path in sorted(store.folder.glob("chunk-*.npz")):
+        first = int(path.stem.partition("-")[2]) * _FIRST_CHUNK
+        places = np.arange(first, min(first + _FIRST_CHUNK, count))
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
-                results = PairResults(*(data[name] for name in PairResults._fields))
-        except FileNotFoundError:
-            return None
+                columns = [data[name] for name in PairResults._fields[:4]]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            columns = []
+        if columns and all(column.shape == places.shape for column in columns):
+            lower, upper, value, expanded = columns
+            store.add(places, PairResults(lower, upper, value, expanded, np.zeros(len(places))))
+        else:
             logger.warning("%s is damaged and will be computed again", path)
-            return None
-        if any(column.shape != (size,) for column in results):
-            logger.warning("%s has another size than expected and will be computed again", path)
-            return None
-        return results
+    for path in store.folder.glob("chunk-*.npz"):
+        path.unlink()
 
 
 def fingerprint(graphs: GraphCollection) -> str:

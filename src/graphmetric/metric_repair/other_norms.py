@@ -6,10 +6,10 @@ import math
 import time
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
 from graphmetric.errors import InvalidArgument
+from graphmetric.jobs import effective_n_jobs
 from graphmetric.metric_repair.completion import complete_fixed
 from graphmetric.metric_repair.feasible_matrix import ROUNDING
 from graphmetric.metric_repair.l1_programme import find_smallest_sum

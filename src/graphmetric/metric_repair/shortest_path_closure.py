@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
 from graphmetric.errors import WorkBudgetExceeded
+from graphmetric.jobs import effective_n_jobs
 from graphmetric.metric_repair._kernels.closure import TILE, open_tile, relax_rows
 from graphmetric.metric_repair.deadline import Deadline, OutOfTime
 from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
+from graphmetric.jobs import effective_n_jobs
 from graphmetric.memory import check_memory
 from graphmetric.metric_repair.active_set import ActiveSet
 from graphmetric.metric_repair.completion import complete_fixed

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
+from graphmetric.jobs import effective_n_jobs
 from graphmetric.metric_repair._kernels.counting import Tally, count_rows
 from graphmetric.metric_repair._kernels.scan import TILE, ScanRows
 from graphmetric.metric_repair.deadline import Deadline

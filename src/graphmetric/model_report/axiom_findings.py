@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from joblib import effective_n_jobs
 
 from graphmetric.distance import Axiom, axioms_of_view
 from graphmetric.errors import WorkBudgetExceeded
@@ -13,6 +12,7 @@ from graphmetric.estimator import GraphDistance
 from graphmetric.evaluation.axioms import MeasuredAxioms, measure_axioms
 from graphmetric.graphs.canonical import isomorphism_classes
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.jobs import effective_n_jobs
 from graphmetric.metric_repair import TriangleViolations
 
 SEPARATION = "separation"

@@ -155,6 +155,7 @@ class CertifiedSearch:
         effort = Effort(row, problem.scale, steps, budget, refine=int(steps == 1))
         tables = problem.first, problem.second, problem.tables
         while queue.status[PLACE] < len(graphs) and not (self._is_late() and self.limit < np.inf):
+            coded.watch.check()
             search_queue(*tables, queue, effort, self.known, self.nearest, coded.work)
 
     def _search_each(self, coded: CodedGraphs, graphs: Graphs, steps: int) -> None:
@@ -185,7 +186,8 @@ class CertifiedSearch:
 
     def _learn(self, coded: CodedGraphs, graphs: Graphs, method: EditDistanceMethod) -> NDArray[np.int64]:
         """Take over what a method proves and finds; returns how many search steps it took for each graph."""
-        found = method.bounds(coded.problem, coded.pairs(self.coder.row, graphs))
+        found = method.bounds_watched(coded.problem, coded.pairs(self.coder.row, graphs), coded.watch)
+        coded.watch.check()
         assert found.node_map is not None
         lower = self.known.lower
         admit_maps(self.known, self.nearest, graphs, found.upper, found.node_map)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.encoding import encode
+from graphmetric.edit_distance.watch import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.search._kernels.nearest_graphs import Known
@@ -24,6 +26,8 @@ from graphmetric.search.index_bounds import IndexBounds
 from graphmetric.search.learned_search import propose
 from graphmetric.search.space import Query
 
+CERTIFIED_SECONDS = 60.0
+"""The automatic time limit of each query."""
 _PROPOSED = 2
 """Graphs searched first, for each that is wanted: so many by the learned distance, and so many by bounds.
 
@@ -48,6 +52,7 @@ class CertifiedAnswers:
         if time_limit is not None and not time_limit >= 0:
             raise InvalidArgument(f"time_limit must be a number of seconds, or None; got {time_limit!r}")
         self._held, self._allowed, self._costs, self._view, self._time_limit = held, allowed, costs, view, time_limit
+        self._watch = Watch()
         self._distinct = held.distinct(allowed.whole)
         self._nodes, self._edges = (
             np.concatenate(
@@ -69,7 +74,9 @@ class CertifiedAnswers:
             view = EditView(self._view, graph.num_nodes, graph.num_edges, self._nodes, self._edges)
             search = self._prepare(bounds.of(row), view, coder, k, started)
             learned = np.empty(0, dtype=np.int64) if proposed is None else proposed[row]
-            search.run(_once(np.concatenate([learned, self._first_by_bounds(search, k)])))
+            proposals = _once(np.concatenate([learned, self._first_by_bounds(search, k)]))
+            in_thread(partial(_run, search, proposals), self._watch)
+            self._watch.restart()
             seconds = time.monotonic() - started
             report = SearchReport(self._allowed.count, True, search.removed(), seconds, not search.open.any())
             results.append(SearchResult(graph, hits.make(graph, search, view, seconds), self._view, report))
@@ -85,9 +92,10 @@ class CertifiedAnswers:
     def _coders(self, graphs: GraphCollection) -> Iterator[Coder]:
         first = self._distinct.first
         if len(first) <= _SHARED * len(graphs):
-            coded = CodedGraphs(encode(graphs, self._held.collection(first), self._costs), None)
+            coded = CodedGraphs(encode(graphs, self._held.collection(first), self._costs), None, self._watch)
             return (CodedAtOnce(coded, row) for row in range(len(graphs)))
-        return (CodedWhenNeeded(graphs[row : row + 1], self._collect, self._costs) for row in range(len(graphs)))
+        rows = range(len(graphs))
+        return (CodedWhenNeeded(graphs[row : row + 1], self._collect, self._costs, self._watch) for row in rows)
 
     def _collect(self, graphs: Graphs) -> GraphCollection:
         return self._held.collection(self._distinct.first[graphs])
@@ -106,6 +114,10 @@ class CertifiedAnswers:
 
     def _first_by_bounds(self, search: CertifiedSearch, k: int) -> Graphs:
         return np.argsort(search.rates(), kind="stable")[: _PROPOSED * k]
+
+
+def _run(search: CertifiedSearch, proposed: Graphs, _: Watch) -> None:
+    search.run(proposed)
 
 
 def _once(graphs: Graphs) -> Graphs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
@@ -15,6 +15,7 @@ from graphmetric.edit_distance._kernels.workspace import Workspace, allocate_wor
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.exact import LARGEST_SEARCHED
 from graphmetric.edit_distance.method import smaller_sizes, workspace_size
+from graphmetric.edit_distance.watch import Watch
 from graphmetric.graphs.collection import GraphCollection
 
 Positions = NDArray[np.int64]
@@ -29,6 +30,8 @@ class CodedGraphs:
     problem: EncodedProblem
     graphs: Graphs | None
     """Which graphs the second ones are, rising; None if they are all."""
+    watch: Watch = field(default_factory=Watch)
+    """What stops the searches."""
 
     def columns(self, graphs: Graphs) -> Graphs:
         """Places of these graphs among the second ones."""
@@ -51,7 +54,7 @@ class CodedGraphs:
             for starts in ((first.node_start, second.node_start), (first.edge_start, second.edge_start))
         ]
         size = workspace_size(self.problem, np.array(largest))
-        return allocate_workspace(size._replace(smaller=min(size.smaller, LARGEST_SEARCHED)))
+        return allocate_workspace(size._replace(smaller=min(size.smaller, LARGEST_SEARCHED)), self.watch.signals)
 
 
 class Coder(Protocol):
@@ -90,10 +93,11 @@ class CodedWhenNeeded:
     collect: Callable[[Graphs], GraphCollection]
     """Graphs by rising numbers."""
     costs: EditCosts
+    watch: Watch = field(default_factory=Watch)
     row: int = 0
     at_once: bool = False
 
     def code(self, graphs: Graphs) -> CodedGraphs:
         """These graphs."""
         chosen = np.sort(graphs)
-        return CodedGraphs(encode(self.query, self.collect(chosen), self.costs), chosen)
+        return CodedGraphs(encode(self.query, self.collect(chosen), self.costs), chosen, self.watch)

@@ -11,7 +11,9 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
+from graphmetric.edit_distance.registry import TimeLimit
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
+from graphmetric.search.certified_answers import CERTIFIED_SECONDS
 
 try:
     from graphmetric.learned_distance import LearnedDistance
@@ -230,7 +232,7 @@ class GraphIndex:
         candidates: int | None = None,
         where: Condition | None = None,
         distinct: bool = False,
-        time_limit: float | None = None,
+        time_limit: TimeLimit = "auto",
         costs: EditCosts | None = None,
     ) -> SearchResult | list[SearchResult]:
         """The ``k`` nearest graphs, nearest first.
@@ -246,7 +248,8 @@ class GraphIndex:
             candidates: Graphs that an approximate search looks at.
             where: Only graphs with this metadata: a mapping of values, or a function of the metadata.
             distinct: Of isomorphic graphs only the first.
-            time_limit: Seconds for each query of a certified search, after which it says what it has proven.
+            time_limit: Seconds for each query of a certified search, after which it says what it has proven. "auto" is
+                60 seconds, None is no limit.
             costs: Of edits, in a certified search; by default one for each.
         """
         if k < 1:
@@ -255,7 +258,8 @@ class GraphIndex:
         graphs = search.resolve(query)
         allowed = self._held.allowed(where, distinct)
         if certified:
-            results = search.certify_nearest(graphs, k, view, allowed, costs, time_limit)
+            seconds = CERTIFIED_SECONDS if time_limit == "auto" else time_limit
+            results = search.certify_nearest(graphs, k, view, allowed, costs, seconds)
         else:
             limit = search.limit_candidates(exact, candidates, k)
             results = search.find_nearest(graphs, k, view, allowed, limit)

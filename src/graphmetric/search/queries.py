@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts
+from graphmetric.edit_distance.registry import TimeLimit
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 
@@ -26,7 +27,7 @@ class SearchOptions(TypedDict, total=False):
     candidates: int | None
     where: Condition | None
     distinct: bool
-    time_limit: float | None
+    time_limit: TimeLimit
     costs: EditCosts | None
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from graphmetric.atomic import atomic_write
 from graphmetric.edit_distance import ExactSearch, pairwise_edit_distances
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
@@ -43,7 +40,7 @@ class LabelBudget:
     """After which a search gives bounds; None: after :data:`NODE_LIMIT` nodes, the same on every machine."""
     n_jobs: int | None = -1
     store: str | os.PathLike[str] | None = None
-    """Folder for finished work, so that a stopped job goes on."""
+    """Folder for finished labels, so that a stopped job goes on from them."""
 
     def __post_init__(self) -> None:
         known = self.amount == "auto" or self.seconds is not None or self._pairs is not None
@@ -76,23 +73,12 @@ class LabelBudget:
     def label(self, graphs: GraphCollection, pairs: Positions, part: str = "all") -> tuple[TrainingLabels, float]:
         """Edit distances at unit costs, or bounds of them, and the CPU time they took.
 
-        ``part`` names the folder in the store. It holds the time, too: work that is found there counts as if it had
-        been done now, so that a stopped job with a budget in time ends where it would have ended.
+        ``part`` names the folder in the store, to which labels are added about once a second. It holds their time,
+        too: work that is found there counts as if it had been done now, so that a stopped job with a budget in time
+        ends where it would have ended.
         """
         store = None if self.store is None else Path(self.store) / part
         limit = NODE_LIMIT if self.seconds_per_pair is None else None
         method = ExactSearch(time_limit=self.seconds_per_pair, node_limit=limit)
-        clock = time.process_time()
         found = pairwise_edit_distances(graphs, pairs=pairs, method=method, n_jobs=self.n_jobs, store=store)
-        seconds = time.process_time() - clock
-        return TrainingLabels(pairs, found.lower, found.upper), seconds if store is None else _recalled(seconds, store)
-
-
-def _recalled(seconds: float, folder: Path) -> float:
-    """The time that is noted in the folder; if there is none, this one, which is noted."""
-    path = folder / "cpu_seconds.json"
-    if path.exists():
-        return float(json.loads(path.read_text(encoding="utf-8")))
-    with atomic_write(path) as file:
-        file.write(json.dumps(seconds).encode())
-    return seconds
+        return TrainingLabels(pairs, found.lower, found.upper), found.cpu_seconds

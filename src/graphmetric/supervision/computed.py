@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from graphmetric.edit_distance import ExactSearch, pairwise_edit_distances
@@ -11,6 +13,8 @@ from graphmetric.supervision.budget import LabelBudget
 from graphmetric.supervision.pool import SMALLEST_CLIQUE, TrainingPool, draw_pool
 from graphmetric.supervision.record import Positions, Supervision
 from graphmetric.training import TrainingLabels
+
+logger = logging.getLogger(__name__)
 
 VALIDATION_SHARE = 0.1
 """Of the budget."""
@@ -41,11 +45,18 @@ def make_supervision(
     used, places = np.unique(across[:, 1], return_inverse=True)
     graphs = pool.graphs + validation[used]
     choosing, more = budget.label(graphs, np.column_stack([across[:, 0], len(pool.graphs) + places]), "validation")
+    _tell(labels, choosing)
     mutations = np.arange(len(pool.origins)) + len(pool.drawn)
     return Supervision(
         graphs, labels, choosing, "computed: edit distances at unit costs",
         mutated=int(np.isin(mutations, labels.graphs).sum()), cpu_seconds=seconds + more,
     )  # fmt: skip
+
+
+def _tell(*parts: TrainingLabels) -> None:
+    """Say how many labels are distances and how many only bounds of them, since that decides how well they teach."""
+    pairs, exact = sum(map(len, parts)), sum(int((labels.lower == labels.upper).sum()) for labels in parts)
+    logger.info("%s labels: %s exact distances, %s only bounds", f"{pairs:,}", f"{exact:,}", f"{pairs - exact:,}")
 
 
 def label_some_pairs(graphs: GraphCollection, budget: LabelBudget, seed: int) -> TrainingLabels:

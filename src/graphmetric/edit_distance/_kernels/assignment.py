@@ -8,6 +8,7 @@ solve may stop as soon as the bound reaches ``limit``.
 import numpy as np
 
 from graphmetric.compiling import fragment, part
+from graphmetric.edit_distance._kernels.packing import Integers
 from graphmetric.edit_distance._kernels.workspace import (
     BLOCKED,
     BOUND,
@@ -20,6 +21,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     ONE,
     REACHED_FROM,
     SCANNED,
+    STOP,
     Levels,
     Scratch,
 )
@@ -27,11 +29,19 @@ from graphmetric.edit_distance._kernels.workspace import (
 
 @part
 def solve_assignment(
-    levels: Levels, scratch: Scratch, depth: int, n_rows: int, n_columns: int, n_free: int, limit: int
+    levels: Levels,
+    scratch: Scratch,
+    signals: Integers,
+    depth: int,
+    n_rows: int,
+    n_columns: int,
+    n_free: int,
+    limit: int,
 ) -> bool:
     """Complete the matching of ``n_rows`` query rows; False as soon as the bound of the level reaches ``limit``.
 
-    ``scratch.free_rows[:n_free]`` are the unmatched query rows.
+    ``scratch.free_rows[:n_free]`` are the unmatched query rows. When it is told to stop, it returns False as well; the
+    bound is valid then, and the matching is not complete.
     """
     unplaced = raise_insertion_row(levels, depth, n_rows, n_columns)
     n_free = raise_free_rows(levels, scratch, depth, n_columns, n_free)
@@ -43,10 +53,29 @@ def solve_assignment(
     if levels.state[depth, BOUND] >= limit:
         return False
     for k in range(unplaced + n_free):
+        if signals[STOP] > 0:
+            return False
         source, units = (INSERTION, unplaced - k) if k < unplaced else (scratch.free_rows[k - unplaced], ONE)
         if not augment(levels, scratch, depth, n_columns, source, units, limit):
             return False
     return True
+
+
+@part
+def match_anyhow(levels: Levels, depth: int, n_rows: int, n_columns: int) -> None:
+    """Give the rows that a stopped solve left unmatched the columns that are free, in order; the rest is inserted."""
+    free = 0
+    for i in range(1, n_rows + 1):
+        j = levels.rows[depth, MATCH, i]
+        if 0 <= j < n_columns and levels.columns[depth, MATCH, j] == i:
+            continue
+        while levels.columns[depth, MATCH, free] != FREE:
+            free += 1
+        levels.columns[depth, MATCH, free] = i
+        levels.rows[depth, MATCH, i] = free
+    for j in range(free, n_columns):
+        if levels.columns[depth, MATCH, j] == FREE:
+            levels.columns[depth, MATCH, j] = INSERTION
 
 
 @fragment

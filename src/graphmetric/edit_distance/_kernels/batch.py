@@ -13,6 +13,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     N_NULL,
     N_QUERY,
     N_TARGET,
+    STOP,
     SWAPPED,
     UPPER,
     Workspace,
@@ -52,9 +53,12 @@ def search_pairs(
 ) -> None:
     """Search every pair within its limits.
 
-    To stop by the clock, search one pair in slices: raise ``max_expanded`` and resume until it is finished.
+    Another thread may stop it by a signal: the pair under way gets bounds that hold, the rest is left untouched. To
+    stop by a count and go on later, search one pair in slices: raise ``max_expanded`` and resume until it is finished.
     """
     for p in range(len(pairs)):
+        if p > 0 and work.progress.signals[STOP] > 0:
+            return
         if limits.resume == 0:
             load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.pair)
             start_search(work, limits.upper_limit[p], limits.stop_at_limit)

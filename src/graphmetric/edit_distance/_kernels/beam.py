@@ -29,6 +29,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     N_QUERY,
     N_TARGET,
     QUERY,
+    STOP,
     TARGET,
     TRIAL,
     UPPER,
@@ -37,7 +38,7 @@ from graphmetric.edit_distance._kernels.workspace import (
 )
 
 # Fields of BeamWork.plan, by position in the order
-ORDER, OPEN_EDGES = range(2)
+ORDER, OPEN_EDGES, LINKED, DEGREE = range(4)
 # First index of BeamWork.states
 IMAGE, OPEN, USED = range(3)
 # Fields of BeamWork.candidates and BeamWork.kept
@@ -71,7 +72,7 @@ def allocate_beam(width: int, smaller: int, larger: int) -> BeamWork:
         return np.zeros(shape, dtype=np.int64)
 
     return BeamWork(
-        integers(2, n),
+        integers(4, n),
         integers(smaller + 1, smaller + 1),
         integers(n),
         integers(2, 3, width, n),
@@ -94,6 +95,8 @@ def search_beam(
 ) -> None:
     """Bounds and maps for rows (i, j) of ``pairs``; ``width`` is at most that of ``beam``."""
     for p in range(len(pairs)):
+        if p > 0 and work.progress.signals[STOP] > 0:
+            return
         load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.pair)
         lower = solve_root(work)
         keep_trial(work, swap_trial(work, lower, work.progress.status[UPPER]))
@@ -104,7 +107,10 @@ def search_beam(
 
 @part
 def search_levels(work: Workspace, beam: BeamWork, width: int, lower: int) -> None:
-    """Advance all maps of a generation by one query node, until every query node is mapped or no map is left."""
+    """Advance all maps of a generation by one query node, until every query node is mapped or no map is left.
+
+    Told to stop, it leaves the incumbent as it is.
+    """
     n_query = work.pair.sizes[N_QUERY]
     plan_order(work, beam)
     beam.kept[0, COST] = 0
@@ -117,6 +123,8 @@ def search_levels(work: Workspace, beam: BeamWork, width: int, lower: int) -> No
         generation = position % 2
         n_candidates, n_kept = 0, 0
         for parent in range(n_maps):
+            if work.progress.signals[STOP] > 0:
+                return
             n_candidates, n_kept = list_candidates(
                 work, beam, generation, parent, position, n_candidates, n_kept, width
             )
@@ -141,18 +149,16 @@ def plan_order(work: Workspace, beam: BeamWork) -> None:
         beam.removal[v] = 0
         for w in range(n_target):
             beam.removal[v] += pair.edge_cost[0, pair.adjacency[TARGET, v, w]]
-    for position in range(n_query):
-        plan[ORDER, position] = position
+    for u in range(n_query):
+        plan[ORDER, u] = u
+        plan[LINKED, u] = 0
+        plan[DEGREE, u] = 0
+        for other in range(n_query):
+            plan[DEGREE, u] += pair.adjacency[QUERY, u, other] > 0
     for position in range(n_query):
         best, best_rank = position, -1
         for later in range(position, n_query):
-            u = plan[ORDER, later]
-            linked, degree = 0, 0
-            for earlier in range(n_query):
-                if pair.adjacency[QUERY, u, plan[ORDER, earlier]] > 0:
-                    degree += 1
-                    linked += earlier < position
-            rank = linked * n_query + degree
+            rank = plan[LINKED, plan[ORDER, later]] * n_query + plan[DEGREE, plan[ORDER, later]]
             if rank > best_rank:
                 best, best_rank = later, rank
         plan[ORDER, position], plan[ORDER, best] = plan[ORDER, best], plan[ORDER, position]
@@ -160,9 +166,12 @@ def plan_order(work: Workspace, beam: BeamWork) -> None:
         plan[OPEN_EDGES, position] = 0
         for other in range(n_query):
             code = pair.adjacency[QUERY, u, plan[ORDER, other]]
-            beam.query[position, other] = code
+            plan[LINKED, plan[ORDER, other]] += code > 0
             if other > position:
                 plan[OPEN_EDGES, position] += pair.edge_cost[code, 0]
+    for position in range(n_query):
+        for other in range(n_query):
+            beam.query[position, other] = pair.adjacency[QUERY, plan[ORDER, position], plan[ORDER, other]]
 
 
 @part

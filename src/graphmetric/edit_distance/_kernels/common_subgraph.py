@@ -15,6 +15,7 @@ import numpy as np
 
 from graphmetric.compiling import entry, fragment, part
 from graphmetric.edit_distance._kernels.packing import Integers, PackedGraphs, fill_adjacency
+from graphmetric.edit_distance._kernels.workspace import N_SIGNALS, STOP
 
 # First index of CommonWork.nodes, .adjacency
 LEFT, RIGHT = np.int64(0), np.int64(1)
@@ -50,16 +51,20 @@ class CommonWork(NamedTuple):
     classes: Integers  # (depth, class, field)
     levels: Integers  # (depth, field)
     maps: Integers  # (current or best, left node): right node, or -1
+    signals: Integers  # as in `Progress`: once STOP is set, the largest map so far is given
 
 
-def allocate_common(largest: int) -> CommonWork:
-    """Make room."""
+def allocate_common(largest: int, signals: Integers | None = None) -> CommonWork:
+    """Make room. ``signals`` is what another thread stops the search by."""
     n = largest + 1
 
     def integers(*shape: int) -> Integers:
         return np.zeros(shape, dtype=np.int64)
 
-    return CommonWork(integers(2, n), integers(2, n, n), integers(n + 1, n, 5), integers(n + 1, 4), integers(2, n))
+    heard = integers(N_SIGNALS) if signals is None else signals
+    return CommonWork(
+        integers(2, n), integers(2, n, n), integers(n + 1, n, 5), integers(n + 1, 4), integers(2, n), heard
+    )
 
 
 @entry
@@ -161,7 +166,7 @@ def grow_maps(work: CommonWork, n_codes: int, n_left: int, limits: CommonLimits,
         if w < 0:
             leave_unmapped(work, depth)
             continue
-        if expanded == limits.max_expanded:
+        if expanded == limits.max_expanded or work.signals[STOP] > 0:
             finished[p] = 0
             break
         expanded += 1

@@ -9,7 +9,7 @@ twins changes no cost. Such statements stay true in every subtree, so they may b
 """
 
 from graphmetric.compiling import fragment, part
-from graphmetric.edit_distance._kernels.assignment import solve_assignment
+from graphmetric.edit_distance._kernels.assignment import match_anyhow, solve_assignment
 from graphmetric.edit_distance._kernels.attainable import find_limit, note_residue, round_up
 from graphmetric.edit_distance._kernels.branch_cost import derive_child, fill_root_costs
 from graphmetric.edit_distance._kernels.branching import block_twins, choose_branch
@@ -25,6 +25,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     EXPANDED,
     HAS_TWINS,
     INSERTION,
+    LOWER_SO_FAR,
     MATCH,
     MODULUS,
     N_CHILDREN,
@@ -35,10 +36,12 @@ from graphmetric.edit_distance._kernels.workspace import (
     REFINED,
     RESIDUE,
     ROOT,
+    STOP,
     STOP_AT_LIMIT,
     TRIAL,
     UPPER,
     UPPER_LIMIT,
+    UPPER_SO_FAR,
     Levels,
     Pair,
     Progress,
@@ -62,7 +65,8 @@ def start_search(work: Workspace, upper_limit: int, stop_at_limit: int) -> None:
     for u in range(n_query):
         work.scratch.free_rows[u] = u + 1
     levels.state[0, BOUND] = 0
-    solve_assignment(levels, work.scratch, ROOT, n_query, n_target, n_query, BLOCKED)
+    if not solve_assignment(levels, work.scratch, progress.signals, ROOT, n_query, n_target, n_query, BLOCKED):
+        match_anyhow(levels, ROOT, n_query, n_target)
     complete_map(pair, levels, progress, ROOT)
     cost = evaluate_map(pair, progress.maps)
     note_residue(pair, levels, ROOT, cost)
@@ -74,11 +78,14 @@ def start_search(work: Workspace, upper_limit: int, stop_at_limit: int) -> None:
 
 @fragment
 def advance_search(work: Workspace, max_expanded: int) -> None:
-    """Go on until the tree is done (DEPTH is -1), the question is decided or ``max_expanded`` is reached in total."""
+    """Go on until the tree is done (DEPTH is -1), the question is decided or ``max_expanded`` is reached in total.
+
+    It also ends when it is told to stop. Then the child that was under way counts as not visited.
+    """
     pair, levels, progress = work.pair, work.levels, work.progress
-    status = progress.status
+    status, signals = progress.status, progress.signals
     depth = status[DEPTH]
-    while depth >= 0 and status[EXPANDED] < max_expanded and not is_decided(progress):
+    while depth >= 0 and status[EXPANDED] < max_expanded and signals[STOP] == 0 and not is_decided(progress):
         limit = find_limit(levels, progress, depth)
         nth = levels.state[depth, NEXT_CHILD]
         if (
@@ -91,8 +98,14 @@ def advance_search(work: Workspace, max_expanded: int) -> None:
             block_twins(pair, levels, depth, levels.children[depth, COLUMN, nth - 1])
         levels.state[depth, NEXT_CHILD] = nth + 1
         status[EXPANDED] += 1
+        if status[EXPANDED] % REFINE_EVERY == 0:
+            status[DEPTH] = depth
+            signals[LOWER_SO_FAR] = find_lower_bound(work)
+            signals[UPPER_SO_FAR] = status[UPPER]
         if visit_child(work, depth, levels.children[depth, COLUMN, nth], limit):
             depth += 1
+        elif signals[STOP] > 0:
+            levels.state[depth, NEXT_CHILD] = nth
     status[DEPTH] = depth
 
 
@@ -105,7 +118,7 @@ def visit_child(work: Workspace, depth: int, column: int, limit: int) -> bool:
     progress.maps[TRIAL, levels.rows[depth, NODE, row]] = levels.columns[depth, NODE, column]
     child = depth + 1
     n_rows, n_columns = pair.sizes[N_QUERY] - child, pair.sizes[N_TARGET] - child
-    if not solve_assignment(levels, work.scratch, child, n_rows, n_columns, n_free, limit):
+    if not solve_assignment(levels, work.scratch, progress.signals, child, n_rows, n_columns, n_free, limit):
         return False
     complete_map(pair, levels, progress, child)
     cost = evaluate_map(pair, progress.maps)
@@ -138,7 +151,7 @@ def refine_map(work: Workspace, depth: int, cost: int) -> None:
             maps[REFINED, position] = levels.columns[depth, NODE, j]
             position += 1
     enough = round_up(levels.state[0, BOUND], levels.state[0, RESIDUE], levels.state[0, MODULUS])
-    cost = improve_by_swaps(pair, maps, work.scratch.agreement, cost, enough)
+    cost = improve_by_swaps(pair, maps, work.scratch.agreement, work.progress.signals, cost, enough)
     if cost < status[UPPER]:
         status[UPPER] = cost
         for u in range(n_query):
@@ -151,7 +164,7 @@ def is_decided(progress: Progress) -> bool:
     return progress.status[STOP_AT_LIMIT] == 1 and progress.status[UPPER] <= progress.status[UPPER_LIMIT]
 
 
-@fragment
+@part
 def find_lower_bound(work: Workspace) -> int:
     """A valid lower bound of the distance at any moment between two expansions.
 

@@ -9,6 +9,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     N_TARGET,
     QUERY,
     REFINED,
+    STOP,
     TARGET,
     TRIAL,
     UNIFORM_EDGE,
@@ -34,8 +35,10 @@ def evaluate_map(pair: Pair, maps: Integers) -> int:
 
 
 @part
-def improve_by_swaps(pair: Pair, maps: Integers, agreement: Integers, cost: int, good_enough: int) -> int:
-    """Exchange two images while that lowers the cost; stops at ``good_enough``. Returns the cost.
+def improve_by_swaps(
+    pair: Pair, maps: Integers, agreement: Integers, signals: Integers, cost: int, good_enough: int
+) -> int:
+    """Exchange two images while that lowers the cost; stops at ``good_enough`` or when told to. Returns the cost.
 
     ``maps[REFINED]`` covers all target nodes: positions beyond the query hold the nodes to be inserted, so exchanging a
     query node with one of them moves it to a free image. ``agreement`` is scratch for a square matrix.
@@ -44,18 +47,20 @@ def improve_by_swaps(pair: Pair, maps: Integers, agreement: Integers, cost: int,
     while good_enough < cost < before:
         before = cost
         if pair.sizes[UNIFORM_EDGE] > 0:
-            cost += make_best_uniform_swap(pair, maps, agreement)
+            cost += make_best_uniform_swap(pair, maps, agreement, signals)
         else:
-            cost += sweep_coded_swaps(pair, maps)
+            cost += sweep_coded_swaps(pair, maps, signals)
     return cost
 
 
 @fragment
-def make_best_uniform_swap(pair: Pair, maps: Integers, agreement: Integers) -> int:
+def make_best_uniform_swap(pair: Pair, maps: Integers, agreement: Integers, signals: Integers) -> int:
     """Make the exchange that lowers the cost most; returns the change, 0 if there is none."""
-    count_agreement(pair, maps, agreement)
+    count_agreement(pair, maps, agreement, signals)
     best, best_u, best_w = 0, 0, 0
     for u in range(pair.sizes[N_QUERY]):
+        if signals[STOP] > 0:
+            return 0  # the counts may be incomplete
         for w in range(u + 1, pair.sizes[N_TARGET]):
             gain = price_uniform_swap(pair, maps, agreement, u, w)
             if gain < best:
@@ -65,10 +70,12 @@ def make_best_uniform_swap(pair: Pair, maps: Integers, agreement: Integers) -> i
 
 
 @fragment
-def sweep_coded_swaps(pair: Pair, maps: Integers) -> int:
+def sweep_coded_swaps(pair: Pair, maps: Integers, signals: Integers) -> int:
     """Make every exchange that lowers the cost when it is seen: its price took linear time, too dear to drop."""
     total = 0
     for u in range(pair.sizes[N_QUERY]):
+        if signals[STOP] > 0:
+            break
         for w in range(u + 1, pair.sizes[N_TARGET]):
             gain = price_coded_swap(pair, maps, u, w)
             if gain < 0:
@@ -78,12 +85,14 @@ def sweep_coded_swaps(pair: Pair, maps: Integers) -> int:
 
 
 @fragment
-def count_agreement(pair: Pair, maps: Integers, agreement: Integers) -> None:
+def count_agreement(pair: Pair, maps: Integers, agreement: Integers, signals: Integers) -> None:
     """agreement[u, w]: neighbours of u whose images are adjacent to the image of w."""
     for u in range(pair.sizes[N_TARGET]):
         for w in range(pair.sizes[N_TARGET]):
             agreement[u, w] = 0
     for edge in range(pair.sizes[N_EDGES]):
+        if signals[STOP] > 0:
+            break
         u, t = pair.edges[edge, 0], pair.edges[edge, 1]
         image_u, image_t = maps[REFINED, u], maps[REFINED, t]
         for w in range(pair.sizes[N_TARGET]):

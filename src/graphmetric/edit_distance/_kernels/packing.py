@@ -114,7 +114,9 @@ def pack_graphs(
         np.ascontiguousarray(edge_code, dtype=np.int64),
     )
     largest = int(np.diff(starts[0]).max(initial=0))
-    mark_twins(graphs, np.ascontiguousarray(edge_reverse, dtype=np.int64), np.zeros((1, largest, largest), np.int64))
+    mark_twins(
+        graphs, np.ascontiguousarray(edge_reverse, dtype=np.int64), np.zeros((1, largest + 1, largest), np.int64)
+    )
     return graphs
 
 
@@ -133,16 +135,36 @@ def fill_adjacency(graphs: PackedGraphs, graph: int, edge_reverse: Integers, adj
 
 @entry
 def mark_twins(graphs: PackedGraphs, edge_reverse: Integers, adjacency: Integers) -> None:
-    """Give twins a common representative; being twins is an equivalence, so comparing with those is enough."""
+    """Give twins a common representative; being twins is an equivalence, so comparing with those is enough.
+
+    The last row of ``adjacency`` is for sums that twins have in common, which spare the comparison of most others.
+    """
+    last = adjacency.shape[1] - 1
     for graph in range(len(graphs.node_start) - 1):
         first = graphs.node_start[graph]
         fill_adjacency(graphs, graph, edge_reverse, adjacency, np.int64(0))
-        for u in range(graphs.node_start[graph + 1] - first):
+        n_nodes = graphs.node_start[graph + 1] - first
+        for u in range(n_nodes):
+            adjacency[0, last, u] = 0
+            for t in range(n_nodes):
+                adjacency[0, last, u] += spread(t) * adjacency[0, u, t]
+        for u in range(n_nodes):
             graphs.node_twin[first + u] = u
             for w in range(u):
-                if graphs.node_twin[first + w] == w and are_twins(graphs, graph, adjacency, w, u):
+                if graphs.node_twin[first + w] != w:
+                    continue
+                without_each_other = adjacency[0, last, u] - spread(w) * adjacency[0, u, w]
+                if adjacency[0, last, w] - spread(u) * adjacency[0, w, u] != without_each_other:
+                    continue
+                if are_twins(graphs, graph, adjacency, w, u):
                     graphs.node_twin[first + u] = w
                     break
+
+
+@fragment
+def spread(node: int) -> int:
+    """A number for each node whose sums are hardly ever equal by chance; they may overflow."""
+    return (node + 1) * (node + 1) * 0x9E3779B9 + node
 
 
 @fragment

@@ -9,7 +9,7 @@ lower bound comes with it, and where the two meet the search stops: the value is
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import entry, fragment
+from graphmetric.compiling import entry, fragment, part
 from graphmetric.edit_distance._kernels.load_pair import load_pair
 from graphmetric.edit_distance._kernels.local_search import evaluate_map
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
@@ -21,7 +21,18 @@ from graphmetric.edit_distance._kernels.root_map import (
     swap_trial,
     write_bounds,
 )
-from graphmetric.edit_distance._kernels.workspace import BEST, N_QUERY, N_TARGET, REFINED, TRIAL, UPPER, Workspace
+from graphmetric.edit_distance._kernels.workspace import (
+    BEST,
+    N_NULL,
+    N_QUERY,
+    N_TARGET,
+    REFINED,
+    STOP,
+    SWAPPED,
+    TRIAL,
+    UPPER,
+    Workspace,
+)
 
 RandomState = NDArray[np.uint64]  # one word
 SHORTEST_ROTATION, LONGEST_ROTATION = 3, 6  # exchanges; the local search would undo fewer
@@ -46,18 +57,68 @@ def refine_maps(
     """Bounds and maps for rows (i, j) of ``pairs``."""
     status = work.progress.status
     for p in range(len(pairs)):
+        if p > 0 and work.progress.signals[STOP] > 0:
+            return
         load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.pair)
         lower = solve_root(work)
         keep_trial(work, swap_trial(work, lower, status[UPPER]))
         seed_pair(random, pairs[p, 0], pairs[p, 1])
-        for _ in range(effort if work.pair.sizes[N_QUERY] > 1 else 0):
-            if status[UPPER] <= lower:
-                break
-            rotate_images(work, random)
-            cost = swap_trial(work, lower, evaluate_map(work.pair, work.progress.maps))
-            if cost <= status[UPPER]:
-                keep_trial(work, cost)
+        shake_best(work, random, effort, lower)
         write_bounds(work, results, p, lower)
+
+
+@entry
+def shake_maps(
+    first: PackedGraphs,
+    second: PackedGraphs,
+    costs: EditCostTables,
+    pairs: Integers,
+    effort: int,
+    random: RandomState,
+    work: Workspace,
+    results: BoundResults,
+) -> None:
+    """As `refine_maps`, from the maps and lower bounds that ``results`` holds already, found by another method."""
+    for p in range(len(pairs)):
+        if p > 0 and work.progress.signals[STOP] > 0:
+            return
+        load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.pair)
+        read_map(work, results.node_map[p])
+        keep_trial(work, evaluate_map(work.pair, work.progress.maps))
+        seed_pair(random, pairs[p, 0], pairs[p, 1])
+        shake_best(work, random, effort, results.lower[p])
+        write_bounds(work, results, p, results.lower[p])
+
+
+@part
+def shake_best(work: Workspace, random: RandomState, effort: int, lower: int) -> None:
+    """Shake the best map and descend from there, ``effort`` times; keeps every outcome that is not worse."""
+    status = work.progress.status
+    for _ in range(effort if work.pair.sizes[N_QUERY] > 1 else 0):
+        if status[UPPER] <= lower or work.progress.signals[STOP] > 0:
+            break
+        rotate_images(work, random)
+        cost = swap_trial(work, lower, evaluate_map(work.pair, work.progress.maps))
+        if cost <= status[UPPER]:
+            keep_trial(work, cost)
+
+
+@fragment
+def read_map(work: Workspace, node_map: Integers) -> None:
+    """Make the map of the pair, in the direction in which it was asked, the trial map; null nodes take the deleted."""
+    pair, maps = work.pair, work.progress.maps
+    n_query, null_node = pair.sizes[N_QUERY], pair.sizes[N_TARGET] - pair.sizes[N_NULL]
+    for u in range(n_query):
+        maps[TRIAL, u] = -1
+    for u in range(len(node_map)):
+        if node_map[u] >= 0 and pair.sizes[SWAPPED] == 1:
+            maps[TRIAL, node_map[u]] = u
+        elif node_map[u] >= 0:
+            maps[TRIAL, u] = node_map[u]
+    for u in range(n_query):
+        if maps[TRIAL, u] < 0:
+            maps[TRIAL, u] = null_node
+            null_node += 1
 
 
 @fragment

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from graphmetric.compiling import entry, fragment, part
-from graphmetric.edit_distance._kernels.assignment import solve_assignment
+from graphmetric.edit_distance._kernels.assignment import match_anyhow, solve_assignment
 from graphmetric.edit_distance._kernels.attainable import note_residue, round_up
 from graphmetric.edit_distance._kernels.branch_cost import fill_root_costs
 from graphmetric.edit_distance._kernels.exact_search import complete_map
@@ -14,15 +14,18 @@ from graphmetric.edit_distance._kernels.workspace import (
     BEST,
     BLOCKED,
     BOUND,
+    LOWER_SO_FAR,
     MODULUS,
     N_NULL,
     N_QUERY,
     N_TARGET,
     REFINED,
     ROOT,
+    STOP,
     SWAPPED,
     TRIAL,
     UPPER,
+    UPPER_SO_FAR,
     Workspace,
 )
 
@@ -44,8 +47,13 @@ def bound_branches(
     work: Workspace,
     results: BoundResults,
 ) -> None:
-    """The branch lower bound, and the cost and map of its assignment, for rows (i, j) of ``pairs``."""
+    """The branch lower bound, and the cost and map of its assignment, for rows (i, j) of ``pairs``.
+
+    Told to stop, this kernel and all that have a workspace finish the pair they are at and leave the rest untouched.
+    """
     for p in range(len(pairs)):
+        if p > 0 and work.progress.signals[STOP] > 0:
+            return
         load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.pair)
         lower = solve_root(work)
         write_bounds(work, results, p, lower)
@@ -60,19 +68,24 @@ def solve_root(work: Workspace) -> int:
     for u in range(n_query):
         work.scratch.free_rows[u] = u + 1
     levels.state[0, BOUND] = 0
-    solve_assignment(levels, work.scratch, ROOT, n_query, pair.sizes[N_TARGET], n_query, BLOCKED)
+    n_target = pair.sizes[N_TARGET]
+    if not solve_assignment(levels, work.scratch, progress.signals, ROOT, n_query, n_target, n_query, BLOCKED):
+        match_anyhow(levels, ROOT, n_query, n_target)
     complete_map(pair, levels, progress, ROOT)
     cost = evaluate_map(pair, progress.maps)
     note_residue(pair, levels, ROOT, cost)
     keep_trial(work, cost)
-    return round_up(levels.state[0, BOUND], cost, levels.state[0, MODULUS])
+    lower = round_up(levels.state[0, BOUND], cost, levels.state[0, MODULUS])
+    progress.signals[LOWER_SO_FAR] = lower
+    progress.signals[UPPER_SO_FAR] = cost
+    return lower
 
 
 @part
 def swap_trial(work: Workspace, lower: int, cost: int) -> int:
     """Improve the trial map by exchanging images, down to the lower bound at most; returns its cost."""
     list_inserted(work)
-    cost = improve_by_swaps(work.pair, work.progress.maps, work.scratch.agreement, cost, lower)
+    cost = improve_by_swaps(work.pair, work.progress.maps, work.scratch.agreement, work.progress.signals, cost, lower)
     for u in range(work.pair.sizes[N_QUERY]):
         work.progress.maps[TRIAL, u] = work.progress.maps[REFINED, u]
     return cost
@@ -99,6 +112,7 @@ def list_inserted(work: Workspace) -> None:
 def keep_trial(work: Workspace, cost: int) -> None:
     """Make the trial map the best one."""
     work.progress.status[UPPER] = cost
+    work.progress.signals[UPPER_SO_FAR] = cost
     for u in range(work.pair.sizes[N_QUERY]):
         work.progress.maps[BEST, u] = work.progress.maps[TRIAL, u]
 

@@ -35,6 +35,9 @@ DISTANCE, REACHED_FROM, SCANNED, CODE, NEIGHBOUR = range(5)
 DEPTH, UPPER, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT = range(5)
 # First index of Progress.maps
 BEST, TRIAL, REFINED = range(3)
+# Fields of Progress.signals: the waiting thread sets STOP, the kernel tells the others how far it is
+STOP, LOWER_SO_FAR, UPPER_SO_FAR = range(3)
+N_SIGNALS = 3
 
 
 class Pair(NamedTuple):
@@ -79,6 +82,7 @@ class Progress(NamedTuple):
 
     status: Integers
     maps: Integers  # (best, trial or refined; query node): target node; refined lists the inserted nodes behind
+    signals: Integers  # shared with another thread; once STOP is set, every loop ends soon, with bounds that hold
 
 
 class Workspace(NamedTuple):
@@ -101,8 +105,11 @@ class WorkspaceSize(NamedTuple):
     root_only: bool = False  # for kernels that do not search: room for one level, which grows with n**2 only
 
 
-def allocate_workspace(size: WorkspaceSize) -> Workspace:
-    """Make room. The matrices of all depths take about 8/3 n**3 bytes for two graphs of n nodes: 2 MB for n = 89."""
+def allocate_workspace(size: WorkspaceSize, signals: Integers | None = None) -> Workspace:
+    """Make room. The matrices of all depths take about 8/3 n**3 bytes for two graphs of n nodes: 2 MB for n = 89.
+
+    ``signals`` is what another thread stops the kernels by; without it nothing does.
+    """
     n_rows, n_columns = size.smaller + 1, size.larger + (size.smaller if size.null_nodes else 0)
     depths = np.arange(1 if size.root_only else n_rows)
     n_levels = len(depths) + 1
@@ -128,5 +135,6 @@ def allocate_workspace(size: WorkspaceSize) -> Workspace:
         integers(n_levels, 2, n_columns),
         integers(n_rows + 1, 7),  # where the matrices of all levels start is noted at the root
     )
+    heard = integers(N_SIGNALS) if signals is None else signals
     scratch = Scratch(integers(5, n_columns), integers(n_rows), integers(widest, widest))
-    return Workspace(pair, levels, scratch, Progress(integers(5), integers(3, widest)))
+    return Workspace(pair, levels, scratch, Progress(integers(5), integers(3, widest), heard))

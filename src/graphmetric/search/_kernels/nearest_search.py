@@ -26,6 +26,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     N_QUERY,
     N_TARGET,
     ROOT,
+    STOP,
     STOP_AT_LIMIT,
     SWAPPED,
     UPPER,
@@ -71,7 +72,7 @@ def search_queue(
 ) -> None:
     """Search until the queue or the budget ends; in the latter case the next call goes on in the middle of a pair."""
     status, left = work.progress.status, effort.budget
-    while queue.status[PLACE] < queue.graphs.shape[1] and left > 0:
+    while queue.status[PLACE] < queue.graphs.shape[1] and left > 0 and work.progress.signals[STOP] == 0:
         graph = queue.graphs[GRAPH, queue.status[PLACE]]
         before = status[EXPANDED]
         if queue.status[UNDER_WAY] == 0:
@@ -116,7 +117,8 @@ def start_within(work: Workspace, upper_limit: int, refine: int) -> None:
     for u in range(n_query):
         work.scratch.free_rows[u] = u + 1
     levels.state[0, BOUND] = 0
-    if not solve_assignment(levels, work.scratch, ROOT, n_query, n_target, n_query, 2 * upper_limit + 1):
+    limit = 2 * upper_limit + 1
+    if not solve_assignment(levels, work.scratch, progress.signals, ROOT, n_query, n_target, n_query, limit):
         return
     complete_map(pair, levels, progress, ROOT)
     cost = evaluate_map(pair, progress.maps)
