@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
-from graphmetric.jobs import effective_n_jobs
 
 try:
     import safetensors as _safetensors  # noqa: F401

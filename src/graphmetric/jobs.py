@@ -25,8 +25,8 @@ def checked_jobs(n_jobs: int | None) -> int | None:
 def effective_n_jobs(n_jobs: int | None) -> int:
     """The number of threads; None is one, unless ``joblib.parallel_config`` says otherwise."""
     number = checked_jobs(n_jobs)
-    if number is not None and number > 0:
-        return number
-    import joblib  # a fifth of a second, which who says how many threads can do without
+    if number == 1:
+        return 1
+    import joblib  # a fifth of a second, which a command that answers at once can do without
 
     return int(joblib.effective_n_jobs(number))

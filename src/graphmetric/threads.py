@@ -25,6 +25,7 @@ from typing import NamedTuple, TypeVar
 import torch
 
 from graphmetric.errors import InvalidArgument
+from graphmetric.jobs import effective_n_jobs
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -51,13 +52,7 @@ def working_threads(count: int | None) -> Iterator[None]:
 
 def count_threads(n_jobs: int | None) -> int:
     """What ``n_jobs`` means here, as joblib counts: -1 is one per core, -2 one less, None as joblib is configured."""
-    if n_jobs == 0:
-        raise InvalidArgument("n_jobs must not be 0: 1 is one thread, -1 one per core")
-    if n_jobs == 1:
-        return 1
-    from joblib import effective_n_jobs  # a fifth of a second, which a command that answers at once can do without
-
-    return int(effective_n_jobs(n_jobs))
+    return effective_n_jobs(n_jobs)
 
 
 def allowed_threads() -> int:

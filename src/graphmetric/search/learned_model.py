@@ -12,7 +12,6 @@ import torch
 
 from graphmetric.distance import Matching, PairDistance
 from graphmetric.features import GraphFeaturizer
-from graphmetric.jobs import effective_n_jobs
 from graphmetric.learned_distance import LearnedDistance
 from graphmetric.model import GraphDistanceModel
 from graphmetric.threads import count_threads
