@@ -7,7 +7,16 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from graphmetric.distance import BlockNorm, ConcaveHead, Matching, PairDistance, Representation, SquaredFC
+from graphmetric.distance import (
+    BlockNorm,
+    ConcaveHead,
+    EdgeMatching,
+    Matching,
+    PairDistance,
+    Representation,
+    SquaredFC,
+)
+from graphmetric.distance.representation import list_neighbours
 
 DIM = 8
 
@@ -17,6 +26,7 @@ HEADS: dict[str, Callable[[], PairDistance]] = {
     "block norm": lambda: BlockNorm(DIM, blocks=3, width=2),
     "matching": Matching,
     "two matchings": lambda: Matching(heads=2),
+    "edge matching": EdgeMatching,
     "concave 1-exp": lambda: ConcaveHead(DIM, hidden=(6,), concave="saturating"),
     "concave log1p": lambda: ConcaveHead(DIM, hidden=(6, 4)),
     "concave sqrt": lambda: ConcaveHead(DIM, hidden=(6,), concave="sqrt"),
@@ -40,16 +50,21 @@ def random_head(name: str, seed: int = 0, dtype: torch.dtype = torch.float64) ->
 def random_graphs(
     count: int, seed: int = 0, largest: int = 6, dim: int = DIM, dtype: torch.dtype = torch.float64, spread: float = 1.0
 ) -> Representation:
-    """Graphs of 0 to ``largest`` nodes; z is the sum of the states, as in the paper's Fusion."""
+    """Graphs of 0 to ``largest`` nodes with edges; z is the sum of the states, as in the paper's Fusion."""
     generator = torch.Generator().manual_seed(seed)
     size = torch.randint(0, largest + 1, (count,), generator=generator)
     rows = spread * torch.randn(int(size.sum()), dim, generator=generator, dtype=dtype)
-    return from_rows(rows, size)
+    joined = torch.rand(count, largest, largest, generator=generator).triu(1) > 0.6
+    real = torch.arange(largest) < size.unsqueeze(1)
+    links = list_neighbours((joined & real.unsqueeze(1) & real.unsqueeze(2)).long())
+    return from_rows(rows, size)._replace(links=links[real])
 
 
 def from_rows(rows: Tensor, size: Tensor) -> Representation:
+    """Graphs without edges."""
     z = rows.new_zeros(len(size), rows.shape[1]).index_add(0, torch.repeat_interleave(size), rows)
-    return Representation(z, rows, size.cumsum(0) - size, size)
+    nobody = torch.full((len(rows), 1), -1, dtype=torch.int32)
+    return Representation(z, rows, size.cumsum(0) - size, size, nobody)
 
 
 def states_of(graphs: Representation, k: int) -> list[list[float]]:

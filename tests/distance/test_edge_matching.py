@@ -221,7 +221,7 @@ def test_training_sees_nearly_the_answers_of_larger_graphs_too() -> None:
 
 def test_gradient_is_that_of_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against differences of the linear programme, where the minimum is smooth."""
-    monkeypatch.setattr(edge_matching, "TRAINING", ANSWERING._replace(steps=100_000, tolerance=1e-7))
+    monkeypatch.setattr(edge_matching, "TRAINING", ANSWERING._replace(steps=100_000, tolerance=1e-7, relative=0.0))
     head, graphs = with_price(0.7), random_linked(6, 3)
     graphs.rows.requires_grad_()
     left, right = graphs.take(slice(0, 3)), graphs.take(slice(3, 6))

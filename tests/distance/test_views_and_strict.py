@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.distance import Axiom, Comparison, axioms_of_view, distance_matrix, strict_distances, view_distances
-from graphmetric.distance.strict import EPSILON, add_discrete_metric
 from graphmetric.distance.views import Extent, from_paper, to_paper
 from graphmetric.edit_distance import normalized_distance, steinhaus_distance
 from graphmetric.errors import InvalidArgument
@@ -41,7 +40,7 @@ def test_steinhaus_of_a_metric_is_a_metric(name: str) -> None:
     head = random_head(name)
     assert axioms_of_view(head, "steinhaus") == head.axioms
     d = distance_matrix(Comparison.prepare(head, random_graphs(30, 2), view="steinhaus"))
-    assert largest_violation(d) <= 1e-6
+    assert largest_violation(d) <= 1e-6 + 2 * head.tolerance
 
 
 def test_the_paper_view_of_a_metric_need_not_be_one() -> None:
@@ -88,7 +87,7 @@ def test_strict_is_zero_exactly_on_equal_certificates(certificates: list[str], n
     d = distance_matrix(Comparison.prepare(head, graphs, certificates=np.array(certificates)))
     equal = np.equal.outer(certificates, certificates)
     assert not d[equal].any()
-    assert d[~equal] == pytest.approx(EPSILON)
+    assert d[~equal] == pytest.approx(head.epsilon)
     assert largest_violation(d) <= 1e-9
 
 
@@ -115,7 +114,9 @@ def test_refusals() -> None:
     with pytest.raises(InvalidArgument, match="2 and 3 certificates do not fit"):
         strict_distances(torch.zeros(2), ["a", "b"], ["a", "b", "c"])
     with pytest.raises(InvalidArgument, match="epsilon must be positive"):
-        add_discrete_metric(torch.zeros(1), torch.ones(1) > 0, epsilon=0)
+        strict_distances(torch.zeros(1), ["a"], ["b"], epsilon=0)
+    with pytest.raises(InvalidArgument, match="epsilon must be at least 0.04, twice the tolerance"):
+        Comparison.prepare(random_head("edge matching"), graphs, certificates=list("abc"), epsilon=1e-4)
     with pytest.raises(InvalidArgument, match="2 certificates for 3 graphs"):
         Comparison.prepare(head, graphs, certificates=["a", "b"])
     with pytest.raises(InvalidArgument, match="give those of both"):

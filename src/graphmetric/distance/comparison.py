@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from graphmetric.distance.pair_distance import PairDistance
 from graphmetric.distance.representation import Representation
-from graphmetric.distance.strict import EPSILON, add_discrete_metric, number_certificates
+from graphmetric.distance.strict import add_discrete_metric, number_certificates
 from graphmetric.distance.views import Extent, View, view_distances
 from graphmetric.errors import InvalidArgument
 
@@ -25,7 +26,7 @@ class Side(NamedTuple):
     """Projected."""
     extent: Extent
     certificate: Tensor | None
-    """Numbered; None if the distance is not strict."""
+    """Numbered; graphs that share one are at distance 0. None if they are not known."""
 
     def take(self, graphs: Tensor | slice) -> Side:
         extent = Extent(*(part[graphs] for part in self.extent))
@@ -37,6 +38,32 @@ class Side(NamedTuple):
         return Side(self.graphs.unsqueeze(axis), self.extent.unsqueeze(axis), certificate)
 
 
+@dataclass(slots=True)
+class Unsolved:
+    """Counts distances that are too small because their solver ran out of steps."""
+
+    pairs: int = 0
+    most: float = 0.0
+    """By how much the worst of them may be too small, in the units of the head."""
+
+    def add(self, left_open: Tensor | None) -> None:
+        """Count the pairs of one answer."""
+        if left_open is not None and left_open.numel():
+            self.pairs += int((left_open > 0).sum())
+            self.most = max(self.most, float(left_open.max()))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.pairs:,} distance(s) ran out of solver steps and may be up to {self.most:.2g} edits too small; "
+            "for these pairs the triangle inequality is not guaranteed"
+        )
+
+    def warn(self) -> None:
+        """Say so, if there are any."""
+        if self.pairs:
+            warnings.warn(str(self), stacklevel=3)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """Distances on demand, between any of the left graphs and any of the right ones."""
@@ -46,6 +73,9 @@ class Comparison:
     left: Side
     right: Side
     epsilon: float
+    """What is added between graphs whose certificates differ; 0 if the distance is not strict."""
+    unsolved: Unsolved = field(default_factory=Unsolved)
+    """Of all distances that were asked for so far."""
 
     @classmethod
     @torch.no_grad()
@@ -58,7 +88,7 @@ class Comparison:
         view: View = "raw",
         certificates: ArrayLike | None = None,
         other_certificates: ArrayLike | None = None,
-        epsilon: float = EPSILON,
+        epsilon: float | None = None,
     ) -> Comparison:
         """Distances within ``left``, or between it and ``right``.
 
@@ -67,10 +97,17 @@ class Comparison:
             left: The graphs of the rows.
             right: The graphs of the columns; the same ones by default.
             view: The scale of the answers.
-            certificates: Of the left graphs; with them the distance is strict, 0 only for isomorphic graphs.
+            certificates: Of the left graphs; with them isomorphic graphs are at distance 0, to the last bit.
             other_certificates: Of the right graphs.
-            epsilon: What a strict distance adds between graphs that differ, on the scale of the head.
+            epsilon: What is added where certificates differ, on the scale of the head; by default what the head needs
+                for a strict distance, which is 0 only for isomorphic graphs. 0 adds nothing.
         """
+        epsilon = head.epsilon if epsilon is None else epsilon
+        if epsilon and not epsilon >= 2 * head.tolerance:
+            raise InvalidArgument(
+                f"epsilon must be at least {2 * head.tolerance}, twice the tolerance of the head, to make its distance "
+                f"a metric, or 0; got {epsilon}"
+            )
         numbers = _numbered(left, right, certificates, other_certificates)
         rows = _prepare_side(head, left, numbers[0], epsilon)
         columns = rows if right is None else _prepare_side(head, right, numbers[-1], epsilon)
@@ -95,7 +132,8 @@ class Comparison:
 
     @torch.no_grad()
     def _measure(self, left: Side, right: Side) -> Tensor:
-        distances = self.head.compare(left.graphs, right.graphs)
+        distances, left_open = self.head.answer(left.graphs, right.graphs, absolute=self.epsilon > 0)
+        self.unsolved.add(left_open)
         if left.certificate is not None and right.certificate is not None:
             distances = add_discrete_metric(distances, left.certificate != right.certificate, self.epsilon)
         return view_distances(distances, self.head.scale, self.view, left.extent, right.extent)

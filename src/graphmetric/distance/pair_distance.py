@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +30,15 @@ METRIC = frozenset(Axiom)
 """All of them: a pseudo-metric, and with :mod:`graphmetric.distance.strict` a metric."""
 
 
+class Answer(NamedTuple):
+    """Distances, and what a head that solves them step by step has left open."""
+
+    distances: Tensor
+    left_open: Tensor | None = None
+    """For each distance by how much it may be too small because its solver ran out of steps; 0 where it did not. None
+    for a head whose distances are formulas."""
+
+
 class PairDistance(nn.Module, ABC):
     """A distance between two graphs that an encoder has represented.
 
@@ -37,7 +46,14 @@ class PairDistance(nn.Module, ABC):
     """
 
     axioms: frozenset[Axiom] = METRIC
-    """What holds by construction, up to rounding."""
+    """What holds by construction: exactly for the formula, and for the answers up to rounding and the tolerance."""
+    tolerance: float = 0.0
+    """How far an answer may lie below the value of the formula, rounding aside, in the units of the head."""
+    relative_tolerance: float = 0.0
+    """The same as a share of the value; the larger of the two counts."""
+    epsilon: float = 1e-4
+    """What a strict distance adds between graphs that differ: far above the rounding of distances near 0, and at least
+    twice the tolerance, so that two sides that are answered too short are still as long as the third."""
     scale: Scale = "raw"
     """The units of the values: of an edit distance, or the paper's [0, 1)."""
     width: int
@@ -77,14 +93,36 @@ class PairDistance(nn.Module, ABC):
         """Distances to the graph without nodes."""
         return self.compare(self.prepare(graphs), self.prepare(graphs.empty_graph()))
 
+    @torch.no_grad()
+    def answer(self, left: Representation, right: Representation, absolute: bool = False) -> Answer:
+        """As :meth:`compare`, without gradients; ``absolute`` solves up to ``tolerance`` whatever the distance."""
+        return Answer(self.compare(left, right))
+
     def slack(self, distance: float) -> float:
         """How far an answer may lie below an exact value of this size, rounding aside."""
-        return 0.0
+        return max(self.tolerance, self.relative_tolerance * distance)
 
     @property
     def is_metric(self) -> bool:
-        """Whether every axiom holds by construction."""
+        """Whether every axiom holds by construction, within the tolerance."""
         return self.axioms == METRIC
+
+    def promise(self, strict: bool = False) -> str:
+        """What holds for all graphs and all weights, in words."""
+        zero = "zero exactly on isomorphic graphs" if strict else "zero on isomorphic graphs"
+        if Axiom.TRIANGLE_INEQUALITY not in self.axioms:
+            return f"symmetric, {zero}; the triangle inequality does not hold"
+        if strict:
+            return f"a metric: symmetric, {zero}, triangle inequality"
+        return f"a pseudo-metric: symmetric, {zero}, triangle inequality{self.within}"
+
+    @property
+    def within(self) -> str:
+        """How nearly the triangle inequality holds, in words: two sides may be answered too short."""
+        if not self.tolerance:
+            return ""
+        share = f", or {200 * self.relative_tolerance:g}% of the longest side if that is more"
+        return f" within {2 * self.tolerance:g} edits{share if self.relative_tolerance else ''}"
 
 
 class SquaredFC(PairDistance):

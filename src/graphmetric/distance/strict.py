@@ -2,7 +2,9 @@ r"""From a pseudo-metric to a metric on isomorphism classes.
 
 Every encoder puts some graphs that differ at distance 0. The discrete metric on certificates,
 :math:`\epsilon \cdot [\mathrm{certificate}(G) \ne \mathrm{certificate}(H)]`, is itself a metric, and so is its sum with
-a pseudo-metric; the sum is 0 exactly when the graphs are isomorphic.
+a pseudo-metric; the sum is 0 exactly when the graphs are isomorphic. If the answers lie up to t below the pseudo-metric,
+:math:`\epsilon \ge 2t` keeps the triangle inequality: a detour pays :math:`\epsilon` twice, the direct way once. So a
+head that solves its distances to a tolerance has an epsilon of its own (``PairDistance.epsilon``).
 """
 
 from __future__ import annotations
@@ -13,9 +15,6 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from graphmetric.errors import InvalidArgument
-
-EPSILON = 1e-4
-"""Far below one edit, far above the rounding of distances near 0."""
 
 
 def number_certificates(*sides: ArrayLike) -> list[Tensor]:
@@ -28,14 +27,12 @@ def number_certificates(*sides: ArrayLike) -> list[Tensor]:
     return [torch.from_numpy(part.astype(np.int64)) for part in np.split(codes, ends)]
 
 
-def add_discrete_metric(distances: Tensor, differs: Tensor, epsilon: float = EPSILON) -> Tensor:
+def add_discrete_metric(distances: Tensor, differs: Tensor, epsilon: float) -> Tensor:
     """``epsilon`` more where graphs differ, and exactly 0 where they do not, whatever rounding made of it."""
-    if not epsilon > 0:
-        raise InvalidArgument(f"epsilon must be positive; got {epsilon}")
     return torch.where(differs, distances + epsilon, 0.0)
 
 
-def strict_distances(distances: Tensor, left: ArrayLike, right: ArrayLike, epsilon: float = EPSILON) -> Tensor:
+def strict_distances(distances: Tensor, left: ArrayLike, right: ArrayLike, epsilon: float = 1e-4) -> Tensor:
     """Make distances strict, given the certificates of their graphs.
 
     Args:
@@ -44,6 +41,8 @@ def strict_distances(distances: Tensor, left: ArrayLike, right: ArrayLike, epsil
         right: The certificates of the second graphs, or of the columns.
         epsilon: The least distance of graphs that differ, in the units of ``distances``.
     """
+    if not epsilon > 0:
+        raise InvalidArgument(f"epsilon must be positive; got {epsilon}")
     rows, columns = number_certificates(left, right)
     sides = (distances.shape[0], distances.shape[-1])
     if distances.ndim not in (1, 2) or sides != (len(rows), len(columns)):

@@ -28,16 +28,17 @@ def bound_pairs(
     effort: Effort,
     work: RelaxationWork,
     out: Floats,
+    left_open: Floats,
 ) -> None:
-    """The lower bound of each pair of graphs (left, right)."""
+    """The lower bound of each pair of graphs (left, right); and how far it may be off if the steps did not suffice."""
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]
         order = compare_linked(left, a, right, b)
-        out[p] = 0.0
+        out[p] = left_open[p] = 0.0
         if order < 0:
-            out[p] = solve_pair(left, a, right, b, half_price, effort, work)
+            out[p], left_open[p] = solve_pair(left, a, right, b, half_price, effort, work)
         elif order > 0:
-            out[p] = solve_pair(right, b, left, a, half_price, effort, work)
+            out[p], left_open[p] = solve_pair(right, b, left, a, half_price, effort, work)
 
 
 @entry
@@ -64,10 +65,10 @@ def share_pairs(
         own, parts = slots[slot_start[p] :], shares[slot_start[p] :]
         out[p] = edges[p] = 0.0
         if order < 0:
-            out[p] = solve_pair(left, a, right, b, half_price, effort, work)
+            out[p], _ = solve_pair(left, a, right, b, half_price, effort, work)
             edges[p] = list_shares(left, a, right, b, work, own, parts)
         elif order > 0:
-            out[p] = solve_pair(right, b, left, a, half_price, effort, work)
+            out[p], _ = solve_pair(right, b, left, a, half_price, effort, work)
             edges[p] = list_shares(right, b, left, a, work, own[:, ::-1], parts)
         else:
             match_equals(left.nodes, a, right.nodes, b, own, parts)

@@ -65,7 +65,9 @@ class Effort(NamedTuple):
     steps_per_node: int
     """times the nodes of the larger graph."""
     tolerance: float
-    """Between the bounds: so much, and so much per ten where the distance is above ten."""
+    """Between the bounds; 0 to take all steps."""
+    relative: float
+    """Between the bounds, as a share of the upper one; the larger of the two counts."""
     look: int
     """Steps between two looks at the bounds."""
 
@@ -91,18 +93,22 @@ def allocate_relaxation(largest: int) -> RelaxationWork:
 @part
 def solve_pair(
     few: LinkedStates, a: int, many: LinkedStates, b: int, half_price: float, effort: Effort, work: RelaxationWork
-) -> float:
-    """A lower bound of the distance; ``work`` holds feasible shares afterwards. States that are not finite give NaN."""
+) -> tuple[float, float]:
+    """A lower bound of the distance, and how far the bounds are apart if there were too few steps for the tolerance.
+
+    ``work`` holds feasible shares afterwards. States that are not finite give NaN.
+    """
     n, m = few.nodes.size[a], many.nodes.size[b]
     whole = set_up(few, a, many, b, half_price, work)
     if n == 0 or whole == 0 or not np.isfinite(whole):
-        return whole if np.isfinite(whole) else np.nan
+        return (whole if np.isfinite(whole) else np.nan), 0.0
     balance = BALANCE * whole / (n + m)
     links = few.links[few.nodes.start[a] :], many.links[many.nodes.start[b] :]
     # Y is still 0: from the start the bound is at least the matching of states
     lower = max(0.0, whole + bound_below(n, m, links[0], links[1], half_price, work))
     limit = max(effort.steps, effort.steps_per_node * m)
     done, turn = 0, REBALANCE
+    left_open = 0.0
     while done < limit:
         now = min(effort.look, limit - done)
         for _ in range(now):
@@ -110,15 +116,17 @@ def solve_pair(
             move_duals(n, m, links[0], links[1], balance, half_price, work)
         done += now
         lower = max(lower, whole + bound_below(n, m, links[0], links[1], half_price, work))
-        if done < limit:
+        if done < limit or effort.tolerance > 0:
             make_feasible(n, m, work, AHEAD)
             upper = whole + bound_above(n, m, links[0], links[1], half_price, work, AHEAD)
-            if upper - lower <= effort.tolerance * max(1.0, upper / 10):
+            left_open = upper - lower
+            if left_open <= max(effort.tolerance, effort.relative * upper):
+                left_open = 0.0
                 break
             if done >= turn:
                 balance, turn = rebalance(n, m, balance, work), 2 * done
     make_feasible(n, m, work, SHARE)
-    return lower
+    return lower, left_open
 
 
 @part
