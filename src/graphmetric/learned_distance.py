@@ -31,9 +31,10 @@ from graphmetric.distance import (
 )
 from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.edit_distance.edit_path import NodeMap, edit_path_of
+from graphmetric.edit_distance.store import fingerprint
 from graphmetric.encoder import embed_graphs
 from graphmetric.features import FeatureTable, GraphFeaturizer
-from graphmetric.graphs.canonical import certificates
+from graphmetric.graphs.canonical import DEFAULT_BUDGET, certificates, certificates_within
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.model import GraphDistanceModel, encode_graphs, encode_table
@@ -71,25 +72,31 @@ class LearnedDistance:
         """The distance of two graphs; exactly the same in both directions."""
         # One by one: a graph is then encoded alike, to the last bit, whatever it is compared with.
         encoded = Representation.concatenate([self.encode(GraphCollection([graph])) for graph in (first, second)])
-        known = certificates([first, second]) if self.strict else None
+        known = self.identify(GraphCollection([first, second]))
         with self.limited_threads():
-            comparison = Comparison.prepare(self.model.head, encoded, view=view, certificates=known)
-            return float(pair_distances(comparison, [[0, 1]])[0])
+            comparison = self._prepare(encoded, None, view, known, None)
+            distance = float(pair_distances(comparison, [[0, 1]])[0])
+        comparison.unsolved.warn()
+        return distance
 
     def measure_pairs(self, graphs: GraphCollection, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
         """Raw distances of chosen pairs; graphs that occur in none are not encoded."""
         used, places = np.unique(pairs, return_inverse=True)
+        comparison = self.compare(graphs[used])
         with self.limited_threads():
-            return pair_distances(self.compare(graphs[used]), places.reshape(pairs.shape))
+            distances = pair_distances(comparison, places.reshape(pairs.shape))
+        comparison.unsolved.warn()
+        return distances
 
     def compare(self, graphs: GraphCollection, others: GraphCollection | None = None, view: View = "raw") -> Comparison:
         """All graphs of one collection, or of two, encoded and ready to be compared."""
-        left, right = self.encode(graphs), None if others is None else self.encode(others)
-        strict: dict[str, Any] = {}
-        if self.strict:
-            strict["certificates"] = certificates(graphs)
-            strict["other_certificates"] = None if others is None else certificates(others)
-        return Comparison.prepare(self.model.head, left, right, view=view, **strict)
+        names = self.identify(graphs)
+        if others is None:
+            return self._prepare(self._encode_once(graphs, names), None, view, names, None)
+        other_names = self.identify(others)
+        both = self._encode_once(graphs + others, names + other_names)
+        left, right = both.take(slice(0, len(graphs))), both.take(slice(len(graphs), None))
+        return self._prepare(left, right, view, names, other_names)
 
     def pairwise(
         self,
@@ -102,16 +109,51 @@ class LearnedDistance:
         comparison = self.compare(graphs, others, view)
         with self.limited_threads(), progress("distances", comparison.shape[0], "rows") as bar:
             if out is None:
-                return distance_matrix(comparison, advance=bar.advance)
-            return write_distance_matrix(comparison, out, advance=bar.advance)
+                matrix = distance_matrix(comparison, advance=bar.advance)
+            else:
+                matrix = write_distance_matrix(comparison, out, advance=bar.advance)
+        comparison.unsolved.warn()
+        return matrix
 
     def encode(self, graphs: GraphCollection) -> Representation:
-        """Vectors and node states, all that a distance looks at."""
-        return encode_graphs(self.model, self.featurizer, graphs, threads=self.threads)
+        """Vectors and node states, all that a distance looks at; those of isomorphic graphs are the same."""
+        return self._encode_once(graphs, self.identify(graphs))
 
     def embed(self, graphs: GraphCollection) -> NDArray[np.float32]:
-        """Vectors alone, (graphs, d)."""
-        return embed_graphs(self.featurizer, self.model.encoder, graphs, threads=self.threads)
+        """Vectors alone, (graphs, d); those of isomorphic graphs are the same."""
+        first, places = find_first(self.identify(graphs))
+        return embed_graphs(self.featurizer, self.model.encoder, graphs[first], threads=self.threads)[places]
+
+    def identify(self, graphs: GraphCollection) -> list[str]:
+        """For each graph a text that it shares with those graphs only that are isomorphic to it.
+
+        A very regular graph shares its text only with those that are numbered alike; a strict distance refuses it.
+        """
+        options = self.featurizer.options
+        if self.strict:
+            return certificates(graphs)
+        return identify_graphs(graphs, options.canonical_budget) if options.canonical else _identify_as_given(graphs)
+
+    def _encode_once(self, graphs: GraphCollection, names: list[str]) -> Representation:
+        """Encode the first of all graphs of one name. A batch rounds as its shape demands, so copies would differ."""
+        first, places = find_first(names)
+        encoded = encode_graphs(self.model, self.featurizer, graphs[first], threads=self.threads)
+        same = len(first) == len(graphs)
+        return encoded if same else encoded.take(torch.from_numpy(places).to(encoded.start.device))
+
+    def _prepare(
+        self,
+        left: Representation,
+        right: Representation | None,
+        view: View,
+        names: list[str],
+        other_names: list[str] | None,
+    ) -> Comparison:
+        epsilon = None if self.strict else 0.0
+        head = self.model.head
+        return Comparison.prepare(
+            head, left, right, view=view, certificates=names, other_certificates=other_names, epsilon=epsilon
+        )
 
     def find_nearest(
         self, queries: GraphCollection, graphs: GraphCollection, k: int, view: View
@@ -119,15 +161,17 @@ class LearnedDistance:
         """Distances and positions (queries, k) of the nearest graphs, nearest first, ties by position."""
         if not 1 <= k <= len(graphs):
             raise InvalidArgument(f"k must be between 1 and the number of graphs, {len(graphs)}; got {k}")
-        comparison = self.compare(queries, graphs, view)
+        first, places = find_first(self.identify(graphs))
+        comparison = self.compare(queries, graphs[first], view)
         distances = np.empty((len(queries), k), dtype=np.float32)
         positions = np.empty((len(queries), k), dtype=np.int64)
         for start in range(0, len(queries), _QUERIES):
             rows = slice(start, start + _QUERIES)
             with self.limited_threads():
-                found = distance_matrix(replace(comparison, left=comparison.left.take(rows)))
+                found = distance_matrix(replace(comparison, left=comparison.left.take(rows)))[:, places]
             positions[rows] = np.argsort(found, axis=1, kind="stable")[:, :k]
             distances[rows] = np.take_along_axis(found, positions[rows], axis=1)
+        comparison.unsolved.warn()
         return distances, positions
 
     def metric_of_positions(self, graphs: GraphCollection, view: View) -> Metric:
@@ -169,6 +213,25 @@ class LearnedDistance:
         """Within, no more threads than allowed are used, and torch does not start any."""
         with working_threads(self.threads):
             yield
+
+
+def identify_graphs(graphs: GraphCollection, budget: int = DEFAULT_BUDGET) -> list[str]:
+    """Certificates; of a graph too regular for the budget a digest that other numberings do not share."""
+    found = certificates_within(graphs, budget)
+    return [fingerprint(graphs[k : k + 1]) if text is None else text for k, text in enumerate(found)]
+
+
+def _identify_as_given(graphs: GraphCollection) -> list[str]:
+    return [fingerprint(graphs[k : k + 1]) for k in range(len(graphs))]
+
+
+def find_first(names: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rising positions where a name occurs first, and for each name its place among these."""
+    numbers: dict[str, int] = {}
+    places = np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+    first = np.full(len(numbers), len(names), dtype=np.int64)
+    np.minimum.at(first, places, np.arange(len(names)))
+    return first, places
 
 
 def _position(value: Any) -> int:

@@ -98,6 +98,11 @@ def certificates(graphs: Iterable[Graph], *, budget: int = DEFAULT_BUDGET) -> li
     return texts
 
 
+def certificates_within(graphs: Iterable[Graph], budget: int = DEFAULT_BUDGET) -> list[str | None]:
+    """The :func:`certificate` of each graph, None for one that is too regular for the budget."""
+    return _certify(GraphCollection(graphs), budget)[0]
+
+
 def is_isomorphic(g: Graph, h: Graph, *, budget: int = DEFAULT_BUDGET) -> bool:
     """Whether some renumbering of the nodes turns one graph into the other, attributes, weights and all.
 

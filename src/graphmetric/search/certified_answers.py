@@ -53,7 +53,7 @@ class CertifiedAnswers:
             raise InvalidArgument(f"time_limit must be a number of seconds, or None; got {time_limit!r}")
         self._held, self._allowed, self._costs, self._view, self._time_limit = held, allowed, costs, view, time_limit
         self._watch = Watch()
-        self._distinct = held.distinct(allowed.whole)
+        self._distinct = allowed.distinct
         self._nodes, self._edges = (
             np.concatenate(
                 [np.empty(0, dtype=np.int64), *(getattr(one.segment.graphs, name) for one in held.segments)]
@@ -106,10 +106,8 @@ class CertifiedAnswers:
         Of small graphs their vectors decide: the learned distance itself takes longer than the search that it saves.
         """
         wanted = min(_PROPOSED * k, len(self._distinct.positions))
-        spaces = [
-            (one.space, one.offset, mask) for one, mask in zip(self._held.segments, self._allowed.masks, strict=True)
-        ]
-        found = propose(queries, spaces, wanted, wanted if largest <= LARGEST_EASY else _LOOKED_AT * wanted)
+        groups = self._held.groups(self._allowed)
+        found = propose(queries, groups, wanted, wanted if largest <= LARGEST_EASY else _LOOKED_AT * wanted)
         return [self._distinct.find(positions) for positions in found]
 
     def _first_by_bounds(self, search: CertifiedSearch, k: int) -> Graphs:

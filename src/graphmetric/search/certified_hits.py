@@ -47,9 +47,7 @@ class CertifiedHits:
     def _ranked(self, search: CertifiedSearch) -> tuple[Positions, NDArray[np.int64]]:
         """Positions of the hits, ties by position, and the places of their graphs among those found."""
         found, _ = search.found
-        members = [self._distinct.members(graph) for graph in found.tolist()]
-        positions = np.concatenate([np.empty(0, dtype=np.int64), *members])
-        places = np.repeat(np.arange(len(found)), [len(own) for own in members])
+        positions, places = self._distinct.spread(found)
         distance = (search.known.upper / search.known.weight)[found[places]]
         order = np.lexsort((positions, distance))[: search.wanted]
         return positions[order], places[order]

@@ -36,11 +36,14 @@ class DistinctGraphs:
         place[order] = np.arange(len(found))
         return cls(positions, place[numbers], positions[first[order]], copies[order])
 
-    def members(self, graph: int) -> Positions:
-        """Positions of all graphs of a class."""
-        alone = self.copies[graph] == 1
-        members: Positions = self.first[graph : graph + 1] if alone else self.positions[self.numbers == graph]
-        return members
+    def spread(self, classes: NDArray[np.int64]) -> tuple[Positions, NDArray[np.int64]]:
+        """Positions of all graphs of some classes, and for each of them the place of its class among these."""
+        if (self.copies[classes] == 1).all():
+            return self.first[classes], np.arange(len(classes))
+        place = np.full(len(self.first), -1, dtype=np.int64)
+        place[classes] = np.arange(len(classes))
+        own = place[self.numbers]
+        return self.positions[own >= 0], own[own >= 0]
 
     def find(self, positions: Positions) -> NDArray[np.int64]:
         """The classes of graphs that are allowed."""

@@ -11,13 +11,10 @@ import torch
 from numpy.typing import NDArray
 
 from graphmetric.distance import BlockNorm, EdgeMatching, Matching, PairDistance, Representation
-from graphmetric.edit_distance.store import fingerprint
-from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.graphs.canonical import certificates
+from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import as_graphs
-from graphmetric.graphs.graph import Graph
-from graphmetric.learned_distance import LearnedDistance
+from graphmetric.learned_distance import LearnedDistance, identify_graphs
 from graphmetric.progress import progress
 from graphmetric.search.learned_model import head_on_cpu, matching_of
 from graphmetric.search.segment import Arrays, EncodedChunk, Segment, SegmentBuilder
@@ -104,10 +101,11 @@ def sort_within(values: Floats, sizes: NDArray[np.int64]) -> Floats:
 
 def certify(graphs: GraphCollection) -> NDArray[np.uint8]:
     """(graphs, 16): certificates; of a graph too regular for one, a digest that other numberings do not share."""
-    try:
-        texts = certificates(graphs)
-    except WorkBudgetExceeded:
-        texts = [_certify_one(graph) for graph in graphs]
+    return as_bytes(identify_graphs(graphs))
+
+
+def as_bytes(texts: list[str]) -> NDArray[np.uint8]:
+    """Certificates as the index keeps them."""
     return np.frombuffer(bytes.fromhex("".join(texts)), dtype=np.uint8).reshape(-1, 16)
 
 
@@ -122,10 +120,3 @@ def in_chunks(graphs: Any) -> Iterator[GraphCollection]:
     collection = as_graphs(graphs)
     for start in range(0, max(1, len(collection)), CHUNK):
         yield collection[start : start + CHUNK]
-
-
-def _certify_one(graph: Graph) -> str:
-    try:
-        return graph.certificate()
-    except WorkBudgetExceeded:
-        return fingerprint(GraphCollection([graph]))

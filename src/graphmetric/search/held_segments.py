@@ -20,7 +20,7 @@ from graphmetric.search.encoding import CHUNK, sort_within
 from graphmetric.search.index_files import StoredSegment
 from graphmetric.search.queries import Condition, matches
 from graphmetric.search.segment import EncodedChunk, Segment, SegmentBuilder, id_keys
-from graphmetric.search.space import SegmentSpace
+from graphmetric.search.space import Group, SegmentSpace
 from graphmetric.search.vector_index import ListIndex
 
 Positions = NDArray[np.int64]
@@ -55,6 +55,8 @@ class Allowed:
     count: int
     whole: NDArray[np.bool_] | None
     """The masks end to end; None where all graphs may."""
+    distinct: DistinctGraphs
+    """The graphs that may, with isomorphic ones taken together."""
 
 
 class HeldSegments:
@@ -63,6 +65,7 @@ class HeldSegments:
     def __init__(self, segments: list[Held]) -> None:
         self.segments: list[Held] = []
         self._distinct: DistinctGraphs | None = None
+        self._unconditional: Allowed | None = None  # what is allowed without a condition, until graphs come or go
         for held in segments:
             self.append(held)
 
@@ -70,7 +73,7 @@ class HeldSegments:
         """At the end."""
         held.offset = self.size
         self.segments.append(held)
-        self._distinct = None
+        self._distinct = self._unconditional = None
 
     @property
     def size(self) -> int:
@@ -100,7 +103,8 @@ class HeldSegments:
         return None
 
     def remove(self, positions: Positions) -> None:
-        """They no longer count."""
+        """Mark graphs as removed."""
+        self._unconditional = None
         for held in self.segments:
             own = positions[(positions >= held.offset) & (positions < held.offset + len(held.segment))]
             held.alive[own - held.offset] = False
@@ -145,6 +149,19 @@ class HeldSegments:
 
     def allowed(self, where: Condition | None, distinct: bool) -> Allowed:
         """Graphs that count, meet a condition and, if only distinct ones are wanted, are the first of their class."""
+        if where is not None or distinct:
+            return self._choose(where, distinct)
+        self._unconditional = self._unconditional or self._choose(None, False)
+        return self._unconditional
+
+    def groups(self, allowed: Allowed) -> list[Group]:
+        """What a search by the learned distance looks at in each segment."""
+        distinct, starts = allowed.distinct, [held.offset for held in self.segments[1:]]
+        ends = np.searchsorted(distinct.first, starts)
+        parts = zip(self.segments, np.split(distinct.first, ends), np.split(distinct.copies, ends), strict=True)
+        return [Group(held.space, held.offset, first - held.offset, copies) for held, first, copies in parts]
+
+    def _choose(self, where: Condition | None, distinct: bool) -> Allowed:
         masks = [held.alive for held in self.segments]
         if where is not None:
             masks = [
@@ -156,9 +173,9 @@ class HeldSegments:
             whole = np.zeros(len(whole), dtype=bool)
             whole[first] = True
         if whole.all():
-            return Allowed([None] * len(masks), len(whole), None)
+            return Allowed([None] * len(masks), len(whole), None, self.distinct(None))
         ends = np.cumsum([len(mask) for mask in masks])[:-1]
-        return Allowed(list(np.split(whole, ends)), int(whole.sum()), whole)
+        return Allowed(list(np.split(whole, ends)), int(whole.sum()), whole, self.distinct(whole))
 
     def distinct(self, allowed: NDArray[np.bool_] | None) -> DistinctGraphs:
         """The graphs of a mask, by default all, with isomorphic ones taken together."""

@@ -75,6 +75,8 @@ class SearchReport:
     seconds: float = 0.0
     complete: bool = True
     """False where a time limit ended a certified search."""
+    unsolved: int = 0
+    """Learned distances that ran out of solver steps, and may be too small."""
 
     @property
     def refined(self) -> float:
@@ -85,7 +87,8 @@ class SearchReport:
         steps = [f"{count:,} removed by {name}" for name, count in self.stages.items() if count]
         kind = "complete" if self.exact and self.complete else "approximate" if self.complete else "out of time"
         rest = f"{self.refined:.1%} looked at in full" + ("" if self.complete else " or still open")
-        return "; ".join([f"{kind} among {self.graphs:,} graphs", *steps, rest])
+        short = [f"{self.unsolved:,} distances ran out of solver steps"] if self.unsolved else []
+        return "; ".join([f"{kind} among {self.graphs:,} graphs", *steps, rest, *short])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

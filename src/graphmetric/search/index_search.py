@@ -75,14 +75,16 @@ class IndexSearch:
         found: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []
         removed: dict[str, int] = {}
         with self.learned.limited_threads():
-            for held, mask in zip(self.held.segments, allowed.masks, strict=True):
-                positions, distances, stages = find_within(asked, held.space, mask, radius)
-                found.append((positions + held.offset, distances))
+            for group in self.held.groups(allowed):
+                positions, distances, stages = find_within(asked, group, radius)
+                found.append((positions, distances))
                 removed = {name: removed.get(name, 0) + number for name, number in stages.items()}
         positions, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
-        order = np.lexsort((positions, distances))
-        report = SearchReport(allowed.count, True, removed, time.perf_counter() - started)
-        return SearchResult(graph, self._hits(positions[order], distances[order]), view, report)
+        hits = self._hits(positions, distances, allowed, allowed.count)
+        report = SearchReport(
+            allowed.count, True, removed, time.perf_counter() - started, unsolved=asked.unsolved.pairs
+        )
+        return SearchResult(graph, hits, view, report)
 
     def limit_candidates(self, exact: bool | None, candidates: int | None, k: int) -> int | None:
         """How many graphs an approximate search looks at; None for an exact one."""
@@ -109,12 +111,20 @@ class IndexSearch:
     def _find(self, graph: Graph, query: Query, k: int, allowed: Allowed, candidates: int | None) -> SearchResult:
         started = time.perf_counter()
         search = LearnedSearch(query, k)
-        for held, mask in zip(self.held.segments, allowed.masks, strict=True):
-            search.visit(held.space, held.offset, mask, candidates)
+        for group in self.held.groups(allowed):
+            search.visit(group, candidates)
         complete = candidates is None or search.removed[BY_CANDIDATES] == 0
-        report = SearchReport(allowed.count, complete, search.removed, time.perf_counter() - started)
-        return SearchResult(graph, self._hits(search.best.positions, search.best.distances), query.view, report)
+        hits = self._hits(search.best.positions, search.best.distances, allowed, k)
+        seconds = time.perf_counter() - started
+        report = SearchReport(allowed.count, complete, search.removed, seconds, unsolved=query.unsolved.pairs)
+        return SearchResult(graph, hits, query.view, report)
 
-    def _hits(self, positions: NDArray[np.int64], distances: NDArray[np.float32]) -> tuple[SearchHit, ...]:
-        named = map(self.held.named, positions.tolist())
-        return tuple(SearchHit(id, near, load) for (id, load), near in zip(named, distances.tolist(), strict=True))
+    def _hits(
+        self, first: NDArray[np.int64], distances: NDArray[np.float32], allowed: Allowed, k: int
+    ) -> tuple[SearchHit, ...]:
+        """The ``k`` nearest graphs, ties by position, from the first graphs of their classes."""
+        positions, places = allowed.distinct.spread(allowed.distinct.find(first))
+        order = np.lexsort((positions, distances[places]))[:k]
+        named = map(self.held.named, positions[order].tolist())
+        near = distances[places[order]].tolist()
+        return tuple(SearchHit(id, distance, load) for (id, load), distance in zip(named, near, strict=True))

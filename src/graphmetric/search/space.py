@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -20,14 +21,13 @@ from graphmetric.distance import (
     View,
     view_distances,
 )
-from graphmetric.distance.comparison import Side
-from graphmetric.distance.strict import EPSILON
+from graphmetric.distance.comparison import Side, Unsolved
 from graphmetric.distance.views import Extent
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.learned_distance import LearnedDistance
 from graphmetric.model import link_graphs
 from graphmetric.search._kernels.axis_gaps import AxisValues, add_axis_gaps
-from graphmetric.search.encoding import certify, represent, sort_within
+from graphmetric.search.encoding import as_bytes, represent, sort_within
 from graphmetric.search.learned_model import head_on_cpu
 from graphmetric.search.segment import Arrays, Segment
 from graphmetric.search.vector_index import ListIndex, scan
@@ -47,6 +47,8 @@ class Query:
     side: Side
     row: int
     view: View
+    unsolved: Unsolved = field(default_factory=Unsolved)
+    """Of the distances that were measured from it."""
 
     @property
     def vector(self) -> Floats:
@@ -66,11 +68,22 @@ def encode_queries(learned: LearnedDistance, graphs: GraphCollection, view: View
     with learned.limited_threads():
         encoded = learned.encode(graphs).detached().compacted()
         arrays = represent(head, encoded)
-    if learned.strict:
-        arrays["certificates"] = certify(graphs)
+    arrays["certificates"] = as_bytes(learned.identify(graphs))
     pointers = torch.cat([encoded.start, encoded.size.sum()[None]])
     side = _side(head, arrays, pointers, encoded.links, learned.strict)
     return [Query(arrays, side, row, view) for row in range(len(graphs))]
+
+
+class Group(NamedTuple):
+    """What a search looks at in a segment: of isomorphic graphs only the first, which stands for all of them."""
+
+    space: SegmentSpace
+    offset: int
+    """The position of the first graph of the segment among all graphs of the index."""
+    positions: Positions
+    """Rising, within the segment."""
+    copies: NDArray[np.int64]
+    """For each position how many graphs of the whole index it stands for."""
 
 
 class SegmentSpace:
@@ -100,7 +113,8 @@ class SegmentSpace:
 
     def measure_pairs(self, query: Query, rows: Positions, positions: Positions) -> Floats:
         """The same from several queries that were encoded together with this one, at once."""
-        comparison = Comparison(self.head, query.view, query.side, self._side, EPSILON)
+        epsilon = self.head.epsilon if self._learned.strict else 0.0
+        comparison = Comparison(self.head, query.view, query.side, self._side, epsilon, query.unsolved)
         return comparison.of_pairs(torch.from_numpy(np.column_stack([rows, positions]))).numpy()
 
     def gaps(self, query: Query, positions: Positions | None = None) -> Floats:
@@ -149,8 +163,7 @@ def _side(head: PairDistance, arrays: Arrays, node_ptr: Tensor, links: Tensor | 
     z = vectors[:, :0] if isinstance(head, Matching) else torch.from_numpy(arrays.get("projected", arrays["vectors"]))
     rows = torch.from_numpy(arrays["states"]) if "states" in arrays else vectors[:0]
     to_empty = torch.from_numpy(arrays["to_empty"])
-    number = None
+    number = torch.from_numpy(arrays["certificates"][:, :8].copy().view("<i8")[:, 0].astype(np.int64))
     if strict:  # as Comparison.prepare has it
-        number = torch.from_numpy(arrays["certificates"][:, :8].copy().view("<i8")[:, 0].astype(np.int64))
-        to_empty = torch.where(size > 0, to_empty + EPSILON, 0.0)
+        to_empty = torch.where(size > 0, to_empty + head.epsilon, 0.0)
     return Side(Representation(z, rows, start, size, links), Extent(size.to(to_empty), to_empty), number)

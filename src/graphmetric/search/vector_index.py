@@ -47,10 +47,12 @@ def scan(vectors: Floats, query: Floats, blocks: int = 1) -> Floats:
 
 
 def smallest(values: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Positions of the ``count`` smallest values, rising; infinite ones are left out."""
+    """Positions of the ``count`` smallest values, rising, ties by position; infinite ones are left out."""
     chosen: NDArray[np.int64] = np.arange(len(values))
     if count < len(values):
-        chosen = np.argpartition(values, count)[:count]
+        last = np.partition(values, count - 1)[count - 1]
+        below = np.flatnonzero(values < last)
+        chosen = np.concatenate([below, np.flatnonzero(values == last)[: count - len(below)]])
     chosen = chosen[np.isfinite(values[chosen])]
     return chosen[np.lexsort((chosen, values[chosen]))]
 
