@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-_PROMISES = {
-    "matching": "a pseudo-metric: symmetric, zero on equal graphs, triangle inequality",
-    "edge-matching": "a pseudo-metric: symmetric, zero on equal graphs; triangle inequality up to .04 edits, "
-    "or four thousandths of the longest side",
-    "block-norm": "a pseudo-metric: symmetric, zero on equal graphs, triangle inequality",
-    "concave": "a pseudo-metric if what it starts from is",
-    "squared-fc": "symmetric, zero on equal graphs; the triangle inequality does not hold (Eq. 9 of the paper)",
-}
 
-
-def describe_model(config: dict[str, Any]) -> str:
-    """Markdown from the configuration of a saved model."""
+def describe_model(config: dict[str, Any], promise: str) -> str:
+    """Markdown from the configuration of a saved model, and what its distance promises."""
     report, head = config["report"], config["model"]["head"]["kind"]
     sections = {
         "How to load": _loading(),
         "What it computes": _table(
             {
-                "Distance": f"{head}: {_PROMISES[head]}",
+                "Distance": f"{head}: {promise}",
                 "Strict": "yes: 0 exactly when graphs are isomorphic" if config["parameters"]["strict"] else "no",
                 "Unit": "edits, as the labels; views `steinhaus` and `paper` lie in [0, 1]",
                 "Numbers learned": f"{config['weights']['numbers']:,}",

@@ -64,7 +64,8 @@ def write_model(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     check_replaceable(target)
     weights = save(_weights_of(saved.model), metadata={"format": "pt"})
     config = _describe(saved, weights)
-    files = {WEIGHTS: weights, CONFIG: _to_json(config), CARD: describe_model(config).encode()}
+    card = describe_model(config, saved.model.head.promise(bool(saved.parameters.get("strict"))))
+    files = {WEIGHTS: weights, CONFIG: _to_json(config), CARD: card.encode()}
     part = unfinished(make_folder(target.parent) / target.name)
     try:
         with system_errors_named(target):

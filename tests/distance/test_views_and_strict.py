@@ -115,7 +115,7 @@ def test_refusals() -> None:
         strict_distances(torch.zeros(2), ["a", "b"], ["a", "b", "c"])
     with pytest.raises(InvalidArgument, match="epsilon must be positive"):
         strict_distances(torch.zeros(1), ["a"], ["b"], epsilon=0)
-    with pytest.raises(InvalidArgument, match="epsilon must be at least 0.04, twice the tolerance"):
+    with pytest.raises(InvalidArgument, match=r"epsilon must be at least 0\.04, twice the tolerance"):
         Comparison.prepare(random_head("edge matching"), graphs, certificates=list("abc"), epsilon=1e-4)
     with pytest.raises(InvalidArgument, match="2 certificates for 3 graphs"):
         Comparison.prepare(head, graphs, certificates=["a", "b"])

@@ -125,8 +125,7 @@ def _tell(found: ModelEvaluation, report: str | None) -> None:
     console.print()
     for axiom in found.axioms:
         sign = "[green]holds [/]" if axiom.holds else "[red]broken[/]"
-        promise = "by construction" if axiom.promised else "not promised"
-        console.print(f"  {axiom.name:<21}{sign}  {promise:<17}{axiom.measured}", soft_wrap=True)
+        console.print(f"  {axiom.name:<21}{sign}  {axiom.promise:<17}{axiom.measured}", soft_wrap=True)
     console.print()
     for note in found.notes:
         console.print(f"note: {in_table(note)}", soft_wrap=True)

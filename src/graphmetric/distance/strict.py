@@ -2,7 +2,7 @@ r"""From a pseudo-metric to a metric on isomorphism classes.
 
 Every encoder puts some graphs that differ at distance 0. The discrete metric on certificates,
 :math:`\epsilon \cdot [\mathrm{certificate}(G) \ne \mathrm{certificate}(H)]`, is itself a metric, and so is its sum with
-a pseudo-metric; the sum is 0 exactly when the graphs are isomorphic. If the answers lie up to t below the pseudo-metric,
+a pseudo-metric; the sum is 0 exactly when the graphs are isomorphic. If answers lie up to t below the pseudo-metric,
 :math:`\epsilon \ge 2t` keeps the triangle inequality: a detour pays :math:`\epsilon` twice, the direct way once. So a
 head that solves its distances to a tolerance has an epsilon of its own (``PairDistance.epsilon``).
 """

@@ -93,6 +93,7 @@ class GraphFeaturizer:
             "k_max": options.k_max or max(1, int(np.diff(columns.node_ptr).max())),
             "largest_degree": int(count_degrees(columns).max(initial=0)),
             "directed": bool((columns.flags & Has.DIRECTION).any()),
+            "undirected": bool(((columns.flags & Has.DIRECTION) == 0).any()),
             "weighted": bool((columns.flags & Has.EDGE_WEIGHTS).any()),
         }
         return self
@@ -121,7 +122,9 @@ class GraphFeaturizer:
     def transform(self, graphs: Iterable[Graph]) -> FeatureTable:
         """The features of these graphs, which need not be those of the training set."""
         parts, schema = self._fitted(), self.schema
-        form = self._ordered(GraphCollection(graphs).columns)
+        given = GraphCollection(graphs).columns
+        self.check_direction(given)
+        form = self._ordered(given)
         columns = form.columns
         self._warn_of_what_is_left_out(columns)
         edges = _kernel_edges(columns)
@@ -154,6 +157,21 @@ class GraphFeaturizer:
         if self._parts is None:
             raise InvalidArgument("the features are not fitted yet; call fit with the training graphs first")
         return self._parts
+
+    def check_direction(self, columns: Columns) -> None:
+        """Refuse edges with directions where the training graphs had none, and the other way round."""
+        self._fitted()
+        directed = (columns.flags & Has.DIRECTION) != 0
+        for known, wrong, kind, other in (
+            (self._facts["directed"], directed, "directed", "undirected"),
+            (self._facts.get("undirected", True), ~directed, "undirected", "directed"),
+        ):
+            strange = np.flatnonzero(wrong & (np.diff(columns.edge_ptr) > 0))
+            if not known and len(strange):
+                raise InvalidArgument(
+                    f"the model was trained on {other} graphs, and {columns.graph(int(strange[0]))!r} is {kind}: "
+                    f"convert such graphs with graph.replace(directed={kind == 'undirected'}), or train a model on them"
+                )
 
     def _warn_of_what_is_left_out(self, columns: Columns) -> None:
         for name in rows_present(columns):

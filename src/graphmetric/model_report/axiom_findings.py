@@ -36,6 +36,13 @@ class AxiomFinding:
     holds: bool
     """On the graphs that were measured."""
     measured: str
+    within: str = ""
+    """How nearly it is promised, in words such as "within 0.04 edits"; empty: exactly, up to rounding."""
+
+    @property
+    def promise(self) -> str:
+        """Whether it is promised, in words."""
+        return f"by construction{self.within}" if self.promised else "not promised"
 
 
 def measure_model_axioms(model: GraphDistance, graphs: GraphCollection, seed: int) -> MeasuredAxioms:
@@ -56,11 +63,11 @@ def measure_model_axioms(model: GraphDistance, graphs: GraphCollection, seed: in
 
 def list_axioms(model: GraphDistance, measured: MeasuredAxioms) -> tuple[AxiomFinding, ...]:
     """Every axiom in the order of a textbook; separation last, which only a strict model promises."""
-    promises = axioms_of_view(model.model_.head, "raw")
+    head, strict = model.model_.head, bool(model.strict)
+    promises = axioms_of_view(head, "raw")
     zero, found = measured.tolerance, measured.triangles
-    largest = zero / _TOLERANCE
-    one_side = model.model_.head.slack(largest)
-    slack = zero + 2 * one_side  # two sides may be answered too short
+    one_side = head.tolerance if strict else head.slack(zero / _TOLERANCE)
+    slack = zero if strict else zero + 2 * one_side  # two sides may be answered too short; see PairDistance.epsilon
     findings = [
         AxiomFinding(
             "non-negativity",
@@ -93,10 +100,11 @@ def list_axioms(model: GraphDistance, measured: MeasuredAxioms) -> tuple[AxiomFi
             Axiom.TRIANGLE_INEQUALITY in promises,
             found is not None and found.max_depth <= slack,
             "cannot hold with negative distances" if found is None else _say_triangles(found, zero, slack),
+            "" if strict else head.within,
         ),
     ]
     if measured.unseparated is not None:
-        findings.append(_separation(bool(model.strict), measured.unseparated))
+        findings.append(_separation(strict, measured.unseparated))
     return tuple(findings)
 
 

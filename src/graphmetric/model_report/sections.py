@@ -94,7 +94,7 @@ def axioms(found: ModelEvaluation) -> Markup:
                 element("td", mark),
                 element("th", say(axiom.name), element("code", say(axiom.formula)), scope="row"),
                 element("td", say(axiom.meaning)),
-                element("td", say("by construction" if axiom.promised else "not promised"), class_="promise"),
+                element("td", say(axiom.promise), class_="promise"),
                 element("td", say(axiom.measured)),
             )
         )
@@ -187,7 +187,8 @@ def _metric_card(found: ModelEvaluation) -> Markup:
         return _card("no metric", "the axioms", f"Broken on these graphs: {', '.join(broken)}.", "bad")
     strict = any(axiom.promised for axiom in found.axioms if axiom.name == SEPARATION)
     if all(axiom.promised for axiom in basic):
-        how = "By construction: symmetric, 0 on copies, and a detour is never shorter."
+        how = "By construction: symmetric, 0 on copies, and a detour is never shorter"
+        how += "".join(f" (the triangle inequality holds{axiom.within})" for axiom in basic if axiom.within) + "."
     else:
         how = "So it was measured on these graphs; it is not promised for others."
     return _card("metric" if strict else "pseudo-metric", "the axioms", how, "good")

@@ -3,9 +3,9 @@
 Of isomorphic graphs only the first is looked at: what it is found to be is true of all of them, to the last bit.
 
 Where the distance has bounds (the heads that match nodes or compare vectors block by block), graphs are looked at in
-the order of their bounds, and the search ends when no bound allows a graph to be before the k-th best, ties by position:
-the answer is that of looking at all graphs. Asked for so many ``candidates``, it looks at no more graphs than that: those of the least bounds
-among the graphs of the nearest vectors, ten times as many. The answer is then approximate.
+the order of their bounds, and the search ends when no bound lets a graph come before the k-th best, ties by position:
+the answer is that of looking at all graphs. Asked for so many ``candidates``, it looks at no more graphs than that:
+those of the least bounds among the graphs of the nearest vectors, ten times as many. The answer is then approximate.
 """
 
 from __future__ import annotations
