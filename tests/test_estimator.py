@@ -241,10 +241,10 @@ class TestInput:
             with pytest.raises(InvalidArgument, match=said):
                 ask()
         assert model.distance(query, gm.Graph(2, node_labels="CC", directed=True)) > 0
-        programs = gm.load_dataset("programs").graphs[:12]
-        other = gm.GraphDistance("small", max_steps=2, label_budget=20, n_jobs=1).fit(programs)
+        calls = [gm.Graph(n, [(k, k + 1) for k in range(n - 1)], directed=True) for n in range(2, 9)]
+        other = gm.GraphDistance(**QUICK | {"max_steps": 2}).fit(calls)
         with pytest.raises(InvalidArgument, match=r"trained on directed graphs, and .*replace\(directed=True\)"):
-            other.distance(programs[0], gm.Graph(3, [(0, 1)]))
+            other.distance(calls[0], gm.Graph(3, [(0, 1)]))
 
     def test_directed_graphs(self) -> None:
         arcs = [gm.Graph(3, [(0, 1), (1, 2)], directed=True), gm.Graph(3, [(0, 1), (2, 1)], directed=True)]
