@@ -129,6 +129,7 @@ class LearnedDistance:
 
         A very regular graph shares its text only with those that are numbered alike; a strict distance refuses it.
         """
+        self.featurizer.check_direction(graphs)  # every question about graphs comes through here
         options = self.featurizer.options
         if self.strict:
             return certificates(graphs)
@@ -191,6 +192,7 @@ class LearnedDistance:
         matching = next((part for part in self.model.head.modules() if isinstance(part, Matching)), None)
         if matching is None:
             raise InvalidArgument("only heads that match nodes align them: fit with head='matching' or 'edge-matching'")
+        self.featurizer.check_direction(GraphCollection([first, second]))
         tables = [self.featurizer.transform([graph]) for graph in (first, second)]
         with self.limited_threads():
             left, right = (encode_table(self.model, table) for table in tables)

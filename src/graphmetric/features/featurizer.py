@@ -122,9 +122,7 @@ class GraphFeaturizer:
     def transform(self, graphs: Iterable[Graph]) -> FeatureTable:
         """The features of these graphs, which need not be those of the training set."""
         parts, schema = self._fitted(), self.schema
-        given = GraphCollection(graphs).columns
-        self.check_direction(given)
-        form = self._ordered(given)
+        form = self._ordered(GraphCollection(graphs).columns)
         columns = form.columns
         self._warn_of_what_is_left_out(columns)
         edges = _kernel_edges(columns)
@@ -158,18 +156,18 @@ class GraphFeaturizer:
             raise InvalidArgument("the features are not fitted yet; call fit with the training graphs first")
         return self._parts
 
-    def check_direction(self, columns: Columns) -> None:
+    def check_direction(self, graphs: GraphCollection) -> None:
         """Refuse edges with directions where the training graphs had none, and the other way round."""
         self._fitted()
-        directed = (columns.flags & Has.DIRECTION) != 0
+        directed = (graphs.flags & Has.DIRECTION) != 0
         for known, wrong, kind, other in (
             (self._facts["directed"], directed, "directed", "undirected"),
             (self._facts.get("undirected", True), ~directed, "undirected", "directed"),
         ):
-            strange = np.flatnonzero(wrong & (np.diff(columns.edge_ptr) > 0))
+            strange = np.flatnonzero(wrong & (graphs.edge_counts > 0))
             if not known and len(strange):
                 raise InvalidArgument(
-                    f"the model was trained on {other} graphs, and {columns.graph(int(strange[0]))!r} is {kind}: "
+                    f"the model was trained on {other} graphs, and {graphs[int(strange[0])]!r} is {kind}: "
                     f"convert such graphs with graph.replace(directed={kind == 'undirected'}), or train a model on them"
                 )
 

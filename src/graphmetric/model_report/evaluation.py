@@ -153,7 +153,7 @@ def evaluate_model(
     collection = as_graphs(graphs) if dataset is None else dataset.graphs
     if len(collection) < 3:
         raise InvalidArgument(f"a ranking needs three graphs or more; got {len(collection)}")
-    learned.featurizer_.check_direction(collection.columns)
+    learned.featurizer_.check_direction(collection)
     plan, rng = plan_trial(len(collection), dataset, train), np.random.default_rng(seed)
     wanted = queries or (len(plan.queries) if plan.split else QUERIES)
     known = _find_known(distances, dataset, plan, len(collection))
