@@ -44,7 +44,7 @@ def random_head(name: str, seed: int = 0, dtype: torch.dtype = torch.float64) ->
     with torch.no_grad():
         for parameter in head.parameters():
             parameter.add_(torch.randn_like(parameter))
-    return head
+    return head.eval()
 
 
 def random_graphs(
