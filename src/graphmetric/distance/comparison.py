@@ -102,7 +102,10 @@ class Comparison:
             epsilon: What is added where certificates differ, on the scale of the head; by default what the head needs
                 for a strict distance, which is 0 only for isomorphic graphs. 0 adds nothing.
         """
-        epsilon = head.epsilon if epsilon is None else epsilon
+        if certificates is None and other_certificates is None:
+            epsilon = 0.0
+        elif epsilon is None:
+            epsilon = head.epsilon
         if epsilon and not epsilon >= 2 * head.tolerance:
             raise InvalidArgument(
                 f"epsilon must be at least {2 * head.tolerance}, twice the tolerance of the head, to make its distance "
