@@ -140,8 +140,10 @@ class LearnedDistance:
         """Encode the first of all graphs of one name. A batch rounds as its shape demands, so copies would differ."""
         first, places = find_first(names)
         encoded = encode_graphs(self.model, self.featurizer, graphs[first], threads=self.threads)
-        same = len(first) == len(graphs)
-        return encoded if same else encoded.take(torch.from_numpy(places).to(encoded.start.device))
+        if len(first) == len(graphs):
+            return encoded
+        with self.limited_threads():
+            return encoded.take(torch.from_numpy(places).to(encoded.start.device))
 
     def _prepare(
         self,
@@ -153,9 +155,10 @@ class LearnedDistance:
     ) -> Comparison:
         epsilon = None if self.strict else 0.0
         head = self.model.head
-        return Comparison.prepare(
-            head, left, right, view=view, certificates=names, other_certificates=other_names, epsilon=epsilon
-        )
+        with self.limited_threads():
+            return Comparison.prepare(
+                head, left, right, view=view, certificates=names, other_certificates=other_names, epsilon=epsilon
+            )
 
     def find_nearest(
         self, queries: GraphCollection, graphs: GraphCollection, k: int, view: View
