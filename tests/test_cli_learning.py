@@ -74,7 +74,7 @@ def test_labels_of_the_label_command(capsys: pytest.CaptureFixture[str], source:
     assert "12 other graphs" in errors
 
 
-@pytest.mark.filterwarnings("ignore:graphs have edge_tags")  # bonds of a SMILES, which the model does not know
+@pytest.mark.filterwarnings("ignore:graphs have edge labels")  # bonds of a SMILES, which the model does not know
 @pytest.mark.parametrize("suffix", [".npy", ".csv"])
 def test_all_pairs_go_into_a_file(
     capsys: pytest.CaptureFixture[str], source: Path, model: Path, tmp_path: Path, suffix: str
@@ -97,7 +97,7 @@ def test_distance_is_that_of_the_model(capsys: pytest.CaptureFixture[str], sourc
     assert float(run(capsys, "distance", str(model), f"{source}:0", f"{source}:0")[1]) == 0
     _, text, errors = run(capsys, "distance", str(model), "CCO", "OCC", "--smiles", "--align")
     assert "takes 0 edits" in text
-    assert errors.startswith("note: graphs have edge_tags, the training graphs had none")
+    assert errors.startswith("note: graphs have edge labels (such as bond types), the training graphs had none")
     assert errors.count("\n") == 1
     report = json.loads(run(capsys, "distance", str(model), str(a), str(b), "--align", "--json")[1])
     assert len(report["node_map"]) == g.num_nodes

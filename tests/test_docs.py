@@ -158,6 +158,13 @@ def test_departures_follow_the_docstrings(tmp_path: Path) -> None:
     assert found.text == "$z$ is,\n\n$$z = 2,$$\n\ntwice `One`."
 
 
+def test_numbers_in_words_are_those_of_the_code() -> None:
+    from graphmetric.supervision.pool import MOST_MUTATIONS
+
+    assert MOST_MUTATIONS == 10
+    assert "ten of one graph at most" in (DOCS / "howto" / "labels.md").read_text(encoding="utf-8")
+
+
 def test_only_console_and_python_examples_are_shown() -> None:
     """Others would not be run and could rot."""
     kinds = {block.kind for page in RUN for block in blocks_of(page)}

@@ -36,6 +36,7 @@ COMMANDS = {
     "distance as a table": ["distance", "molecules", "graphs.jsonl", "--out", "disk/distances.csv"],
     "index": ["index", "molecules", "graphs.jsonl", "--out", "disk/index", "--jobs", "1"],
     "search": ["search", "index", "molecules:3", "--plot", "disk/nearest.svg"],
+    "search, many": ["search", "index", "graphs.jsonl", "--out", "disk/hits.csv"],
     "repair": ["repair", "matrix.npy", "disk/metric.npy"],
     "repair's figure": ["repair", "matrix.npy", "metric.npy", "--figure", "disk/repair.svg"],
     "evaluate": [

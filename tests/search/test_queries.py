@@ -10,7 +10,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.search.gallery import draw_hits, page_of_hits, picture_of_hits
 
 
-@pytest.mark.filterwarnings("ignore:graphs have edge_tags")  # bonds of a SMILES, which the model does not know
+@pytest.mark.filterwarnings("ignore:graphs have edge labels")  # bonds of a SMILES, which the model does not know
 def test_a_graph_in_any_form(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     graph = molecules[17]
     by_graph = [hit.id for hit in index.search(graph, 4)]

@@ -44,6 +44,7 @@ Examples:
   graphmetric embed model/ my-graphs/ --out vectors.npy
   graphmetric index model/ my-graphs/ --out idx/
   graphmetric search idx/ molecules:3 --certified --plot nearest.svg
+  graphmetric search idx/ queries.smi --out hits.csv
   graphmetric repair predicted.npy metric.npy
 """
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from graphmetric.atomic import atomic_write, check_writable
+from graphmetric.cli.answers import Answer, are_json_lines, write_answers
+from graphmetric.cli.index import known_id
 from graphmetric.cli.notes import warnings_as_notes
 from graphmetric.cli.options import NOT_NEGATIVE, time_limit_option
-from graphmetric.cli.sources import Reading, open_graph, reading_options
-from graphmetric.cli.terminal import say, to_json
+from graphmetric.cli.sources import Reading, open_graph, reading_options, stream_source
+from graphmetric.cli.terminal import say, say_json, to_json
 from graphmetric.errors import InvalidArgument, UnknownFormat
 from graphmetric.graphs.graph import Graph
 
@@ -27,6 +31,8 @@ Examples:
   graphmetric search idx/ query.json --certified --explain
   graphmetric search idx/ "CC(=O)O" --smiles --plot nearest.svg
   graphmetric search idx/ 17 --id --where class=1
+  graphmetric search idx/ queries.smi -k 5 --out hits.csv
+  cat queries.smi | graphmetric search idx/ - --format smiles --out - --json
 """
 
 
@@ -49,6 +55,11 @@ Examples:
 @click.option("--candidates", type=click.IntRange(1), help="Look at this many graphs only: may miss near ones.")
 @click.option("--explain", is_flag=True, help="Show also how the query becomes each graph.")
 @click.option("--plot", type=click.Path(dir_okay=False), help="Draw query and hits in a row: .svg, .png or .html.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Answer every graph of QUERY, into this file: .csv, or .jsonl with a line of JSON per query; - prints them.",
+)
 @click.option("--smiles", is_flag=True, help="QUERY is a SMILES.")
 @click.option("--id", "by_id", is_flag=True, help="QUERY is the id of a graph of the index.")
 @reading_options
@@ -60,6 +71,7 @@ def command(
     radius: float | None,
     explain: bool,
     plot: str | None,
+    out: str | None,
     smiles: bool,
     by_id: bool,
     reading: Reading,
@@ -68,20 +80,28 @@ def command(
 ) -> None:
     """The graphs of INDEX, a folder that `graphmetric index` wrote, that are nearest to QUERY.
 
-    QUERY is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many.
+    QUERY is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many; - reads
+    standard input, whose format --format names. With --out, all graphs of QUERY are asked for, one after another:
+    answers are written as they come, and stay if the command is stopped.
     """
     from graphmetric.search import GraphIndex
 
-    if plot is not None:
-        if Path(plot).suffix not in PLOTS:
-            raise UnknownFormat(f"hits are drawn as {', '.join(PLOTS)}", plot)
-        check_writable(plot)
+    _check_outputs(plot, out, as_json)
     opened = GraphIndex.load(index)
-    graph = _named_graph(opened, query) if by_id else open_graph(query, reading, smiles=smiles)
     how["where"] = dict(map(_condition, how["where"])) or None
+    if out is not None:
+        if by_id or smiles:
+            graph = opened.graph(known_id(opened, query)) if by_id else open_graph(query, reading, smiles=True)
+            queries: tuple[Iterator[Graph], int | None] = iter([graph]), 1
+        else:
+            queries = stream_source(query, reading)
+        _answer_all(opened, queries, out, as_json, explain, partial(_ask_all, opened, k=k, radius=radius, how=how))
+        return
+    advice = " or answer all of them by --out hits.csv"
+    graph = opened.graph(known_id(opened, query)) if by_id else open_graph(query, reading, smiles=smiles, advice=advice)
     with warnings_as_notes():
-        result = _ask(opened, graph, k, radius, how)
-        words = [str(opened.explain(graph, hit)) if explain else None for hit in result]
+        (result,) = _ask_all(opened, [graph], k, radius, how)
+        words = _explanations(opened, result, explain)
     say(to_json(_jsonable(result, words)) if as_json else _in_words(result, words))
     if plot is not None:
         with atomic_write(plot) as file:
@@ -89,17 +109,55 @@ def command(
         say(f"drawn into {plot}", err=True)
 
 
-def _ask(index: GraphIndex, graph: Graph, k: int, radius: float | None, how: dict[str, Any]) -> SearchResult:
+def _check_outputs(plot: str | None, out: str | None, as_json: bool) -> None:
+    """Before anything is searched for."""
+    if plot is not None:
+        if out is not None:
+            raise InvalidArgument("--plot draws the hits of one query: leave out --out")
+        if Path(plot).suffix not in PLOTS:
+            raise UnknownFormat(f"hits are drawn as {', '.join(PLOTS)}", plot)
+        check_writable(plot)
+    if out is not None:
+        are_json_lines(out, as_json)
+        if out != "-":
+            check_writable(out)
+
+
+def _answer_all(
+    index: GraphIndex,
+    queries: tuple[Iterator[Graph], int | None],
+    out: str,
+    as_json: bool,
+    explain: bool,
+    answer: Answer,
+) -> None:
+    """Answer many queries into a file, and say how many."""
+    explanations = partial(_explanations, index, explain=explain)
+    describe = _jsonable if are_json_lines(out, as_json) else None
+    with warnings_as_notes():
+        done = write_answers(*queries, out, answer, explanations, describe)
+    if as_json and out != "-":
+        say_json(done)
+        return
+    late = f", {done['out_of_time']:,} of them out of time" if done["out_of_time"] else ""
+    place = "" if out == "-" else f"; hits in {out}"
+    say(f"{done['queries']:,} queries answered in {done['seconds']:.1f} s{late}{place}", err=out == "-")
+
+
+def _ask_all(
+    index: GraphIndex, graphs: Sequence[Graph], k: int, radius: float | None, how: dict[str, Any]
+) -> list[SearchResult]:
     if radius is None:
-        return index.search(graph, k, **how)
+        found: list[SearchResult] = index.search(list(graphs), k, **how)
+        return found
     if how["certified"] or how["candidates"] is not None:
         raise InvalidArgument("--radius goes with the learned distance alone: leave out --certified and --candidates")
-    return index.range(graph, radius, view=how["view"], where=how["where"], distinct=how["distinct"])
+    chosen = {name: how[name] for name in ("view", "where", "distinct")}
+    return [index.range(graph, radius, **chosen) for graph in graphs]
 
 
-def _named_graph(index: GraphIndex, text: str) -> Graph:
-    """Ids are strings or numbers; on the command line both look alike."""
-    return index.graph(int(text) if text not in index and text.lstrip("-").isdecimal() else text)
+def _explanations(index: GraphIndex, result: SearchResult, explain: bool) -> list[str | None]:
+    return [str(index.explain(result.query, hit)) if explain else None for hit in result]
 
 
 def _condition(text: str) -> tuple[str, Any]:
@@ -127,7 +185,7 @@ def _distance(hit: SearchHit) -> str:
     return f"{known} ({'proven' if hit.proven else 'not proven'})"
 
 
-def _jsonable(result: SearchResult, words: list[str | None]) -> dict[str, Any]:
+def _jsonable(result: SearchResult, words: Sequence[str | None]) -> dict[str, Any]:
     hits = []
     for hit, explained in zip(result, words, strict=True):
         plain: dict[str, Any] = {"id": str(hit.id) if isinstance(hit.id, tuple | bytes) else hit.id}

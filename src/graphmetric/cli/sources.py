@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -15,7 +15,7 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import from_smiles
 from graphmetric.graphs.conversion.rdkit import DISTINCTIONS, checked_distinctions
 from graphmetric.graphs.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
-from graphmetric.graphs.files import Limits, formats, read_graphs
+from graphmetric.graphs.files import Limits, formats, iter_graphs, read_graphs
 from graphmetric.graphs.files.limits import DEFAULT_LIMITS
 from graphmetric.graphs.graph import Graph
 
@@ -151,17 +151,40 @@ def _refuse_options(options: dict[str, Any], reason: str) -> None:
         raise InvalidArgument(f"{typed.get(name) or '--' + name.replace('_', '-')} is for files; {reason}")
 
 
-def open_graph(text: str, reading: Reading = Reading(), *, smiles: bool = False) -> Graph:  # noqa: B008
-    """One graph: a file that holds one, ``SOURCE:POSITION``, or a SMILES."""
+def stream_source(source: str, reading: Reading = Reading()) -> tuple[Iterator[Graph], int | None]:  # noqa: B008
+    """The graphs one by one, so that a file or standard input may be longer than memory, and their number if known."""
+    if _split_position(source) is not None:
+        return iter([open_graph(source, reading)]), 1
+    path = Path(source)
+    is_dataset = not path.exists() and source in dataset_names()
+    if reading.file_format is None and (is_dataset or recognize_dataset(path) is not None):
+        graphs = open_source(source, reading).graphs
+        return iter(graphs), len(graphs)
+    options = reading.options_of_files()
+    return iter_graphs(source, format=reading.file_format, limits=reading.limits, **options), None
+
+
+def _split_position(text: str) -> tuple[str, int] | None:
+    """``SOURCE:POSITION`` in its parts; None if it is not one."""
+    source, colon, position = text.rpartition(":")
+    return (source, int(position)) if colon and position.isdecimal() and not Path(text).exists() else None
+
+
+def open_graph(text: str, reading: Reading = Reading(), *, smiles: bool = False, advice: str = "") -> Graph:  # noqa: B008
+    """One graph: a file that holds one, ``SOURCE:POSITION``, or a SMILES.
+
+    ``advice`` is what else the command can do with a file that holds many.
+    """
     if smiles:
         return from_smiles(text, id=text, distinguish=reading.distinguish)
-    source, colon, position = text.rpartition(":")
-    if not colon or Path(text).exists() or not position.isdecimal():
+    chosen = _split_position(text)
+    if chosen is None:
         graphs = open_source(text, reading).graphs
         if len(graphs) != 1:
-            raise InvalidArgument(f"{text} holds {len(graphs)} graphs; choose one as {text}:0, {text}:1, ...")
+            raise InvalidArgument(f"{text} holds {len(graphs)} graphs; choose one as {text}:0, {text}:1, ...{advice}")
         return graphs[0]
+    source, position = chosen
     graphs = open_source(source, reading).graphs
-    if int(position) >= len(graphs):
+    if position >= len(graphs):
         raise InvalidArgument(f"{source} holds {len(graphs)} graphs, so {text} does not exist; the first is {source}:0")
-    return graphs[int(position)]
+    return graphs[position]

@@ -48,6 +48,13 @@ _PARTS: dict[str, Any] = {
 }
 """The fitted pieces by name; each has ``to_state`` and ``from_state``."""
 
+_IN_WORDS = {
+    "tags": "node labels",
+    "vectors": "node features",
+    "edge_tags": "edge labels (such as bond types)",
+}
+"""Columns as a user knows them, where their names here differ."""
+
 
 class GraphFeaturizer:
     """The inputs of Eq. 1-3 and of the options beyond them.
@@ -175,7 +182,10 @@ class GraphFeaturizer:
         for name in rows_present(columns):
             if name not in self._fitted() and name not in self._warned:
                 self._warned.add(name)
-                warnings.warn(f"graphs have {name}, the training graphs had none: left out; said once", stacklevel=3)
+                words = _IN_WORDS.get(name, name)
+                warnings.warn(
+                    f"graphs have {words}, the training graphs had none: the model ignores them", stacklevel=3
+                )
         if self.options.neighbourhood and "columns" not in self._warned:
             self._warned |= {"columns"} if warn_of_cut_columns(columns, self._facts["k_max"]) else set()
 

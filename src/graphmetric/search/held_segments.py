@@ -118,7 +118,10 @@ class HeldSegments:
         if (occurs > 1).any():
             key = keys[first[occurs > 1][0]]
             name = segment.note(int(np.flatnonzero(new == key)[-1]))[0]
-            raise InvalidArgument(f"id {name!r} occurs twice; ids tell graphs apart: pass others as ids=")
+            there = "is in the index already" if np.count_nonzero(new == key) == 1 else "occurs twice"
+            raise InvalidArgument(
+                f"id {name!r} {there}; ids tell graphs apart: pass others as ids=, or number them (--number)"
+            )
 
     def note(self, position: int) -> tuple[Hashable, dict[str, Any]]:
         """Id and metadata."""

@@ -9,7 +9,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -234,7 +234,8 @@ class _Counted(io.RawIOBase):
     _limit = "max_bytes"
 
     def __init__(self, stream: BinaryIO | gzip.GzipFile, name: str, limits: Limits) -> None:
-        self._stream, self._name, self._limits = stream, name, limits
+        self._name, self._limits = name, limits
+        self._read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)  # of a pipe what has come so far
         self.total = 0
 
     def readable(self) -> bool:
@@ -243,7 +244,7 @@ class _Counted(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
         try:
-            data = self._stream.read(len(view))
+            data = self._read(len(view))
         except EOFError:
             raise FileError("the gzip data ends too early; the file is truncated", self._name) from None
         except (zlib.error, gzip.BadGzipFile) as cause:
