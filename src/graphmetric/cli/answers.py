@@ -8,14 +8,13 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from graphmetric.atomic import system_errors_named
 from graphmetric.cli.notes import printable
 from graphmetric.cli.terminal import say, speaking, to_json
-from graphmetric.errors import UnknownFormat
+from graphmetric.errors import GraphMetricError, UnknownFormat
 from graphmetric.graphs.graph import Graph
 from graphmetric.progress import progress
 
@@ -87,19 +86,28 @@ def write_answers(
 
 
 def _batches(queries: Iterable[Graph]) -> Iterator[list[Graph]]:
-    """Batches that take about half a second each, so that a slow source of queries is answered as it speaks."""
-    source, size = iter(queries), 1
-    while True:
-        started = time.perf_counter()
-        batch = list(islice(source, size))
-        if not batch:
-            return
+    """Batches that take about half a second each; what stands before a query that cannot be read is answered first."""
+    batch: list[Graph] = []
+    size, started = 1, time.perf_counter()
+    try:
+        for query in queries:
+            batch.append(query)
+            if len(batch) < size:
+                continue
+            ready, batch = batch, []
+            yield ready
+            seconds = time.perf_counter() - started
+            if seconds < _SECONDS / 2:
+                size = min(2 * size, _MOST_QUERIES)
+            elif seconds > 2 * _SECONDS:
+                size = max(1, size // 2)
+            started = time.perf_counter()
+    except GraphMetricError:
+        if batch:
+            yield batch
+        raise
+    if batch:
         yield batch
-        seconds = time.perf_counter() - started
-        if seconds < _SECONDS / 2:
-            size = min(2 * size, _MOST_QUERIES)
-        elif seconds > 2 * _SECONDS:
-            size = max(1, size // 2)
 
 
 @contextmanager
