@@ -40,9 +40,11 @@ def test_table_and_report(capsys: pytest.CaptureFixture[str], model: Path, sourc
     found = evaluate_model(model, gm.read_graphs(source), queries=5, label_budget=500, n_jobs=1)
     paper, raw = found.scores_by_name()
     (line,) = (line for line in text.splitlines() if line.split()[:1] == ["rho"])
-    assert line.split() == ["rho", f"{paper['rho']:.3f}", f"{raw['rho']:.3f}"]
+    alone = found.to_dict()["size_alone"]
+    assert line.split() == ["rho", f"{paper['rho']:.3f}", f"{raw['rho']:.3f}", f"{alone['rho']:.3f}"]
+    assert "100.0% proven" in text
     assert "triangle inequality" in text
-    assert "trained on 27 graphs" in text
+    assert "queries are graphs that the model was fitted to" in text
     assert text.endswith(f"report in {report}\n")
     page = report.read_text(encoding="utf-8")
     assert f"{raw['mae']:.3f} edits" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 from scipy.stats import spearmanr
 
 import graphmetric as gm
+from graphmetric.baselines.floors import SizeDifference
 from graphmetric.errors import InvalidArgument
-from graphmetric.model_report import ModelEvaluation, evaluate_model
+from graphmetric.model_report import ModelEvaluation, evaluate_model, render_report
+from graphmetric.training import TrainingLabels
 
 
 def test_predictions_are_the_models_and_truths_the_searchs(
@@ -94,11 +97,68 @@ def test_familiar_queries_are_owned_up_to(
 ) -> None:
     assert evaluate_model(model, molecules[:40]).notes[0].startswith("40 of 40 queries are graphs that the model was")
     assert "None of the queries" in evaluate_model(model, molecules, train=np.arange(40)).notes[0]
-    loaded = evaluate_model(model_folder, molecules[:40], queries=5)
-    assert "trained on 36 graphs; if the queries are among them" in loaded.notes[0]
+    loaded = evaluate_model(model_folder, molecules[:40], queries=40)
+    assert loaded.familiarity.met == 36  # the others were held out
     assert {"Trained with", "Measured with"} <= loaded.facts.keys()
-    held_out = evaluate_model(model_folder, molecules, train=np.arange(20))
+
+
+def test_of_older_models_only_the_number_of_training_graphs_is_known(
+    model: gm.GraphDistance, molecules: gm.GraphCollection
+) -> None:
+    older = copy(model)
+    older.graphs_, older.report_ = None, {**model.report_, "classes": None}
+    found = evaluate_model(older, molecules[:40], queries=5)
+    assert found.familiarity.met is None
+    assert "trained on 36 graphs; if the queries are among them" in found.notes[0]
+    held_out = evaluate_model(older, molecules, train=np.arange(20))
     assert "more than the 20 that are ranked here" in held_out.notes[0]
+
+
+def test_size_alone_is_the_floor(evaluation: ModelEvaluation) -> None:
+    trial, graphs = evaluation.trial, evaluation.graphs
+    floor = SizeDifference().predict(graphs[trial.queries], graphs[trial.database])
+    known = ~np.isnan(evaluation.true)
+    assert evaluation.size_scores is not None
+    assert evaluation.size_scores.mae == pytest.approx(np.abs(floor - evaluation.true)[known].mean())
+    assert evaluation.size_bound_scores.mae == pytest.approx((evaluation.size_scores.mae,) * 2)
+
+
+def test_large_graphs_are_measured_against_bounds(model: gm.GraphDistance) -> None:
+    """Of which the exact search proves next to nothing."""
+    rng = np.random.default_rng(0)
+    graphs = []
+    for k in range(30):
+        n = int(rng.integers(40, 50))
+        ends = {tuple(sorted(pair)) for pair in rng.integers(n, size=(2 * n, 2)).tolist() if pair[0] != pair[1]}
+        graphs.append(gm.Graph(n, sorted(ends), node_labels=rng.choice(list("CNO"), n).tolist(), id=k))
+    found = evaluate_model(model, graphs, queries=8, time_limit=3)
+    assert found.scores is None
+    assert found.proven < 0.95
+    assert found.bound_scores.pairs == 8 * 29
+    least, most = found.bound_scores.mae
+    assert 0 <= least < most < 400
+    assert found.to_dict()["scores"] == {"paper": {}, "raw": {}}
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["proven"] == found.proven
+    assert any("of the true distances are proven" in note for note in found.notes)
+    page = render_report(found)
+    assert "of the truth is proven" in page
+    assert "size alone" in page
+
+
+def test_bounds_that_are_given_are_used(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
+    pairs = np.stack(np.triu_indices(60, k=1), axis=1)
+    exact = gm.pairwise_edit_distances(molecules, pairs=pairs).distances
+    labels = TrainingLabels(pairs, np.maximum(0, exact - 1), exact + 1)
+    found = evaluate_model(model, molecules, distances=labels, queries=10)
+    assert found.scores is None
+    assert found.proven < 0.1
+    truth = evaluate_model(model, molecules, distances=(pairs, exact), queries=10)
+    assert truth.raw_scores is not None
+    assert truth.raw_scores.mae is not None
+    least, most = found.bound_scores.mae
+    assert least <= truth.raw_scores.mae <= most
+    least, most = found.bound_scores.precision[10]
+    assert least <= truth.raw_scores.ranking.precision[10] <= most
 
 
 def test_axioms_are_promised_and_measured(evaluation: ModelEvaluation, molecules: gm.GraphCollection) -> None:
@@ -145,6 +205,7 @@ def test_a_fitted_model_keeps_its_threads(model: gm.GraphDistance, molecules: gm
     [
         ({"queries": 0}, "queries must be"),
         ({"label_budget": 2.5}, "label_budget must be"),
+        ({"time_limit": 0}, "time_limit must be"),
         ({"train": [0, 70]}, r"0\.\.59"),
         ({"train": list(range(60))}, "not all"),
         ({"distances": np.full((60, 60), np.nan)}, "known distances"),

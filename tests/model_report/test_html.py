@@ -89,8 +89,12 @@ def test_numbers_are_those_of_the_evaluation(page: str, evaluation: ModelEvaluat
         f"{raw['rho']:.3f}",
         f"{raw['mae']:.2f} edits",
         f"{raw['exact hits']:.0%}",
+        f"{evaluation.familiarity.met} of 12",
         "pseudo-metric",
     ]
+    alone = evaluation.to_dict()["size_alone"]
+    assert rows["rho"][2] == f"{alone['rho']:.3f}"
+    assert f"the difference of sizes by {alone['mae']:.2f}" in page
 
 
 def test_rankings_are_drawn(page: str, evaluation: ModelEvaluation) -> None:

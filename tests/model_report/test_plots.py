@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.model_report.markup import element, say
+from graphmetric.graphs.drawing.page import element, say
 from graphmetric.model_report.plots import HEIGHT, WIDTH, Plot, Scale, nice_ticks, tick_text
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from graphmetric.model_report.examples import choose_examples
 from graphmetric.model_report.trial import Trial, plan_trial
-from graphmetric.model_report.truth import TrueDistances
+from graphmetric.model_report.truth import TrueDistances, Truth
 
 
 @given(st.integers(3, 400), st.integers(1, 5_000), st.integers(0, 5))
@@ -42,7 +42,7 @@ def test_known_distances_as_a_matrix(data: st.DataObject) -> None:
     partners = known.partners(database)
     for row, i in enumerate(queries.tolist()):
         expected = [values.get((min(i, j), max(i, j)), math.nan) for j in database.tolist()]
-        assert np.array_equal(found[row], expected, equal_nan=True)
+        assert np.array_equal(found.exact[row], expected, equal_nan=True)
         assert partners[i] == np.isfinite(expected).sum()
 
 
@@ -51,7 +51,7 @@ def test_examples_are_the_nearest_from_best_to_worst(queries: int, database: int
     rng = np.random.default_rng(seed)
     predicted, true = rng.random((queries, database)), rng.integers(0, 6, (queries, database)).astype(float)
     trial = Trial(np.arange(queries), np.arange(100, 100 + database), "", split=False)
-    examples = choose_examples(trial, predicted, true, k)
+    examples = choose_examples(trial, predicted, Truth(true, true), k)
     assert len(examples) == min(queries, 5)
     assert [example.right for example in examples] == sorted((example.right for example in examples), reverse=True)
     for example in examples:
@@ -59,4 +59,4 @@ def test_examples_are_the_nearest_from_best_to_worst(queries: int, database: int
         row = sorted(range(database), key=lambda n, q=example.graph: predicted[q, n])[:k]  # type: ignore[misc]
         assert [neighbour.graph for neighbour in example.by_model] == [100 + n for n in row]
         assert [neighbour.right for neighbour in example.by_model] == [true[example.graph, n] <= limit for n in row]
-        assert [n.true for n in example.by_truth] == sorted(true[example.graph])[:k]
+        assert [n.lower for n in example.by_truth] == sorted(true[example.graph])[:k]

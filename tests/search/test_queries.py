@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ElementTree
+
 import numpy as np
 import pytest
 
@@ -105,6 +107,13 @@ def test_drawings(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
         svg = draw_hits(result)
         assert svg == result._repr_svg_()
         assert svg.count("<circle") == sum(graph.num_nodes for graph in (result.query, *(hit.graph for hit in result)))
-        assert svg in page_of_hits(result)
+        page = page_of_hits(result)
+        assert ElementTree.fromstring(page).tag == "html"
+        assert page.count('class="hit"') == 3
+        assert page.count('class="aligned"') == 6
+        assert ("ranks proven" in page) == certified
+        assert all(str(hit.id) in page for hit in result)
+        edits = [len(hit.edit_path) for hit in result if hit.edit_path is not None]
+        assert page.count("<li>") == sum(edits) if certified else "the fewest possible" in page
         assert picture_of_hits(result).startswith(b"\x89PNG")
         assert repr(result).count("SearchHit") == 3

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from graphmetric.atomic import check_writable, make_folder
 from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.options import JOBS, SEED
+from graphmetric.cli.options import JOBS, SECONDS, SEED
 from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.cli.terminal import in_table, say, say_json, speaking
 
@@ -27,6 +27,8 @@ Examples:
   graphmetric evaluate model/ my-graphs/ --labels labels/ --json
   graphmetric evaluate model/ AIDS700nef --root data/
 """
+
+_TITLES = ("score", "paper's scale", "edits", "size alone")
 
 
 @click.command(epilog=EPILOG, short_help="How good a model is on graphs, and a report to look at.")
@@ -43,6 +45,13 @@ Examples:
     show_default=True,
     help="Pairs to search for where nothing is known.",
 )
+@click.option(
+    "--time-limit",
+    type=SECONDS,
+    default=120.0,
+    show_default=True,
+    help="Seconds of that search; what is not proven by then is measured against bounds. inf: no limit.",
+)
 @click.option("--report", type=click.Path(dir_okay=False), help="HTML file to write.")
 @click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything that is drawn.")
@@ -54,6 +63,7 @@ def command(
     labels: str | None,
     queries: int | None,
     label_budget: int,
+    time_limit: float,
     report: str | None,
     jobs: int,
     seed: int,
@@ -82,6 +92,7 @@ def command(
             distances=distances,
             queries=queries,
             label_budget=label_budget,
+            time_limit=time_limit,
             seed=seed,
             name=source,
             n_jobs=jobs,
@@ -110,17 +121,24 @@ def _command_line() -> str:
 
 
 def _tell(found: ModelEvaluation, report: str | None) -> None:
-    from graphmetric.model_report.sections import show_score
+    from graphmetric.model_report.sections import show_bound_scores, show_score
 
     trial, console = found.trial, Console(highlight=False)
     console.print(f"{len(trial.queries):,} graphs {trial.rule}; {found.pairs:,} pairs")
-    console.print(f"true distances: {in_table(found.truth)}\n")
+    console.print(f"true distances: {in_table(found.truth)}; {found.proven:.1%} proven\n")
     table = Table(box=None, padding=(0, 2))
-    for title in ("score", "paper's scale", "edits"):
+    titles = ("score", "against bounds", "size alone") if found.scores is None else _TITLES
+    for title in titles:
         table.add_column(title, justify="left" if title == "score" else "right")
-    paper, raw = found.scores_by_name()
-    for name in paper:
-        table.add_row(name, *show_score(name, paper[name], raw[name]))
+    if found.scores is None:
+        for name, value, floor, _ in show_bound_scores(found):
+            table.add_row(name, value, floor)
+    else:
+        paper, raw = found.scores_by_name()
+        alone = found.to_dict()["size_alone"]
+        for name in paper:
+            shown = show_score(name, paper[name], raw[name])
+            table.add_row(name, *shown, show_score(name, alone[name], alone[name])[1])
     console.print(table)
     console.print()
     for axiom in found.axioms:

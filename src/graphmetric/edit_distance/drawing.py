@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import colorsys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.drawing.layout import layout
-from graphmetric.graphs.drawing.svg import INK, MARGIN, Canvas, NodeStyle, add_graph, choose_scale, shorten
+from graphmetric.graphs.drawing.colors import PLAIN
+from graphmetric.graphs.drawing.layout import Positions, layout
+from graphmetric.graphs.drawing.svg import INK, MARGIN, Canvas, NodeStyle, Scale, add_graph, choose_scale, shorten
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
@@ -21,24 +24,65 @@ _LINES = 24
 
 def draw_alignment(result: EditDistance) -> str:
     """The node map and the edits of a result as SVG."""
-    node_map = result.node_map
-    if node_map is None:
-        raise InvalidArgument(f"method {result.method} gives no node map to draw")
-    joint, second_nodes = _joint_graph(result.first, result.second, node_map)
-    positions = layout(joint)
-    scale = choose_scale(positions)
-    width = float(positions[:, 0].max(initial=0.0)) * scale.unit + 2 * MARGIN
+    aligned = _align(result)
+    width = float(aligned.positions[:, 0].max(initial=0.0)) * aligned.scale.unit + 2 * MARGIN
     gap = max(width, 260.0, 8.0 * len(_title("first", result.first))) + 40.0
     canvas = Canvas()
     canvas.text((MARGIN, 20), _title("first", result.first), size=13)
     canvas.text((gap + MARGIN, 20), _title("second", result.second), size=13)
-    left = scale.place(positions, top=16.0)[: result.first.num_nodes]
-    right = scale.place(positions, left=gap, top=16.0)[second_nodes]
-    add_graph(canvas, result.first, left, *_first_styles(result.first, result.second, node_map), scale=scale)
-    second_styles = _second_styles(result.first, result.second, node_map, second_nodes)
-    add_graph(canvas, result.second, right, *second_styles, scale=scale)
+    aligned.add_first(canvas, top=16.0)
+    aligned.add_second(canvas, left=gap, top=16.0)
     _add_legend(canvas, result)
     return canvas.to_svg()
+
+
+def draw_aligned_pair(result: EditDistance, colors: Mapping[str, str]) -> tuple[str, str]:
+    """Both graphs as SVG of their own, matched nodes in the same place, nodes in the colours of their labels."""
+    aligned, first, second = _align(result), Canvas(), Canvas()
+    aligned.add_first(first, colors=colors)
+    aligned.add_second(second, colors=colors)
+    for canvas in (first, second):
+        canvas.width, canvas.height = max(first.width, second.width), max(first.height, second.height)
+    return first.to_svg(), second.to_svg()
+
+
+@dataclass(frozen=True, slots=True)
+class _Aligned:
+    """Two graphs laid over each other."""
+
+    first: Graph
+    second: Graph
+    node_map: NodeMap
+    places: list[int]
+    """For each node of the second graph its place in the joint layout, whose first places are the first graph's."""
+    positions: Positions
+    scale: Scale
+
+    def add_first(
+        self, canvas: Canvas, *, left: float = 0.0, top: float = 0.0, colors: Mapping[str, str] | None = None
+    ) -> None:
+        points = self.scale.place(self.positions, left, top)[: self.first.num_nodes]
+        partner = dict(enumerate(self.node_map))
+        styles = _styles(self.first, self.second, partner, DELETED, list(range(self.first.num_nodes)), colors)
+        add_graph(canvas, self.first, points, *styles, scale=self.scale)
+
+    def add_second(
+        self, canvas: Canvas, *, left: float = 0.0, top: float = 0.0, colors: Mapping[str, str] | None = None
+    ) -> None:
+        points = self.scale.place(self.positions, left, top)[self.places]
+        back: dict[int, int | None] = dict.fromkeys(range(self.second.num_nodes))
+        back |= {v: u for u, v in enumerate(self.node_map) if v is not None}
+        styles = _styles(self.second, self.first, back, INSERTED, self.places, colors)
+        add_graph(canvas, self.second, points, *styles, scale=self.scale)
+
+
+def _align(result: EditDistance) -> _Aligned:
+    node_map = result.node_map
+    if node_map is None:
+        raise InvalidArgument(f"method {result.method} gives no node map to draw")
+    joint, places = _joint_graph(result.first, result.second, node_map)
+    positions = layout(joint)
+    return _Aligned(result.first, result.second, node_map, places, positions, choose_scale(positions))
 
 
 def _joint_graph(first: Graph, second: Graph, node_map: NodeMap) -> tuple[Graph, list[int]]:
@@ -52,22 +96,18 @@ def _joint_graph(first: Graph, second: Graph, node_map: NodeMap) -> tuple[Graph,
     return joint, [place_of[v] for v in range(second.num_nodes)]
 
 
-def _first_styles(first: Graph, second: Graph, node_map: NodeMap) -> tuple[list[NodeStyle], list[str], list[bool]]:
-    return _styles(first, second, dict(enumerate(node_map)), DELETED, list(range(first.num_nodes)))
-
-
-def _second_styles(
-    first: Graph, second: Graph, node_map: NodeMap, numbers: list[int]
-) -> tuple[list[NodeStyle], list[str], list[bool]]:
-    back: dict[int, int | None] = dict.fromkeys(range(second.num_nodes))
-    back |= {v: u for u, v in enumerate(node_map) if v is not None}
-    return _styles(second, first, back, INSERTED, numbers)
-
-
 def _styles(
-    graph: Graph, other: Graph, partner: dict[int, int | None], unmatched: str, numbers: list[int]
+    graph: Graph,
+    other: Graph,
+    partner: dict[int, int | None],
+    unmatched: str,
+    numbers: list[int],
+    colors: Mapping[str, str] | None,
 ) -> tuple[list[NodeStyle], list[str], list[bool]]:
-    """Styles of the nodes, and colour and dashing of the edges, of one side; ``numbers`` are those the edits use."""
+    """Styles of the nodes, and colour and dashing of the edges, of one side; ``numbers`` are those the edits use.
+
+    Matched nodes share a colour, unless ``colors`` are given by label.
+    """
     labels, other_labels = graph.node_labels, other.node_labels
     nodes = []
     for v in range(graph.num_nodes):
@@ -79,15 +119,16 @@ def _styles(
             continue
         relabeled = labels is not None and other_labels is not None and labels[v] != other_labels[match]
         ring = CHANGED if relabeled else INK
-        nodes.append(NodeStyle(_hue(numbers[v]), text, ring=ring, note=str(numbers[v]), hint=label))
+        fill = _hue(numbers[v]) if colors is None else colors.get(label, PLAIN)
+        nodes.append(NodeStyle(fill, text, ring=ring, note=str(numbers[v]), hint=label))
     tags, other_tags = _edge_tags(graph), _edge_tags(other)
-    colors, dashed = [], []
+    strokes, dashed = list[str](), list[bool]()
     for (u, v), tag in tags.items():
         ends = (partner[u], partner[v])
         found = None if None in ends else _lookup(other_tags, ends, graph.directed)
-        colors.append(unmatched if found is None else INK if found == (tag,) else CHANGED)
+        strokes.append(unmatched if found is None else INK if found == (tag,) else CHANGED)
         dashed.append(found is None)
-    return nodes, colors, dashed
+    return nodes, strokes, dashed
 
 
 def _edge_tags(graph: Graph) -> dict[tuple[int, int], object]:

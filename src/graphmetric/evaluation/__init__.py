@@ -5,6 +5,7 @@
     ranking.py        rho, tau, precision at k of each query's ranking
     accuracy.py       squared and absolute error, exact hits
     scores.py         all of them together, and their names
+    bounds.py         the same where the true distances are known to lie in intervals only
     axioms.py         identity, symmetry, non-negativity, triangle inequality, separation: measured
     protocols.py      which pairs train, tune and test
     calibration.py    errors by true distance and by size
@@ -16,6 +17,7 @@
 
 from graphmetric.evaluation.accuracy import exact_hits, mean_absolute_error, mean_squared_error
 from graphmetric.evaluation.axioms import MeasuredAxioms, measure_axioms
+from graphmetric.evaluation.bounds import BoundScores, score_against_bounds
 from graphmetric.evaluation.calibration import Calibration, SizeErrors, calibrate, errors_by_size
 from graphmetric.evaluation.protocols import (
     PROTOCOLS,
@@ -40,6 +42,7 @@ from graphmetric.evaluation.scores import Raw, Scores, score_distances
 __all__ = [
     "PROTOCOLS",
     "PUBLISHED",
+    "BoundScores",
     "Calibration",
     "MeasuredAxioms",
     "Protocol",
@@ -66,6 +69,7 @@ __all__ = [
     "precision_at",
     "read_record",
     "read_records",
+    "score_against_bounds",
     "score_distances",
     "score_rankings",
     "spearman_rho",

@@ -14,8 +14,6 @@
     pictures.py         graphs and rankings in it
     figures.py          its plots
     plots.py            axes, bands, bars as SVG
-    markup.py           text that is safe in a page
-    style.css           its looks
 """
 
 from graphmetric.model_report.evaluation import ModelEvaluation, evaluate_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from collections.abc import Iterator
@@ -17,19 +18,31 @@ from numpy.typing import ArrayLike
 from graphmetric.edit_distance import normalized_distance
 from graphmetric.errors import InvalidArgument
 from graphmetric.estimator import GraphDistance
-from graphmetric.evaluation import Calibration, Raw, Scores, SizeErrors, calibrate, errors_by_size, score_distances
+from graphmetric.evaluation import (
+    BoundScores,
+    Calibration,
+    Raw,
+    Scores,
+    SizeErrors,
+    calibrate,
+    errors_by_size,
+    score_against_bounds,
+    score_distances,
+)
 from graphmetric.evaluation.axioms import MeasuredAxioms
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import as_graphs
 from graphmetric.graphs.datasets import Dataset
 from graphmetric.model_report.axiom_findings import AxiomFinding, list_axioms, measure_model_axioms
 from graphmetric.model_report.examples import ExampleQuery, choose_examples
-from graphmetric.model_report.familiarity import describe_familiarity
+from graphmetric.model_report.familiarity import Familiarity, find_familiar
 from graphmetric.model_report.model_facts import Facts, open_model
 from graphmetric.model_report.trial import QUERIES, Trial, plan_trial
-from graphmetric.model_report.truth import Floats, TrueDistances, search_distances
+from graphmetric.model_report.truth import Floats, TrueDistances, Truth, affordable_pairs, search_bounds
 
 LABEL_BUDGET = 50_000
+TIME_LIMIT = 120.0
+"""Seconds of the search for true distances."""
 _NEAREST = 10
 """How many nearest graphs are asked for, where there are enough."""
 _ENOUGH_CANDIDATES = 20
@@ -37,6 +50,10 @@ _ENOUGH_CANDIDATES = 20
 _WELL_COVERED = 0.5
 """Share of the pairs that a data set must know for its distances to be used instead of the search."""
 _MOST_BINS = 40
+_NEARLY_ALL = 0.95
+"""Share of proven distances from which on the scores are those of the proven ones."""
+_FEWEST_PAIRS = 500
+"""Drawn even if the time is too short for them; fewer would say nothing."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,16 +66,22 @@ class ModelEvaluation:
     trial: Trial
     predicted: Floats
     """(queries, database), in edits."""
-    true: Floats
-    """Likewise; NaN where not known, and where a graph would meet itself."""
+    bounds: Truth
+    """Of the true distances, likewise."""
     truth: str
     """Where the true distances come from, in words."""
     nearest: int
     """The k of the first precision, 10 where there are enough candidates."""
-    scores: Scores
-    """Ranked on the paper's scale, 1 - exp(-d / mean size)."""
-    raw_scores: Scores
-    """Ranked in edits; its ``mse`` is in squared edits."""
+    scores: Scores | None
+    """Ranked on the paper's scale, 1 - exp(-d / mean size); None where too few distances are proven to rank by."""
+    raw_scores: Scores | None
+    """Ranked in edits; its ``mse`` is in squared edits. None likewise."""
+    bound_scores: BoundScores
+    """In edits, against the bounds of all pairs, whether proven or not."""
+    size_scores: Scores | None
+    """What the difference of the numbers of nodes and edges alone would score, in edits: a model must beat it."""
+    size_bound_scores: BoundScores
+    """Likewise against the bounds."""
     error_of_median: float
     """Mean absolute error in edits of always saying the median true distance: what knowing nothing costs."""
     whole: bool
@@ -68,6 +91,8 @@ class ModelEvaluation:
     calibration: Calibration
     size_errors: SizeErrors
     examples: tuple[ExampleQuery, ...]
+    familiarity: Familiarity
+    """Whether the model was trained on the queries."""
     facts: Facts
     """Of the model card."""
     notes: tuple[str, ...]
@@ -75,9 +100,19 @@ class ModelEvaluation:
     date: str
 
     @property
+    def true(self) -> Floats:
+        """The true distances, (queries, database), in edits; NaN where not proven, and where a graph meets itself."""
+        return self.bounds.exact
+
+    @property
     def pairs(self) -> int:
-        """Pairs whose true distance is known."""
-        return int((~np.isnan(self.true)).sum())
+        """Pairs that are measured: whose true distance is known, or has bounds if the scores are against bounds."""
+        return int((~np.isnan(self.true)).sum()) if self.scores is not None else self.bound_scores.pairs
+
+    @property
+    def proven(self) -> float:
+        """The share of the pairs with bounds whose distance is proven."""
+        return self.bounds.proven
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, without arrays, for JSON."""
@@ -87,8 +122,13 @@ class ModelEvaluation:
             "queries": len(self.trial.queries),
             "database": len(self.trial.database),
             "pairs": self.pairs,
+            "proven": self.proven,
+            "queries_trained_on": self.familiarity.met,
             "truth": self.truth,
             "scores": dict(zip(("paper", "raw"), self.scores_by_name(), strict=True)),
+            "scores_against_bounds": self.bound_scores.to_dict(),
+            "size_alone": {} if self.size_scores is None else self._select(self.size_scores),
+            "size_alone_against_bounds": self.size_bound_scores.to_dict(),
             "error_of_median": self.error_of_median,
             "axioms": self.measured_axioms.to_dict(),
             "promised_axioms": [axiom.name for axiom in self.axioms if axiom.promised],
@@ -96,15 +136,16 @@ class ModelEvaluation:
         }
 
     def scores_by_name(self) -> tuple[dict[str, float], dict[str, float]]:
-        """Every score that means something here, on the paper's scale and in edits.
+        """Every score that means something here, on the paper's scale and in edits; none where few are proven.
 
         Precision that is generous to ties of the prediction is left out: learned distances hardly tie.
         """
-        paper, raw = (
-            {name: value for name, value in scores.to_dict().items() if self._means_something(name)}
-            for scores in (self.scores, self.raw_scores)
-        )
-        return paper, raw
+        if self.scores is None or self.raw_scores is None:
+            return {}, {}
+        return self._select(self.scores), self._select(self.raw_scores)
+
+    def _select(self, scores: Scores) -> dict[str, float]:
+        return {name: value for name, value in scores.to_dict().items() if self._means_something(name)}
 
     def _means_something(self, name: str) -> bool:
         return not name.endswith(" generous") and (self.whole or name != "exact hits")
@@ -118,6 +159,7 @@ def evaluate_model(
     train: ArrayLike | None = None,
     queries: int | None = None,
     label_budget: int = LABEL_BUDGET,
+    time_limit: float | None = TIME_LIMIT,
     seed: int = 0,
     n_jobs: int | None = None,
     name: str | None = None,
@@ -133,6 +175,8 @@ def evaluate_model(
         train: Positions of the graphs that the model was trained on: the others rank them.
         queries: How many graphs ask. None: all test graphs, or 100 of graphs without a split.
         label_budget: Edit distances, in pairs, to search for where they are not known.
+        time_limit: Seconds of that search; None: as long as it takes. Of large graphs, fewer pairs are drawn, and what
+            is not proven by then is measured against bounds: see :mod:`graphmetric.evaluation.bounds`.
         seed: Of everything that is drawn.
         n_jobs: Threads; -1: one per core. None: as many as the model was told to use.
         name: Of the data, for the report.
@@ -145,7 +189,7 @@ def evaluate_model(
         >>> found.predicted.shape, found.nearest, found.measured_axioms.is_pseudo_metric
         ((10, 60), 10, True)
     """
-    _check_counts(queries, label_budget)
+    _check_counts(queries, label_budget, time_limit)
     learned, facts = open_model(model)
     if n_jobs is not None:
         learned = copy(learned).set_params(n_jobs=n_jobs)
@@ -157,14 +201,17 @@ def evaluate_model(
     plan, rng = plan_trial(len(collection), dataset, train), np.random.default_rng(seed)
     wanted = queries or (len(plan.queries) if plan.split else QUERIES)
     known = _find_known(distances, dataset, plan, len(collection))
+    limit = math.inf if time_limit is None else time_limit
     if known is None:
-        trial = plan.draw(wanted, rng).within(label_budget, rng)
-        true = search_distances(collection, trial.queries, trial.database, learned.n_jobs)
+        budget = min(label_budget, max(_FEWEST_PAIRS, affordable_pairs(collection.sizes, limit)))
+        trial = plan.draw(wanted, rng).within(budget, rng)
+        bounds = search_bounds(collection, trial, n_jobs=learned.n_jobs, time_limit=limit, rng=rng)
     else:
         trial = known.draw(plan, wanted, rng)
-        true = known.between(trial.queries, trial.database)
-    trial, true, thin = _drop_thin_queries(trial, true)
-    notes = [describe_familiarity(learned, collection, trial), *thin, *_notes_on_truth(learned, trial, true, known)]
+        bounds = known.between(trial.queries, trial.database)
+    trial, bounds, thin = _drop_thin_queries(trial, bounds, known is None)
+    familiarity = find_familiar(learned, collection, trial)
+    notes = [familiarity.sentence, *thin, *_notes_on_truth(learned, trial, bounds, known)]
     with _warnings_as_notes(notes):
         predicted = learned.pairwise(collection[trial.queries], collection[trial.database]).astype(np.float64)
         measured = measure_model_axioms(learned, collection, seed)
@@ -173,41 +220,74 @@ def evaluate_model(
         graphs=collection,
         trial=trial,
         predicted=predicted,
-        true=true,
+        bounds=bounds,
         truth="edit distances at unit costs, by the exact search" if known is None else known.origin,
         measured_axioms=measured,
         axioms=list_axioms(learned, measured),
         facts=facts,
+        familiarity=familiarity,
         notes=tuple(dict.fromkeys(notes)),
     )
 
 
 def _assemble(
-    *, graphs: GraphCollection, trial: Trial, predicted: Floats, true: Floats, **rest: Any
+    *, graphs: GraphCollection, trial: Trial, predicted: Floats, bounds: Truth, **rest: Any
 ) -> ModelEvaluation:
-    """The scores and arrays that follow from predicted and true distances."""
+    """The scores and arrays that follow from predicted distances and the bounds of the true ones."""
     sizes, other_sizes = graphs.sizes[trial.queries], graphs.sizes[trial.database]
-    scaled = [normalized_distance(distances, sizes, other_sizes) for distances in (predicted, true)]
-    facts = true[~np.isnan(true)]
-    fewest = int((~np.isnan(true)).sum(axis=1).min())
+    true = bounds.exact
+    ranked = _are_ranked(bounds)
+    candidates = (~np.isnan(true) if ranked else bounds.known).sum(axis=1)
+    fewest = int(candidates.min())
     k = min(_NEAREST, max(1, fewest // 2))
     ks = [k, 2 * k] if 2 * k < fewest else [k]
-    raw = Raw(predicted, true)
+    middle = true if ranked else (bounds.lower + bounds.upper) / 2
+    possible = true if ranked else np.clip(predicted, bounds.lower, bounds.upper)
+    facts = middle[~np.isnan(middle)]
+    size_alone = _compare_sizes(graphs, trial)
+
+    def score(distances: Floats) -> Scores | None:
+        return score_distances(distances, true, raw=Raw(distances, true), ks=ks) if ranked else None
+
     return ModelEvaluation(
         graphs=graphs,
         trial=trial,
         predicted=predicted,
-        true=true,
+        bounds=bounds,
         nearest=k,
-        scores=score_distances(*scaled, raw=raw, ks=ks),
-        raw_scores=score_distances(predicted, true, raw=raw, ks=ks),
+        scores=_score_scaled(predicted, true, sizes, other_sizes, ks) if ranked else None,
+        raw_scores=score(predicted),
+        bound_scores=score_against_bounds(predicted, bounds.lower, bounds.upper, ks=ks),
+        size_scores=score(size_alone),
+        size_bound_scores=score_against_bounds(size_alone, bounds.lower, bounds.upper, ks=ks),
         error_of_median=float(np.abs(facts - np.median(facts)).mean()),
-        whole=bool((facts == np.rint(facts)).all()),
-        calibration=calibrate(predicted, true, bins=None if len(np.unique(facts)) <= _MOST_BINS else _MOST_BINS),
-        size_errors=errors_by_size(predicted, true, sizes, other_sizes),
-        examples=choose_examples(trial, predicted, true, k),
+        whole=ranked and bool((facts == np.rint(facts)).all()),
+        calibration=calibrate(predicted, middle, bins=None if len(np.unique(facts)) <= _MOST_BINS else _MOST_BINS),
+        size_errors=errors_by_size(predicted, possible, sizes, other_sizes),
+        examples=choose_examples(trial, predicted, bounds, k),
         date=datetime.now().astimezone().isoformat(timespec="seconds"),
         **rest,
+    )
+
+
+def _are_ranked(bounds: Truth) -> bool:
+    """Whether so much is proven that scores of the proven distances alone speak for all."""
+    return bounds.proven >= _NEARLY_ALL and bool(((~np.isnan(bounds.exact)).sum(axis=1) >= 2).all())
+
+
+def _score_scaled(predicted: Floats, true: Floats, sizes: Any, other_sizes: Any, ks: list[int]) -> Scores:
+    scaled = [normalized_distance(distances, sizes, other_sizes) for distances in (predicted, true)]
+    return score_distances(*scaled, raw=Raw(predicted, true), ks=ks)
+
+
+def _compare_sizes(graphs: GraphCollection, trial: Trial) -> Floats:
+    """The difference of the numbers of nodes plus that of the numbers of edges: what sizes alone tell."""
+    edges = np.array([graph.num_edges for graph in graphs])
+    return np.asarray(
+        sum(
+            np.abs(counts[trial.queries][:, None].astype(np.float64) - counts[trial.database])
+            for counts in (graphs.sizes, edges)
+        )
     )
 
 
@@ -222,29 +302,39 @@ def _find_known(distances: Any, dataset: Dataset | None, plan: Trial, count: int
     return known if covered >= _WELL_COVERED else None
 
 
-def _drop_thin_queries(trial: Trial, true: Floats) -> tuple[Trial, Floats, list[str]]:
+def _drop_thin_queries(trial: Trial, bounds: Truth, searched: bool) -> tuple[Trial, Truth, list[str]]:
     """Leave out queries with few known distances: any answer would look right among them."""
-    candidates = (~np.isnan(true)).sum(axis=1)
+    candidates = bounds.known.sum(axis=1)
     enough = max(2, min(_ENOUGH_CANDIDATES, int(np.median(candidates)))) if len(candidates) else 2
     kept = candidates >= enough
     if not kept.any():
+        if searched:
+            raise InvalidArgument("the time limit was too short for bounds of any distances; give more seconds")
         raise InvalidArgument(
             "no query has two or more known distances to the graphs that it ranks; give more distances, or none to "
             "have them searched for"
         )
     dropped = int((~kept).sum())
     said = [f"{dropped:,} queries with fewer than {enough} known distances are left out."] if dropped else []
-    return trial.with_queries(trial.queries[kept]), true[kept], said
+    return trial.with_queries(trial.queries[kept]), bounds.take(kept), said
 
 
-def _notes_on_truth(model: GraphDistance, trial: Trial, true: Floats, known: TrueDistances | None) -> Iterator[str]:
-    unknown = float(np.isnan(true[trial.queries[:, None] != trial.database]).mean())
-    if known is not None and unknown > 0:
-        yield f"Of the distances to the graphs that are ranked {1 - unknown:.1%} are known; the others are left out."
-    if known is None and unknown > 0:
+def _notes_on_truth(model: GraphDistance, trial: Trial, bounds: Truth, known: TrueDistances | None) -> Iterator[str]:
+    others = trial.queries[:, None] != trial.database
+    with_bounds = float(bounds.known[others].mean())
+    if with_bounds < 1:
+        where = "are known" if known is not None else "have bounds within the time limit"
+        yield f"Of the distances to the graphs that are ranked {with_bounds:.1%} {where}; the others are left out."
+    if not _are_ranked(bounds):
         yield (
-            f"For {unknown:.1%} of the pairs the exact search did not finish; they are left out. Those are mostly the "
-            "large graphs, so the scores speak for the smaller ones."
+            f"{bounds.proven:.1%} of the true distances are proven; of the others, lower and upper bounds are known. "
+            "So scores are given against bounds: errors count only outside of them, and the order of two graphs only "
+            "where the bounds decide it."
+        )
+    elif bounds.proven < 1:
+        yield (
+            f"For {1 - bounds.proven:.1%} of the pairs the exact search did not finish; they are left out. Those are "
+            "mostly the large graphs, so the scores speak for the smaller ones."
         )
     if known is None and model.report_["labels"]["origin"] == "given":
         yield (
@@ -265,7 +355,9 @@ def _warnings_as_notes(notes: list[str]) -> Iterator[None]:
         warnings.warn(message, stacklevel=4)
 
 
-def _check_counts(queries: int | None, label_budget: int) -> None:
+def _check_counts(queries: int | None, label_budget: int, time_limit: float | None) -> None:
     for name, value in (("queries", queries), ("label_budget", label_budget)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise InvalidArgument(f"{name} must be a whole number, 1 or more; got {value!r}")
+    if time_limit is not None and not time_limit > 0:
+        raise InvalidArgument(f"time_limit must be a number of seconds above 0, or None; got {time_limit!r}")

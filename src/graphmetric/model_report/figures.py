@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from graphmetric.evaluation import Calibration, SizeErrors
-from graphmetric.model_report.markup import Markup
+from graphmetric.graphs.drawing.page import Markup
 from graphmetric.model_report.plots import Plot
 
 

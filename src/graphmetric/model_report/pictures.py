@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.drawing import draw_graph, label_colors
+from graphmetric.graphs.drawing.page import Markup, element, legend, say, shorten
 from graphmetric.graphs.graph import Graph
 from graphmetric.model_report.examples import ExampleQuery, Neighbour
-from graphmetric.model_report.markup import Markup, element, say
 
 _LARGEST_DRAWN = 120
 """Nodes; a larger graph in a thumbnail is a blot."""
-_LEGEND = 14
 
 
 @dataclass(slots=True)
@@ -36,7 +35,7 @@ class Gallery:
     def show_example(self, example: ExampleQuery, queries: int) -> Markup:
         """A query and its rankings."""
         count = len(example.by_model)
-        caption = f"{example.right} of {count} right"
+        caption = f"{example.right} of {count} right" + (f", {example.open} open" if example.open else "")
         place = f"answered {_ordinal(example.rank, queries)} of {queries:,} queries"
         return element(
             "article",
@@ -59,26 +58,19 @@ class Gallery:
 
     def legend(self) -> Markup:
         """The colours of the node labels, the most frequent first; nothing for graphs without."""
-        found = [label for label, _ in self._labels.most_common()]
-        entries = [
-            element("span", element("i", style=f"background:{self._colors[label]}"), say(_shorten(label, 16)))
-            for label in found[:_LEGEND]
-        ]
-        if len(found) > _LEGEND:
-            entries.append(element("span", say(f"and {len(found) - _LEGEND:,} more")))
-        return element("p", say("Node labels: "), *entries, class_="legend") if found else Markup("")
+        return legend({label: self._colors[label] for label, _ in self._labels.most_common()})
 
     def _row(self, neighbours: tuple[Neighbour, ...], mark: bool = True) -> Markup:
         return element("div", *(self._neighbour(neighbour, mark) for neighbour in neighbours), class_="row")
 
     def _neighbour(self, neighbour: Neighbour, mark: bool) -> Markup:
-        verdict = ("right" if neighbour.right else "wrong") if mark else "plain"
-        sign = {"right": "✓ ", "wrong": "✗ ", "plain": ""}[verdict]
+        verdict = {True: "right", False: "wrong", None: "open"}[neighbour.right] if mark else "plain"
+        sign = {"right": "✓ ", "wrong": "✗ ", "open": "? ", "plain": ""}[verdict]
         numbers = element(
             "span",
             element("b", say(f"{sign}{neighbour.predicted:.1f}")),
-            say(f"true {neighbour.true:.4g}"),
-            title=f"predicted {neighbour.predicted:.3f} edits, truly {neighbour.true:g}",
+            say(f"true {neighbour.true}"),
+            title=f"predicted {neighbour.predicted:.3f} edits, truly {neighbour.true}",
         )
         return self._tile(neighbour.graph, numbers, verdict)
 
@@ -88,7 +80,7 @@ class Gallery:
         return element(
             "figure",
             element("div", self._draw(position), class_="graph"),
-            element("figcaption", caption, element("small", say(_shorten(name, 24)), title=name)),
+            element("figcaption", caption, element("small", say(shorten(name, 24)), title=name)),
             class_=f"tile {kind}",
         )
 
@@ -104,10 +96,6 @@ def _picture(graph: Graph, colors: dict[str, str]) -> Markup:
     if graph.num_nodes > _LARGEST_DRAWN:
         return element("em", say(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges"))
     return Markup(draw_graph(graph, colors))  # escapes its labels
-
-
-def _shorten(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _ordinal(rank: int, count: int) -> str:

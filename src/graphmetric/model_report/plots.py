@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from graphmetric.model_report.markup import Markup, element, say
+from graphmetric.graphs.drawing.page import Markup, element, say
 
 WIDTH, HEIGHT = 600.0, 380.0
 LEFT, RIGHT, TOP, BOTTOM = 54.0, 14.0, 14.0, 48.0

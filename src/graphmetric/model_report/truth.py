@@ -1,58 +1,109 @@
-"""The distances that a model is measured against: known ones, or those that the exact search finds."""
+"""The distances that a model is measured against: known ones, or those that the exact search finds.
+
+Of large graphs it proves few within a reasonable time. What it has by then are bounds, and scores against bounds are
+scores, too: see :mod:`graphmetric.evaluation.bounds`.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric.edit_distance import ExactSearch, pairwise_edit_distances
+from graphmetric.edit_distance import BranchBound, EditDistanceMethod, ExactSearch, pairwise_edit_distances
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.datasets import Dataset
+from graphmetric.graphs.graph import Graph
 from graphmetric.model_report.trial import Positions, Trial
+from graphmetric.progress import Progress, progress
 from graphmetric.supervision import read_distances
 
 NODE_LIMIT = 20_000
-"""Search-tree nodes per pair: hundredths of a second. Pairs that need more stay unknown, on every machine the same."""
+"""Search-tree nodes per pair: hundredths of a second where the graphs are small, on every machine the same."""
+
+_EASY = 12
+"""Nodes of the smaller graph up to which a pair is searched quicker than it takes to look at the clock."""
+_EASY_SECONDS, _SECONDS_PER_NODE_PAIR = 2e-4, 5e-6
+_LEAST_SECONDS, _MOST_SECONDS = 0.02, 2.0
+"""Of one pair that is not easy; in between, its share of the time that is left."""
+_CHUNK_SECONDS = 0.5
+_FIRST_CHUNK, _LARGEST_CHUNK = 50, 2_000
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Truth:
+    """Bounds of the true distances, (queries, database); NaN where nothing is known, and where a graph meets itself."""
+
+    lower: Floats
+    upper: Floats
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Pairs with bounds."""
+        return ~np.isnan(self.lower)
+
+    @property
+    def exact(self) -> Floats:
+        """The distances that are proven; NaN elsewhere."""
+        return np.where(self.lower == self.upper, self.upper, np.nan)
+
+    @property
+    def proven(self) -> float:
+        """The share of the pairs with bounds whose distance is proven."""
+        return float((self.lower == self.upper)[self.known].mean()) if self.known.any() else 1.0
+
+    def take(self, queries: NDArray[np.bool_]) -> Truth:
+        """The rows of some queries."""
+        return Truth(self.lower[queries], self.upper[queries])
+
+    def mapped(self, change: Callable[[Floats], Floats]) -> Truth:
+        """The bounds on another scale that rises with this one."""
+        return Truth(change(self.lower), change(self.upper))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TrueDistances:
-    """Distances of some pairs of different graphs of a collection."""
+    """Bounds of the distances of some pairs of different graphs of a collection."""
 
     graphs: int
     """How many graphs the collection has."""
     pairs: Positions
     """(n, 2): positions of graphs."""
-    values: Floats
+    lower: Floats
+    upper: Floats
     origin: str
     """Where they come from, in words."""
 
     @classmethod
     def given(cls, distances: Any, graphs: int) -> TrueDistances:
-        """In any form that ``GraphDistance.fit`` takes; pairs of which only bounds are known are left out."""
+        """In any form that ``GraphDistance.fit`` takes; pairs without an upper bound are left out."""
         labels = read_distances(distances, graphs)
-        known = (labels.lower == labels.upper) & (labels.pairs[:, 0] != labels.pairs[:, 1])
-        return cls(graphs, labels.pairs[known], labels.lower[known], "given with the graphs")
+        known = np.isfinite(labels.upper) & (labels.pairs[:, 0] != labels.pairs[:, 1])
+        return cls(graphs, labels.pairs[known], labels.lower[known], labels.upper[known], "given with the graphs")
 
     @classmethod
     def of_dataset(cls, data: Dataset) -> TrueDistances:
         """Those that come with a data set."""
         i, j, distance = data.known_pairs
-        return cls(len(data.graphs), np.column_stack([i, j]), distance, f"of the data set: {data.distance_kind}")
+        pairs, origin = np.column_stack([i, j]), f"of the data set: {data.distance_kind}"
+        return cls(len(data.graphs), pairs, distance, distance, origin)
 
-    def between(self, queries: Positions, database: Positions) -> Floats:
-        """(queries, database): NaN where nothing is known, and where a graph would meet itself."""
+    def between(self, queries: Positions, database: Positions) -> Truth:
+        """What is known between them."""
         row, column = (self._places(positions) for positions in (queries, database))
-        matrix = np.full((len(queries), len(database)), np.nan)
+        lower, upper = np.full((2, len(queries), len(database)), np.nan)
         for first, second in (self.pairs.T, self.pairs.T[::-1]):
             here = (row[first] >= 0) & (column[second] >= 0)
-            matrix[row[first[here]], column[second[here]]] = self.values[here]
-        return matrix
+            at = (row[first[here]], column[second[here]])
+            lower[at], upper[at] = self.lower[here], self.upper[here]
+        return Truth(lower, upper)
 
     def draw(self, plan: Trial, count: int, rng: np.random.Generator) -> Trial:
         """At most so many queries that have two known distances to rank, and the graphs to which they have any."""
@@ -75,8 +126,76 @@ class TrueDistances:
         return places
 
 
-def search_distances(graphs: GraphCollection, queries: Positions, database: Positions, n_jobs: int | None) -> Floats:
-    """Edit distances at unit costs, (queries, database): NaN where not proven, and where a graph would meet itself."""
-    method = ExactSearch(node_limit=NODE_LIMIT)
-    found = pairwise_edit_distances(graphs[queries], graphs[database], method=method, n_jobs=n_jobs)
-    return np.where(queries[:, None] == database, np.nan, found.distances)
+def affordable_pairs(sizes: NDArray[np.int64], time_limit: float) -> int:
+    """How many pairs of graphs of these sizes can be searched well enough in the time to say something about them."""
+    middle = float(np.median(sizes)) if len(sizes) else 0.0
+    each = _EASY_SECONDS if middle <= _EASY else _SECONDS_PER_NODE_PAIR * middle**2
+    return int(min(time_limit / each, 1e12))
+
+
+def search_bounds(
+    graphs: GraphCollection, trial: Trial, *, n_jobs: int | None, time_limit: float, rng: np.random.Generator
+) -> Truth:
+    """Edit distances at unit costs between queries and database, or what is known of them when the time is over.
+
+    All pairs get quick bounds first. Then they are searched, the easy ones first, the others in a random order.
+    """
+    rows, columns = np.nonzero(trial.queries[:, None] != trial.database)
+    asked = np.sort(np.stack([trial.queries[rows], trial.database[columns]], axis=1), axis=1)
+    pairs, place = np.unique(asked, axis=0, return_inverse=True)
+    _compile()
+    search = _Search(graphs, pairs, n_jobs, time.monotonic() + time_limit)
+    with progress("true distances", len(pairs), "pairs") as shown:
+        search.run(rng, shown)
+    lower, upper = np.full((2, len(trial.queries), len(trial.database)), np.nan)
+    bounded = np.isfinite(search.upper)
+    lower[rows, columns] = np.where(bounded, search.lower, np.nan)[place.ravel()]
+    upper[rows, columns] = np.where(bounded, search.upper, np.nan)[place.ravel()]
+    return Truth(lower, upper)
+
+
+@cache
+def _compile() -> None:
+    """Load or compile the searches, which the time limit is not meant to cover."""
+    path = Graph(_EASY + 1, [(k, k + 1) for k in range(_EASY)])
+    for method in (ExactSearch(node_limit=1), ExactSearch(time_limit=1.0, node_limit=1), BranchBound()):
+        for graphs in ([path, path.replace(id=1)], [Graph(1), Graph(2)]):
+            pairwise_edit_distances(graphs, pairs=[[0, 1]], method=method)
+
+
+class _Search:
+    """Bounds of pairs that get better until the time is over."""
+
+    def __init__(self, graphs: GraphCollection, pairs: Positions, n_jobs: int | None, end: float) -> None:
+        self._graphs, self._pairs, self._n_jobs, self._end = graphs, pairs, n_jobs, end
+        self._smaller = np.minimum(*graphs.sizes[pairs].T)
+        self.lower, self.upper = np.zeros(len(pairs)), np.full(len(pairs), np.inf)
+
+    def run(self, rng: np.random.Generator, shown: Progress) -> None:
+        everything = rng.permutation(len(self._pairs))
+        easy = self._smaller[everything] <= _EASY
+        self._improve(everything[easy], lambda _: ExactSearch(node_limit=NODE_LIMIT), shown)
+        self._improve(everything[~easy], lambda _: BranchBound(), None)
+        self._improve(everything[~easy], self._search_hard, shown)
+
+    def _search_hard(self, left: int) -> EditDistanceMethod:
+        share = (self._end - time.monotonic()) / max(left, 1)
+        return ExactSearch(time_limit=min(max(share, _LEAST_SECONDS), _MOST_SECONDS), node_limit=NODE_LIMIT)
+
+    def _improve(
+        self, order: NDArray[np.int64], method: Callable[[int], EditDistanceMethod], shown: Progress | None
+    ) -> None:
+        """Work through the pairs in chunks of about half a second; ``method`` is told how many are left."""
+        done, size = 0, _FIRST_CHUNK
+        while done < len(order) and time.monotonic() < self._end:
+            chunk, started = order[done : done + size], time.monotonic()
+            found = pairwise_edit_distances(
+                self._graphs, pairs=self._pairs[chunk], method=method(len(order) - done), n_jobs=self._n_jobs
+            )
+            self.lower[chunk] = np.maximum(self.lower[chunk], found.lower)
+            self.upper[chunk] = np.minimum(self.upper[chunk], found.upper)
+            done += len(chunk)
+            pace = _CHUNK_SECONDS / max(time.monotonic() - started, 1e-6)
+            size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_CHUNK))
+            if shown is not None:
+                shown.advance(len(chunk), f"{float((self.lower == self.upper).mean()):.0%} of all proven")

@@ -18,6 +18,7 @@ from graphmetric.graphs.drawing.svg import INK, graph_canvas
 from graphmetric.graphs.graph import Graph
 from graphmetric.model_report.examples import Neighbour, choose_examples
 from graphmetric.model_report.trial import Trial
+from graphmetric.model_report.truth import Truth
 from graphmetric.plain_options import to_plain
 from graphmetric.reproduction.benchmark import Benchmark
 from graphmetric.reproduction.experiments import make_experiment
@@ -75,7 +76,7 @@ def _find_row(name: str, options: RunOptions, folder: Path) -> FigureRow:
     trial = Trial(protocol.queries[:1], protocol.database, "rank the training and validation graphs", split=True)
     predicted = model.pairwise(benchmark.graphs[trial.queries], benchmark.graphs[trial.database]).astype(np.float64)
     true = protocol.test_distances(benchmark.distances)[:1]
-    (example,) = choose_examples(trial, predicted, true, NEAREST)
+    (example,) = choose_examples(trial, predicted, Truth(true, true), NEAREST)
     return FigureRow(name, benchmark.graphs, example.graph, int((~np.isnan(true)).sum()), example.by_model)
 
 
@@ -122,7 +123,7 @@ def _draw_row(row: FigureRow, top: float) -> str:
     for rank, neighbour in enumerate(row.neighbours, 1):
         left, graph = rank * _CELL, row.graphs[neighbour.graph]
         sign, color = ("✓", _RIGHT) if neighbour.right else ("✗", _WRONG)
-        words = f"{sign} {neighbour.predicted:.2f}, true {neighbour.true:g}"
+        words = f"{sign} {neighbour.predicted:.2f}, true {neighbour.true}"
         parts += [
             _draw_cell(graph, left, top),
             _text(left + _CELL / 2, top + _TITLE + _PICTURE + 22, words, anchor="middle", color=color),

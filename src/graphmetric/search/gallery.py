@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import io
-from html import escape
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
+from graphmetric.edit_distance.drawing import draw_aligned_pair
 from graphmetric.errors import MissingExtra
 from graphmetric.graphs.drawing.colors import PLAIN, label_colors
 from graphmetric.graphs.drawing.layout import Positions, layout
-from graphmetric.graphs.drawing.svg import INK, MARGIN, Canvas, add_graph, choose_scale
+from graphmetric.graphs.drawing.page import Markup, card, element, legend, render_page, say, section, shorten
+from graphmetric.graphs.drawing.svg import INK, MARGIN, Canvas, add_graph, choose_scale, draw_graph
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
     from graphmetric.search.hits import SearchHit, SearchResult
 
+LARGEST_DRAWN = 150
+"""Nodes; larger graphs are described instead."""
+
 _GAP, _TOP, _LINE = 24.0, 44.0, 18.0
+_MOST_EDITS, _MOST_METADATA = 12, 4
+_EDITS = ExactSearch(time_limit=1.0, node_limit=20_000)
 
 
 def draw_hits(result: SearchResult) -> str:
@@ -39,16 +47,117 @@ def draw_hits(result: SearchResult) -> str:
 
 
 def page_of_hits(result: SearchResult) -> str:
-    """The drawing as a page of its own, without anything from elsewhere."""
-    rows = "".join(
-        f"<tr><td>{escape(words[0])}</td><td>{escape(' '.join(words[1:]))}</td></tr>"
-        for _, words in _panels(result)[1:]
+    """A page of its own: the query beside every hit, matched nodes in the same place, and the edits between them.
+
+    Of hits that were not certified, the edits are searched for, each for a second at most.
+    """
+    panels = _panels(result)
+    counts = Counter(str(label) for graph, _ in panels for label in graph.node_labels or () if label is not None)
+    colors = label_colors(counts)
+    name = "this graph" if result.query.id is None else str(result.query.id)
+    alone = element(
+        "figure",
+        element("div", _picture(result.query, colors), class_="graph"),
+        element("figcaption", say("the query"), element("small", say(shorten(name, 24)), title=name)),
+        class_="tile query",
     )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Nearest graphs</title></head>\n'
-        '<body style="font-family: sans-serif"><h1>Nearest graphs</h1><div style="overflow-x: auto">'
-        f"{draw_hits(result)}</div><p>{escape(str(result.report))}</p><table>{rows}</table></body></html>\n"
+    lead = (
+        "Matched nodes are in the same place in both pictures. Dashed red: deleted from the query. Dashed green: "
+        "inserted. Orange: with another label. Numbers are those that the edits use."
     )
+    articles = [_hit_article(rank, hit, result.query, colors) for rank, hit in enumerate(result, 1)]
+    ordered = {label: colors[label] for label, _ in counts.most_common()}
+    return render_page(
+        f"The graphs nearest to {name}",
+        f"{result.query.num_nodes:,} nodes and {result.query.num_edges:,} edges; {result.report}.",
+        [
+            element("section", alone, *_cards(result), class_="cards"),
+            section("Nearest graphs", lead, legend(ordered), *articles),
+        ],
+    )
+
+
+def _cards(result: SearchResult) -> list[Markup]:
+    report, scale = result.report, "edits" if result.view == "raw" else f"the {result.view} view, from 0 to 1"
+    certified = [hit.proven for hit in result if hit.proven is not None]
+    cards = [card(f"{len(result):,}", "graphs found", f"Of {report.graphs:,} in the index that were allowed.")]
+    if result.hits:
+        nearest = _distance(result[0])
+        cards.append(card(nearest, "to the nearest", f"Distances are in {scale}."))
+    if certified:
+        good = "good" if all(certified) else "bad"
+        cards.append(
+            card(
+                f"{sum(certified):,} of {len(certified):,}",
+                "ranks proven",
+                "By edit distance: no graph of the index is nearer than those before it.",
+                good,
+            )
+        )
+    else:
+        cards.append(
+            card(
+                "learned",
+                "kind of distance",
+                "A prediction of the number of edits; the edits below are searched for.",
+            )
+        )
+    looked = "All graphs were ranked." if report.exact and report.complete else "Near graphs may have been missed."
+    cards.append(card(f"{report.refined:.1%}", "looked at in full", looked))
+    return cards
+
+
+def _hit_article(rank: int, hit: SearchHit, query: Graph, colors: dict[str, str]) -> Markup:
+    found = hit.edits
+    if found is None and max(hit.graph.num_nodes, query.num_nodes) <= LARGEST_DRAWN:
+        found = graph_edit_distance(query, hit.graph, method=_EDITS)
+    about = [element("strong", say(f"{rank}.  {_distance(hit)}")), element("b", say(str(hit.id)), title=str(hit.id))]
+    about.append(element("span", say(_status(hit)), class_="yes" if hit.proven else "soft"))
+    about += [element("small", say(f"{key}: {value}")) for key, value in list(hit.metadata.items())[:_MOST_METADATA]]
+    pictures: tuple[Markup, ...] = (_picture(hit.graph, colors),)
+    steps: list[Markup] = []
+    if found is not None and found.node_map is not None and len(found.node_map) <= LARGEST_DRAWN:
+        pictures = tuple(Markup(drawn) for drawn in draw_aligned_pair(found, colors))
+        edits = [str(edit) for edit in found.edit_path or ()]
+        steps = [element("li", say(edit)) for edit in edits[:_MOST_EDITS]]
+        if len(edits) > _MOST_EDITS:
+            steps.append(element("li", say(f"and {len(edits) - _MOST_EDITS:,} more")))
+    listed = element("ol", *steps) if steps else element("p", say(_no_edits(found)), class_="lead")
+    return element(
+        "article",
+        element("div", *about, class_="about"),
+        element("div", *(element("div", picture, class_="aligned") for picture in pictures), class_="both"),
+        element("div", element("h3", say(_count_edits(found))), listed, class_="edits"),
+        class_="hit",
+    )
+
+
+def _status(hit: SearchHit) -> str:
+    if hit.proven is None:
+        return "learned distance"
+    exact = "edit distance proven" if hit.exact is not None else "edit distance within bounds"
+    return f"{exact}, rank {'proven' if hit.proven else 'not proven'}"
+
+
+def _count_edits(found: EditDistance | None) -> str:
+    if found is None:
+        return "Edits"
+    count = f"{found.upper:g} edits" if found.upper != 1 else "1 edit"
+    if found.exact:
+        return f"{count}, the fewest possible"
+    return f"{count} ({found.method}); at least {found.lower:g} are needed" if found.lower > 0 else count
+
+
+def _no_edits(found: EditDistance | None) -> str:
+    if found is None:
+        return "Not looked for."
+    return "None: the graphs are the same." if found.upper == 0 else "Too many nodes to draw."
+
+
+def _picture(graph: Graph, colors: dict[str, str]) -> Markup:
+    if not 0 < graph.num_nodes <= LARGEST_DRAWN:
+        return element("em", say(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges"))
+    return Markup(draw_graph(graph, colors))
 
 
 def picture_of_hits(result: SearchResult) -> bytes:

@@ -69,6 +69,7 @@ def tell_repair(repaired: Repaired, folder: TourFolder, options: TourOptions) ->
 
 def tell_evaluation(found: ModelEvaluation) -> Iterator[str]:
     k, scores, trial = found.nearest, found.raw_scores, found.trial
+    assert scores is not None  # all distances are proven
     yield f"{len(trial.queries):,} unseen molecules rank the {len(trial.database):,} others ({found.pairs:,} pairs)"
     yield f"mean error      {scores.mae:.2f} edits (always guessing the median: {found.error_of_median:.2f})"
     if found.whole:
@@ -95,6 +96,7 @@ def tell_search(found: Found) -> Iterator[str]:
 def summarise(found: ModelEvaluation, folder: TourFolder) -> Iterator[str]:
     """What was learned, how good it is, what is guaranteed, what to do next."""
     scores, k, seconds = found.raw_scores, found.nearest, found.facts["Training"]["seconds"]
+    assert scores is not None
     right = k * scores.ranking.precision[k]
     broken = [axiom.name for axiom in found.axioms if axiom.promised and not axiom.holds]
     yield "What was learned  the number of edits between two molecules, from examples that were searched for"

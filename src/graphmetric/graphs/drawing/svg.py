@@ -105,9 +105,10 @@ class Canvas:
         dash = ' stroke-dasharray="3 2"' if style.dashed else ""
         x, y = center
         hint = f"<title>{escape(_printable(style.hint))}</title>" if style.hint else ""
+        width = max(0.7, (1.6 if style.ring == INK or style.dashed else 3.0) * radius / RADIUS)
         self._elements.append(
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="{style.fill}" stroke="{style.ring}" '
-            f'stroke-width="{max(0.7, 1.6 * radius / RADIUS):.2g}"{dash}>{hint}</circle>'
+            f'stroke-width="{width:.2g}"{dash}>{hint}</circle>'
         )
         size = min(0.95 * radius, 1.9 * radius / (0.6 * max(1, len(style.text))))
         if style.text and size >= _SMALLEST_TEXT:
