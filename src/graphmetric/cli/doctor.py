@@ -11,6 +11,7 @@ import click
 
 from graphmetric import __version__
 from graphmetric.cli.terminal import say, say_json
+from graphmetric.compiling import CACHE_FOLDER, cache_problem
 
 REQUIRED = ("numpy", "scipy", "numba", "networkx", "lxml", "click", "rich", "joblib")
 EXTRAS = {
@@ -26,9 +27,14 @@ EXTRAS = {
 
 
 @click.command()
+@click.option("--warm", "compile_all", is_flag=True, help="Compile all loops now, so that no later command waits.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(as_json: bool) -> None:
+def command(compile_all: bool, as_json: bool) -> None:
     """Versions, threads and extras of this installation: paste it into a bug report."""
+    if compile_all:
+        from graphmetric.search.warm import warm
+
+        warm()
     installed = {name: _installed(name) for name in (*REQUIRED, *EXTRAS)}
     report = {
         "graphmetric": __version__,
@@ -36,12 +42,13 @@ def command(as_json: bool) -> None:
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "compiled loops": _kernel_check(),
+        "compiled code": _where_code_is_kept(),
         "packages": installed,
     }
     if as_json:
         say_json(report)
         return
-    for name in ("graphmetric", "python", "platform", "cores", "compiled loops"):
+    for name in ("graphmetric", "python", "platform", "cores", "compiled loops", "compiled code"):
         say(f"{name:<16}{report[name]}")
     for name in REQUIRED:
         say(f"{name:<16}{installed[name] or 'MISSING: pip install ' + name}")
@@ -54,6 +61,13 @@ def _installed(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+def _where_code_is_kept() -> str:
+    problem = cache_problem()
+    if problem is None:
+        return f"kept in {CACHE_FOLDER}"
+    return f"NOT KEPT, so that every command compiles anew, which takes up to a minute: {problem}; set NUMBA_CACHE_DIR"
 
 
 def _kernel_check() -> str:

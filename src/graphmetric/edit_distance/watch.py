@@ -18,6 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from graphmetric.compiling import clock
 from graphmetric.edit_distance._kernels.packing import Integers
 from graphmetric.edit_distance._kernels.workspace import (
     LOWER_SO_FAR,
@@ -69,7 +70,7 @@ class Watch:
             return
         with self._lock:
             self.expired, self._best, self._is_limited = False, None, True
-            self._deadline = math.inf if seconds is None else time.monotonic() + seconds
+            self._deadline = math.inf if seconds is None else clock() + seconds
             self.signals[:] = int(self.stopped), _UNKNOWN, _UNKNOWN
         try:
             yield
@@ -103,7 +104,7 @@ class Watch:
     def look_at_clock(self) -> None:
         """End the limited block if its time has passed."""
         with self._lock:
-            if time.monotonic() > self._deadline:
+            if clock() > self._deadline:
                 self.expired = True
                 self.signals[STOP] = 1
 

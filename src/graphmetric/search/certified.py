@@ -16,13 +16,13 @@ proven. A time limit ends it before: bounds and maps are valid at any moment.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric.compiling import clock
 from graphmetric.edit_distance import BeamSearch, BranchBound, ExactSearch
 from graphmetric.edit_distance._kernels.batch import NO_LIMIT
 from graphmetric.edit_distance.method import EditDistanceMethod
@@ -69,7 +69,7 @@ class CertifiedSearch:
     query_nodes: int
     coder: Coder
     deadline: float = np.inf
-    """On the clock of ``time.monotonic``."""
+    """On the clock of :func:`graphmetric.compiling.clock`."""
     nearest: Nearest = field(init=False)
     _settled: NDArray[np.bool_] = field(init=False)
     """Graphs whose bounds a longer search would not improve."""
@@ -168,7 +168,7 @@ class CertifiedSearch:
                 continue
             search = ExactSearch(node_limit=steps, upper_bound=None if np.isinf(limit) else limit)
             if self.deadline < np.inf:
-                search = replace(search, time_limit=max(0.0, self.deadline - time.monotonic()))
+                search = replace(search, time_limit=max(0.0, self.deadline - clock()))
             expanded = self._learn(coded, np.array([graph]), search)
             self._settled[graph] = expanded[0] < steps and not self._is_late()
             self.known.stage[graph] = BY_SEARCH
@@ -202,4 +202,4 @@ class CertifiedSearch:
         return graphs[np.argsort(self.rates()[graphs], kind="stable")]
 
     def _is_late(self) -> bool:
-        return time.monotonic() > self.deadline
+        return clock() > self.deadline

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric.compiling import clock
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.encoding import encode
@@ -70,14 +70,14 @@ class CertifiedAnswers:
         hits = CertifiedHits(self._held, self._distinct, self._costs)
         results = []
         for row, (graph, coder) in enumerate(zip(graphs, self._coders(graphs), strict=True)):
-            started = time.monotonic()
+            started = clock()
             view = EditView(self._view, graph.num_nodes, graph.num_edges, self._nodes, self._edges)
             search = self._prepare(bounds.of(row), view, coder, k, started)
             learned = np.empty(0, dtype=np.int64) if proposed is None else proposed[row]
             proposals = _once(np.concatenate([learned, self._first_by_bounds(search, k)]))
             in_thread(partial(_run, search, proposals), self._watch)
             self._watch.restart()
-            seconds = time.monotonic() - started
+            seconds = clock() - started
             report = SearchReport(self._allowed.count, True, search.removed(), seconds, not search.open.any())
             results.append(SearchResult(graph, hits.make(graph, search, view, seconds), self._view, report))
         return results
