@@ -203,3 +203,41 @@ def test_help_does_not_wait_for_torch() -> None:
     names = "train, distance, embed"
     code = f"import sys; from graphmetric.cli import {names}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_held_out_graphs_are_never_learned_from(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    graphs = gm.load_dataset("molecules").graphs[:24]
+    copies = [graph.relabeled(range(graph.num_nodes)[::-1]).replace(id=f"copy {k}") for k, graph in enumerate(graphs)]
+    gm.write_graphs([*graphs, *copies], tmp_path / "graphs.jsonl")
+    gm.write_graphs(copies[:4], tmp_path / "test.jsonl")
+    train = ["train", str(tmp_path / "graphs.jsonl"), *QUICK, "--json"]
+    code, text, errors = run(capsys, *train, "--out", tmp_path / "a", "--holdout", "0.25", "--validation", "0")
+    assert code == 0, errors
+    report = json.loads(text)
+    assert report["held_out"]["graphs"] >= 12
+    assert report["held_out"]["graphs"] % 2 == 0  # with their copies
+    assert report["graphs"]["training_graphs"] == 48 - report["held_out"]["graphs"]
+    assert "## On held-out graphs" in (tmp_path / "a" / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert gm.GraphDistance.load(tmp_path / "a").report_["held_out"] == report["held_out"]
+    code, text, errors = run(
+        capsys, *train, "--out", tmp_path / "b", "--holdout", tmp_path / "test.jsonl", "--validation", "0"
+    )
+    assert code == 0, errors
+    report = json.loads(text)
+    assert (report["held_out"]["graphs"], report["graphs"]["training_graphs"]) == (4, 40)
+    assert "8 graphs are copies of held-out graphs" in errors
+
+
+@pytest.mark.parametrize(
+    ("holdout", "said"),
+    [("1.5", "above 0 and below 1"), ("nan", "above 0 and below 1"), ("no-file.json", "no-file.json")],
+)
+def test_what_cannot_be_held_out(
+    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path, holdout: str, said: str
+) -> None:
+    code, _, errors = run(capsys, "train", source, "--out", tmp_path / "x", *QUICK, "--holdout", holdout)
+    assert code == 1
+    assert said in errors
+    code, _, errors = run(capsys, "train", source, "--out", tmp_path / "x", *QUICK, "--holdout", source)
+    assert code == 1
+    assert "leaves 0 graphs to learn from" in errors

@@ -22,6 +22,7 @@ def describe_model(config: dict[str, Any], promise: str) -> str:
         "Labels": _table(report["labels"]),
         "Training": _table(report["training"]),
         "On the validation pairs": _table(report["validation"] or {"Pairs": "none: nothing was held out"}),
+        **({"On held-out graphs": _table(report["held_out"])} if "held_out" in report else {}),
         "Versions": _table(config["packages"]),
     }
     body = "\n\n".join(f"## {title}\n\n{text}" for title, text in sections.items())

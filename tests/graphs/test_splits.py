@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.splits import FRACTIONS, Split, hold_out_validation, separate_classes, split_indices
+from graphmetric.graphs.splits import (
+    FRACTIONS,
+    Split,
+    hold_out_classes,
+    hold_out_validation,
+    separate_classes,
+    split_indices,
+)
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -118,3 +125,21 @@ def test_the_furthest_part_below_its_share_is_served_first() -> None:
     assert separated.val.tolist() == [0]  # train is above 60 %; val and test lack as much, and val comes first
     assert separated.test.tolist() == []
     assert separated.train.tolist() == [1, 2, 3, 4, 5, 6, 7]
+
+
+@given(st.lists(st.integers(0, 8), min_size=1, max_size=60), st.floats(0.01, 0.99), st.integers(0, 5))
+def test_held_out_classes_are_whole(classes: list[int], fraction: float, seed: int) -> None:
+    held = hold_out_classes(classes, fraction, seed)
+    kept = np.setdiff1d(np.arange(len(classes)), held)
+    assert not {classes[k] for k in held} & {classes[k] for k in kept}
+    assert len(held) <= (1 + fraction) / 2 * len(classes)
+    assert held.tolist() == hold_out_classes(classes, fraction, seed).tolist()
+    if len(held) < fraction * len(classes):  # only where every other class is too large
+        sizes = np.bincount([classes[k] for k in kept])
+        assert (len(held) + sizes[sizes > 0] > (1 + fraction) / 2 * len(classes)).all()
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -1.0, float("nan")])
+def test_fractions_to_hold_out(fraction: float) -> None:
+    with pytest.raises(InvalidArgument, match="above 0 and below 1"):
+        hold_out_classes([0, 1, 2], fraction)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmetric.atomic import check_writable
+from graphmetric.cli.holdout import describe_held_out, hold_out, measure_held_out
 from graphmetric.cli.options import FRACTION, JOBS, SECONDS, SEED
 from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.cli.terminal import say, say_json
@@ -28,6 +29,7 @@ Examples:
   graphmetric train molecules --preset small --out model/
   graphmetric train my-graphs/ --label-budget 10min --out model/
   graphmetric train my-graphs/ --labels labels/ --out model/ --strict
+  graphmetric train my-graphs/ --holdout 0.2 --out model/
 Stopped by Ctrl-C or a crash, the same command with --resume goes on where it was.
 """
 
@@ -64,6 +66,12 @@ Stopped by Ctrl-C or a crash, the same command with --resume goes on where it wa
     show_default=True,
     help="Fraction of graphs that only choose weights.",
 )
+@click.option(
+    "--holdout",
+    metavar="FRACTION|FILE",
+    help="Keep graphs and their copies out of training, and measure the model on them: a fraction such as 0.2, or a "
+    "file of graphs.",
+)
 @click.option("--tensorboard", type=click.Path(file_okay=False), help="Folder for curves that TensorBoard shows.")
 @click.option("--resume", is_flag=True, help="Go on with a training that was stopped.")
 @click.option("--overwrite", is_flag=True, help="Replace a model that is there, once the new one is trained.")
@@ -77,6 +85,7 @@ def command(
     source: str,
     out: str,
     labels: str | None,
+    holdout: str | None,
     resume: bool,
     overwrite: bool,
     reading: Reading,
@@ -88,13 +97,24 @@ def command(
 
     Without --labels, edit distances are computed first, of pairs of graphs and of mutations of them. Of a data set with
     a split, only the training graphs are learned from, the validation graphs choose the weights, and the test graphs
-    are left for `graphmetric evaluate`.
+    are left for `graphmetric evaluate`. Of your own graphs, --holdout keeps some out, and all that are isomorphic to
+    them; in the end they rank the training graphs, and the model card says how well.
     """
     from graphmetric.estimator import GraphDistance
 
     check_writable(out, folder=True)
     checkpoint = _claim(Path(out), resume, overwrite)
-    graphs, distances, val = _without_test_part(open_source(source, reading), labels, all_graphs)
+    opened = open_source(source, reading)
+    graphs, distances, val = _without_test_part(opened, labels, all_graphs)
+    trial = None
+    if holdout is not None:
+        if val is not None:
+            raise InvalidArgument(
+                f"{source} has a test part, which is kept out of training: measure on it by `graphmetric evaluate`, or "
+                "add --all to hold out other graphs"
+            )
+        trial = hold_out(graphs, distances, holdout, reading, how["seed"])
+        graphs, distances = trial.training, trial.labels_of_training()
     model = GraphDistance(
         how["preset"],
         head=how["head"],
@@ -122,6 +142,8 @@ def command(
         )
         raise
     model.save(out)
+    if trial is not None and measure_held_out(model, trial, how["jobs"], how["seed"]):
+        model.save(out)
     _tell(model, out, as_json)
 
 
@@ -171,7 +193,9 @@ def _tell(model: GraphDistance, out: str, as_json: bool) -> None:
         f"{labels['training_pairs']:,} pairs{_bounds(labels)} in {done['seconds']:.0f} s ({done['steps']:,} steps)"
     )
     if found is not None:
-        say(f"held out: mean error {found['mean_absolute_error_in_edits']:.2f} edits{_correlation(found)}")
+        say(f"validation: mean error {found['mean_absolute_error_in_edits']:.2f} edits{_correlation(found)}")
+    if "held_out" in report:
+        say(f"held out: {describe_held_out(report['held_out'])}")
     say(f"model in {out}; try: graphmetric distance {out} A B")
 
 

@@ -93,6 +93,32 @@ def separate_classes(
     return dealt[first[order]], Split(*parts)
 
 
+def hold_out_classes(
+    classes: ArrayLike, fraction: float, random_state: int | np.random.Generator | None = 0
+) -> NDArray[np.int64]:
+    """Positions of items to keep out: whole classes, drawn by seed, until they hold the fraction of all items.
+
+    A class that would leave fewer than half of the rest is passed over, so that a few large classes cannot take all.
+
+    Example:
+        >>> hold_out_classes([0, 1, 1, 2, 3, 3], 0.3).tolist()
+        [3, 4, 5]
+    """
+    number = np.asarray(classes)
+    if not 0 < fraction < 1:
+        raise InvalidArgument(f"the fraction to hold out must be above 0 and below 1; got {fraction}")
+    distinct, class_of, sizes = np.unique(number, return_inverse=True, return_counts=True)
+    wanted, most = fraction * len(number), (1 + fraction) / 2 * len(number)
+    held, taken = 0, []
+    for k in np.random.default_rng(random_state).permutation(len(distinct)):
+        if held >= wanted:
+            break
+        if held + sizes[k] <= most:
+            taken.append(k)
+            held += int(sizes[k])
+    return np.flatnonzero(np.isin(class_of, taken)).astype(np.int64)
+
+
 def _deal(present: NDArray[np.bool_], shares: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.intp]:
     """The part of each class, given in which parts it has members."""
     home: NDArray[np.intp] = present.argmax(axis=1)
