@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument, MissingExtra
 
 try:
     import safetensors as _safetensors  # noqa: F401
-    import torch as _torch  # noqa: F401
+    import torch
 except ImportError as error:
     raise MissingExtra(error.name or "torch", "learn", "a learned distance") from None
 
