@@ -15,6 +15,7 @@ import pytest
 import graphmetric as gm
 from graphmetric.cli import main
 from graphmetric.metric_repair.matrix_files import read_matrix
+from graphmetric.supervision.pool import MOST_MUTATIONS
 from tests.command_line import run
 
 QUICK = ("--preset", "small", "--steps", "5", "--label-budget", "80", "--jobs", "1")
@@ -51,7 +52,7 @@ def test_budgets_of_time_and_mutations(capsys: pytest.CaptureFixture[str], sourc
     code, text, errors = run(capsys, "train", str(source), "--out", str(tmp_path / "model"), *QUICK, *spend)
     assert code == 0, errors
     labels = json.loads(text)["labels"]
-    assert 0 < labels["mutated_graphs_in_training_pairs"] <= 4 * 11
+    assert 0 < labels["mutated_graphs_in_training_pairs"] <= MOST_MUTATIONS * 11
     assert labels["mutated_graphs_in_training_pairs"] < labels["graphs_in_training_pairs"]
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text(encoding="utf-8")
     assert "| Mutated graphs in training pairs |" in card
