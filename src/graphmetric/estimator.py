@@ -27,7 +27,7 @@ except ImportError as error:
 
 from graphmetric import training
 from graphmetric.distance import View
-from graphmetric.edit_distance import EditDistance
+from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.features import GraphFeaturizer
 from graphmetric.fit_report import describe_fit
@@ -75,6 +75,10 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             as "90s", "10min" or "2h", by which the model depends on the speed of the machine; or "auto": a million
             pairs, fewer of graphs so large that they would take more than some five minutes. A pair takes 50
             microseconds at 10 nodes, five milliseconds at 25 and some hundredths of a second at 100.
+        costs: Of the edits to learn, :class:`~graphmetric.EditCosts` that are the same in both directions; None: one for
+            each. Labels are computed with them, ``score`` and evaluations compare with them, and an index certifies by
+            them. Attributes that they ignore are not seen by the model. With ``distances`` of your own they say what
+            these count.
         mutation_edits: The pairs are of training graphs and of mutations of them, which are made by one to so many
             random edits; 0: of training graphs alone.
         time_limit: Seconds after which one of these searches gives bounds instead. None: after a number of
@@ -124,6 +128,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         strict: bool = False,
         pretrain: bool | None = None,
         label_budget: int | str = "auto",
+        costs: EditCosts | None = None,
         mutation_edits: int = 5,
         time_limit: float | None = None,
         max_steps: int | None = None,
@@ -143,6 +148,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.strict = strict
         self.pretrain = pretrain
         self.label_budget = label_budget
+        self.costs = costs
         self.mutation_edits = mutation_edits
         self.time_limit = time_limit
         self.max_steps = max_steps
@@ -175,11 +181,12 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidArgument("fit needs graphs; got an empty collection")
         seed = _seed_of(self.random_state)
         held_out = hold_out(len(collection), val, self.validation_fraction, seed)
-        learned_from = collection[np.setdiff1d(np.arange(len(collection)), held_out)]
+        seen = collection.without(self._costs.ignore)
+        learned_from = seen[np.setdiff1d(np.arange(len(collection)), held_out)]
         if distances is None:
-            supervision = self._make_supervision(learned_from, collection[held_out], seed)
+            supervision = self._make_supervision(learned_from, seen[held_out], seed)
         else:
-            supervision = read_supervision(collection, distances, held_out)
+            supervision = read_supervision(seen, distances, held_out)
         featurizer, model = self._start(learned_from, model_options, seed)
         result = training.fit(
             model,
@@ -360,7 +367,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.time_limit_per_pair != "deprecated":
             warnings.warn("time_limit_per_pair is now called time_limit", DeprecationWarning, stacklevel=4)
             limit = self.time_limit_per_pair
-        return LabelBudget(self.label_budget, limit, self.n_jobs, store)
+        return LabelBudget(self.label_budget, limit, self.n_jobs, store, self._costs)
 
     def _work_folder(self, name: str) -> Path | None:
         return None if self.checkpoint is None else Path(self.checkpoint) / name
@@ -384,7 +391,21 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learned(self) -> LearnedDistance:
         check_is_fitted(self, "model_")
-        return LearnedDistance(self.model_, self.featurizer_, self.strict, count_threads(self.n_jobs))
+        threads = count_threads(self.n_jobs)
+        return LearnedDistance(self.model_, self.featurizer_, self.strict, threads, self._costs)
+
+    @property
+    def _costs(self) -> EditCosts:
+        """The costs, fit to be learned: a learned distance is symmetric and finite."""
+        costs = EditCosts() if self.costs is None else self.costs
+        if not isinstance(costs, EditCosts):
+            raise InvalidArgument(f"costs must be graphmetric.EditCosts, or None for unit costs; got {costs!r}")
+        if not costs.is_symmetric or not costs.is_finite:
+            raise InvalidArgument(
+                "a learned distance is symmetric and finite, so deleting must cost what inserting costs, and no edit "
+                f"may be forbidden; got {costs!r}"
+            )
+        return costs
 
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters for JSON. Where work was kept is of no use to others, nor is a generator of random numbers."""
@@ -395,6 +416,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             parameters["preset"] = [to_plain(part) for part in self.preset]
         if not isinstance(self.head, str | None):
             parameters["head"] = to_plain(self.head)
+        if self.costs is not None:
+            parameters["costs"] = self.costs.to_dict()
         if not isinstance(self.random_state, int | None):
             parameters["random_state"] = None
         return parameters
@@ -409,6 +432,8 @@ def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
         parameters["preset"] = ModelOptions.from_dict(model), TrainingOptions.from_dict(options)
     if isinstance(plain.get("head"), dict):
         parameters["head"] = from_plain(HeadOptions, plain["head"])
+    if plain.get("costs") is not None:
+        parameters["costs"] = EditCosts.from_dict(plain["costs"])
     return parameters
 
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,8 @@ class LearnedDistance:
     strict: bool
     """Whether graphs that are not isomorphic are kept apart, at the cost of their certificates."""
     threads: int
+    costs: EditCosts = field(default_factory=EditCosts)
+    """Of the edits that it has learned to count; the model does not see attributes that these ignore."""
 
     @classmethod
     def load(cls, model: str | os.PathLike[str], n_jobs: int | None = 1) -> LearnedDistance:
@@ -66,7 +68,9 @@ class LearnedDistance:
         Unlike :meth:`graphmetric.GraphDistance.load` it does without scikit-learn, whose import takes a second.
         """
         saved = read_model(find_model(model))
-        return cls(saved.model, saved.featurizer, bool(saved.parameters.get("strict")), count_threads(n_jobs))
+        strict, plain = bool(saved.parameters.get("strict")), saved.parameters.get("costs")
+        costs = EditCosts() if plain is None else EditCosts.from_dict(plain)
+        return cls(saved.model, saved.featurizer, strict, count_threads(n_jobs), costs)
 
     def measure(self, first: Graph, second: Graph, view: View = "raw") -> float:
         """The distance of two graphs; exactly the same in both directions."""
@@ -122,7 +126,8 @@ class LearnedDistance:
     def embed(self, graphs: GraphCollection) -> NDArray[np.float32]:
         """Vectors alone, (graphs, d); those of isomorphic graphs are the same."""
         first, places = find_first(self.identify(graphs))
-        return embed_graphs(self.featurizer, self.model.encoder, graphs[first], threads=self.threads)[places]
+        seen = graphs[first].without(self.costs.ignore)
+        return embed_graphs(self.featurizer, self.model.encoder, seen, threads=self.threads)[places]
 
     def identify(self, graphs: GraphCollection) -> list[str]:
         """For each graph a text that it shares with those graphs only that are isomorphic to it.
@@ -138,7 +143,8 @@ class LearnedDistance:
     def _encode_once(self, graphs: GraphCollection, names: list[str]) -> Representation:
         """Encode the first of all graphs of one name. A batch rounds as its shape demands, so copies would differ."""
         first, places = find_first(names)
-        encoded = encode_graphs(self.model, self.featurizer, graphs[first], threads=self.threads)
+        seen = graphs[first].without(self.costs.ignore)
+        encoded = encode_graphs(self.model, self.featurizer, seen, threads=self.threads)
         if len(first) == len(graphs):
             return encoded
         with self.limited_threads():
@@ -196,17 +202,18 @@ class LearnedDistance:
         if matching is None:
             raise InvalidArgument("only heads that match nodes align them: fit with head='matching' or 'edge-matching'")
         self.featurizer.check_direction(GraphCollection([first, second]))
-        tables = [self.featurizer.transform([graph]) for graph in (first, second)]
+        costs = EditCosts(ignore=self.costs.ignore)
+        tables = [self.featurizer.transform(GraphCollection([g]).without(costs.ignore)) for g in (first, second)]
         with self.limited_threads():
             left, right = (encode_table(self.model, table) for table in tables)
             node_map = _in_given_order(matching.align(left, right)[0], *tables)
         return EditDistance(
             first=first,
             second=second,
-            costs=EditCosts(),
+            costs=costs,
             method="learned",
             lower=0.0,
-            upper=float(len(edit_path_of(first, second, node_map, EditCosts()))),  # at unit costs
+            upper=float(len(edit_path_of(first, second, node_map, costs))),  # at unit costs
             value=self.measure(first, second),
             node_map=node_map,
             nodes_expanded=0,

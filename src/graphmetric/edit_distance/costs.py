@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.labels import label_from_json, label_to_json
 
 PairCost = float | Mapping[tuple[Hashable, Hashable], float]
 """One cost for any two unequal labels, or a table of costs by (from, to); (to, from) is looked up as well."""
@@ -19,6 +20,7 @@ LabelCost = float | Mapping[Hashable, float]
 Ignorable = Literal["node_labels", "node_features", "node_texts", "node_images", "edge_labels", "edge_weights"]
 
 _DISTANCES = ("euclidean", "manhattan")
+_PRICES = ("node_substitute", "node_delete", "node_insert", "edge_substitute", "edge_delete", "edge_insert")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,7 @@ class EditCosts:
             raise InvalidArgument(
                 f"feature_distance is {self.feature_distance!r}; it takes one of {_DISTANCES} or None"
             )
-        for name in ("node_substitute", "node_delete", "node_insert", "edge_substitute", "edge_delete", "edge_insert"):
+        for name in _PRICES:
             _check_prices(name, getattr(self, name))
         for name in ("feature_scale", "weight_scale"):
             given = getattr(self, name)
@@ -90,7 +92,36 @@ class EditCosts:
     @property
     def is_symmetric(self) -> bool:
         """Whether the distance is the same in both directions."""
-        return self.node_delete == self.node_insert and self.edge_delete == self.edge_insert
+        tables = (prices for prices in (self.node_substitute, self.edge_substitute) if isinstance(prices, Mapping))
+        both_ways = all(table.get((b, a), price) == price for table in tables for (a, b), price in table.items())
+        return both_ways and self.node_delete == self.node_insert and self.edge_delete == self.edge_insert
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no edit is forbidden."""
+        given = (getattr(self, name) for name in _PRICES)
+        return all(math.isfinite(p) for prices in given for p in _each(prices))
+
+    def __str__(self) -> str:
+        if self == EditCosts():
+            return "unit costs"
+        return f"unit costs without {', '.join(sorted(self.ignore))}" if self.is_unit else repr(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        plain = {name: _plain_prices(getattr(self, name)) for name in _PRICES}
+        plain |= {name: getattr(self, name) for name in ("feature_distance", "feature_scale", "weight_scale")}
+        return plain | {"ignore": sorted(self.ignore)}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> EditCosts:
+        """What :meth:`to_dict` described."""
+        try:
+            prices = {name: _read_prices(data[name], pairs=name.endswith("substitute")) for name in _PRICES}
+            rest = {name: data[name] for name in ("feature_distance", "feature_scale", "weight_scale")}
+            return cls(**prices, **rest, ignore=frozenset(data["ignore"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InvalidArgument(f"these are not costs of edits: {error!r}") from None
 
     def node_substitution(self, labels: list[Hashable], others: list[Hashable]) -> NDArray[np.float64]:
         """Costs of turning each label into each other label."""
@@ -122,6 +153,26 @@ class EditCosts:
         return _metric_problem(
             "edge", substitute, self.priced("edge_delete", labels), self.priced("edge_insert", labels)
         )
+
+
+def _each(prices: PairCost | LabelCost) -> Iterable[float]:
+    return prices.values() if isinstance(prices, Mapping) else [prices]
+
+
+def _plain_prices(prices: PairCost | LabelCost) -> Any:
+    """JSON has no infinity, and no keys but texts."""
+    if isinstance(prices, Mapping):
+        return [[label_to_json(label), _plain_prices(price)] for label, price in prices.items()]
+    return float(prices) if math.isfinite(prices) else "inf"
+
+
+def _read_prices(plain: Any, pairs: bool) -> Any:
+    if not isinstance(plain, list):
+        return float(plain)
+    table = {label_from_json(label): float(price) for label, price in plain}
+    if pairs and not all(isinstance(label, tuple) and len(label) == 2 for label in table):
+        raise ValueError("a table of substitutions has pairs of labels")
+    return table
 
 
 def _check_prices(name: str, prices: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, overload
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidGraph
+from graphmetric.graphs.arrays import read_only
 from graphmetric.graphs.columns import Columns, Has, concatenate, pack
 from graphmetric.graphs.graph import Graph
 
@@ -81,6 +83,16 @@ class GraphCollection(Sequence[Graph]):
     def any_has(self, what: Has) -> bool:
         """Whether any of the graphs has this column."""
         return bool((self.flags & what).any())
+
+    def without(self, names: Iterable[str]) -> GraphCollection:
+        """The same graphs without some of their attributes, such as "edge_labels"; they are shared, not copied."""
+        dropped = [name for name in names if getattr(self._columns, name) is not None]
+        if not dropped:
+            return self
+        bits = int(np.bitwise_or.reduce([int(Has[name.upper()]) for name in dropped]))
+        flags: Any = read_only(self._columns.flags & np.uint8(255 - bits))
+        nothing: dict[str, Any] = dict.fromkeys(dropped)
+        return GraphCollection._of(replace(self._columns, flags=flags, **nothing), self._index)
 
     @property
     def nbytes(self) -> int:

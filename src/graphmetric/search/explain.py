@@ -51,7 +51,7 @@ def explain_hit(learned: LearnedDistance, query: Graph, hit: SearchHit) -> Expla
         return Explanation(hit.edits)
     if matching_of(learned.model.head) is not None:
         return Explanation(learned.align(query, hit.graph))
-    return Explanation(graph_edit_distance(query, hit.graph, method=BeamSearch(_BEAM)))
+    return Explanation(graph_edit_distance(query, hit.graph, method=BeamSearch(_BEAM), costs=learned.costs))
 
 
 def _label(labels: tuple[object, ...] | None, node: int) -> str:

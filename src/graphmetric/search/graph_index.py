@@ -250,7 +250,8 @@ class GraphIndex:
             distinct: Of isomorphic graphs only the first.
             time_limit: Seconds for each query of a certified search, after which it says what it has proven. "auto" is
                 60 seconds, None is no limit.
-            costs: Of edits, in a certified search; by default one for each.
+            costs: Of edits, in a certified search; by default those that the model was trained for. Others are
+                possible: what is proven does not depend on the model, which only says where to look first.
         """
         if k < 1:
             raise InvalidArgument(f"k must be at least 1; got {k}")

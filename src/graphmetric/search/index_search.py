@@ -64,7 +64,7 @@ class IndexSearch:
     ) -> list[SearchResult]:
         """By edit distance, with proofs."""
         queries = self._encode(graphs, view)
-        answers = CertifiedAnswers(self.held, allowed, costs or EditCosts(), view, time_limit)
+        answers = CertifiedAnswers(self.held, allowed, costs or self.learned.costs, view, time_limit)
         with self.learned.limited_threads():
             return answers.answer(graphs, queries, k)
 

@@ -11,6 +11,7 @@ from typing import Protocol
 import torch
 
 from graphmetric.distance import Matching, PairDistance
+from graphmetric.edit_distance import EditCosts
 from graphmetric.features import GraphFeaturizer
 from graphmetric.learned_distance import LearnedDistance
 from graphmetric.model import GraphDistanceModel
@@ -22,6 +23,9 @@ class IndexableModel(Protocol):
 
     @property
     def strict(self) -> bool: ...
+
+    @property
+    def costs(self) -> EditCosts | None: ...
 
     @property
     def n_jobs(self) -> int | None: ...
@@ -38,7 +42,8 @@ class IndexableModel(Protocol):
 
 def learned_distance_of(model: IndexableModel) -> LearnedDistance:
     """The distance that the model answers with."""
-    return LearnedDistance(model.model_, model.featurizer_, model.strict, count_threads(model.n_jobs))
+    threads, costs = count_threads(model.n_jobs), model.costs or EditCosts()
+    return LearnedDistance(model.model_, model.featurizer_, model.strict, threads, costs)
 
 
 def head_on_cpu(learned: LearnedDistance) -> PairDistance:
@@ -53,8 +58,10 @@ def matching_of(head: PairDistance) -> Matching | None:
 
 
 def digest_of_model(learned: LearnedDistance) -> str:
-    """Of everything that the distances depend on: weights, options, features, strictness."""
+    """Of everything that the answers depend on: weights, options, features, strictness, costs."""
     about = [learned.model.options.to_dict(), learned.featurizer.to_state(), learned.strict]
+    if learned.costs != EditCosts():
+        about.append(learned.costs.to_dict())
     digest = blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
     for name, tensor in sorted(learned.model.state_dict().items()):
         numbers = tensor.detach().to("cpu", torch.float64).contiguous().numpy()

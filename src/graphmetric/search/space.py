@@ -96,7 +96,8 @@ class SegmentSpace:
     @cached_property
     def _side(self) -> Side:
         arrays = dict(self.segment.arrays)
-        links = link_graphs(self._learned.featurizer, self.segment.graphs) if self.head.needs_links else None
+        seen = self.segment.graphs.without(self._learned.costs.ignore)
+        links = link_graphs(self._learned.featurizer, seen) if self.head.needs_links else None
         return _side(self.head, arrays, torch.from_numpy(arrays["node_ptr"]), links, self._learned.strict)
 
     @property

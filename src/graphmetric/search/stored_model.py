@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from graphmetric.edit_distance import EditCosts
 from graphmetric.features import GraphFeaturizer
 from graphmetric.model import GraphDistanceModel
 from graphmetric.saving import SavedModel, read_model, write_model
@@ -34,6 +35,11 @@ class StoredModel:
     @property
     def strict(self) -> bool:
         return bool(self.saved.parameters.get("strict"))
+
+    @property
+    def costs(self) -> EditCosts | None:
+        plain = self.saved.parameters.get("costs")
+        return None if plain is None else EditCosts.from_dict(plain)
 
     @property
     def model_(self) -> GraphDistanceModel:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from graphmetric.edit_distance import ExactSearch, pairwise_edit_distances
+from graphmetric.edit_distance import EditCosts, ExactSearch, pairwise_edit_distances
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.supervision.cost import estimate_seconds_per_pair
@@ -41,6 +41,7 @@ class LabelBudget:
     n_jobs: int | None = -1
     store: str | os.PathLike[str] | None = None
     """Folder for finished labels, so that a stopped job goes on from them."""
+    costs: EditCosts = field(default_factory=EditCosts)
 
     def __post_init__(self) -> None:
         known = self.amount == "auto" or self.seconds is not None or self._pairs is not None
@@ -71,7 +72,7 @@ class LabelBudget:
         return max(1, min(pairs, int(seconds / estimate_seconds_per_pair(graphs, self.seconds_per_pair))))
 
     def label(self, graphs: GraphCollection, pairs: Positions, part: str = "all") -> tuple[TrainingLabels, float]:
-        """Edit distances at unit costs, or bounds of them, and the CPU time they took.
+        """Edit distances, or bounds of them, and the CPU time they took.
 
         ``part`` names the folder in the store, to which labels are added about once a second. It holds their time,
         too: work that is found there counts as if it had been done now, so that a stopped job with a budget in time
@@ -80,5 +81,7 @@ class LabelBudget:
         store = None if self.store is None else Path(self.store) / part
         limit = NODE_LIMIT if self.seconds_per_pair is None else None
         method = ExactSearch(time_limit=self.seconds_per_pair, node_limit=limit)
-        found = pairwise_edit_distances(graphs, pairs=pairs, method=method, n_jobs=self.n_jobs, store=store)
+        found = pairwise_edit_distances(
+            graphs, pairs=pairs, method=method, costs=self.costs, n_jobs=self.n_jobs, store=store
+        )
         return TrainingLabels(pairs, found.lower, found.upper), found.cpu_seconds

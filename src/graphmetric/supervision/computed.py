@@ -48,7 +48,7 @@ def make_supervision(
     _tell(labels, choosing)
     mutations = np.arange(len(pool.origins)) + len(pool.drawn)
     return Supervision(
-        graphs, labels, choosing, "computed: edit distances at unit costs",
+        graphs, labels, choosing, f"computed: edit distances at {budget.costs}",
         mutated=int(np.isin(mutations, labels.graphs).sum()), cpu_seconds=seconds + more,
     )  # fmt: skip
 
@@ -68,7 +68,7 @@ def label_some_pairs(graphs: GraphCollection, budget: LabelBudget, seed: int) ->
 
 def _label_pool(pool: TrainingPool, budget: LabelBudget) -> tuple[TrainingLabels, float]:
     """All pairs of the cliques, or as many as can be had in the time for training, and their CPU time."""
-    pairs, known = pool.pairs(), pool.label_empty_graphs()
+    pairs, known = pool.pairs(), pool.label_empty_graphs(budget.costs)
     if budget.seconds is not None:
         _compile_search(pool.graphs)
     rounds = np.array_split(pairs, 1 if budget.seconds is None else _ROUNDS)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphmetric.edit_distance import EditCosts, pairwise_edit_distances
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.canonical import isomorphism_classes
 from graphmetric.graphs.collection import GraphCollection
@@ -50,12 +51,15 @@ class TrainingPool:
         parts = [clique[np.column_stack(np.tril_indices(len(clique), k=-1))] for clique in self.cliques]
         return np.sort(np.concatenate(parts), axis=1)
 
-    def label_empty_graphs(self) -> TrainingLabels:
+    def label_empty_graphs(self, costs: EditCosts | None = None) -> TrainingLabels:
         """Each member's distance to the empty graph of its clique: \\|V\\| + \\|E\\| at unit costs."""
         anchors = np.arange(len(self.graphs) - len(self.cliques), len(self.graphs))
         members = np.concatenate(self.cliques)
         pairs = np.column_stack([members, np.repeat(anchors, [len(clique) for clique in self.cliques])])
-        return TrainingLabels.exact(pairs, (self.graphs.sizes + self.graphs.edge_counts)[members])
+        if costs is None or costs.is_unit:
+            return TrainingLabels.exact(pairs, (self.graphs.sizes + self.graphs.edge_counts)[members])
+        found = pairwise_edit_distances(self.graphs, pairs=pairs, costs=costs)
+        return TrainingLabels(pairs, found.lower, found.upper)
 
 
 def draw_pool(
