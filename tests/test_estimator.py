@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.cluster import DBSCAN, AgglomerativeClustering
 from sklearn.exceptions import NotFittedError
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -26,6 +27,7 @@ from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.model import HeadOptions
 from graphmetric.model_report import evaluate_model
+from graphmetric.supervision import draw_pool
 from graphmetric.training import preset
 from tests.strategies import exact, graphs
 
@@ -155,6 +157,103 @@ class TestContract:
         with pytest.raises(InvalidArgument, match="brute"):
             metric(0.5, 1)
         assert model.get_metric()(molecules[0], molecules[1]) == model.distance(molecules[0], molecules[1])
+
+
+class TestCosts:
+    """What is learned, scored and certified is what the costs count."""
+
+    HALF = gm.EditCosts(node_substitute=0.5, ignore=frozenset({"edge_labels"}))
+
+    @pytest.fixture(scope="class")
+    def bonds(self) -> GraphCollection:
+        """Molecules with bonds of several kinds, which must not count."""
+        graphs, rng = gm.load_dataset("molecules").graphs[:25], np.random.default_rng(0)
+        return GraphCollection(g.replace(edge_labels=rng.integers(0, 9, g.num_edges).tolist()) for g in graphs)
+
+    @pytest.fixture(scope="class")
+    def half(self, bonds: GraphCollection) -> gm.GraphDistance:
+        return gm.GraphDistance(**QUICK, costs=self.HALF, mutation_edits=0).fit(bonds)
+
+    def test_labels_are_at_these_costs(self, half: gm.GraphDistance, bonds: GraphCollection) -> None:
+        budget = half._budget(None)
+        pairs = np.array([[0, 1], [2, 9], [4, 7]])
+        labels, _ = budget.label(bonds, pairs)
+        exact = [gm.graph_edit_distance(bonds[int(i)], bonds[int(j)], costs=self.HALF).upper for i, j in pairs]
+        assert labels.upper.tolist() == exact
+        assert half.report_["labels"]["origin"] == f"computed: edit distances at {self.HALF!r}"
+        assert -1 <= half.score(bonds[:10]) <= 1
+
+    def test_distances_to_the_empty_graph(self, bonds: GraphCollection) -> None:
+        costs = gm.EditCosts(node_delete=3, node_insert=3, edge_delete=0.5, edge_insert=0.5)
+        pool = draw_pool(bonds, 60, 0, np.random.default_rng(0))
+        known = pool.label_empty_graphs(costs)
+        sizes, edges = pool.graphs.sizes, pool.graphs.edge_counts
+        assert known.lower.tolist() == (3 * sizes + 0.5 * edges)[known.pairs[:, 0]].tolist()
+
+    def test_what_is_ignored_is_not_seen(self, half: gm.GraphDistance, bonds: GraphCollection) -> None:
+        plain = bonds.without(["edge_labels"])
+        assert half.featurizer_.schema.edge_labelled is False
+        assert half.pairwise(bonds[:5], plain[:5]).diagonal() == pytest.approx(np.zeros(5), abs=1e-4)
+        assert half.align(bonds[0], plain[0]).upper == 0
+
+    def test_kept_by_clone_save_and_index(self, half: gm.GraphDistance, bonds: GraphCollection, tmp_path: Path) -> None:
+        assert clone(half).get_params()["costs"] == self.HALF
+        half.save(tmp_path / "model")
+        loaded = gm.GraphDistance.load(tmp_path / "model")
+        assert loaded.costs == self.HALF
+        gm.GraphIndex.build(half, bonds[:20], out=tmp_path / "index")
+        query = bonds[22]
+        exact = [gm.graph_edit_distance(query, graph, costs=self.HALF).upper for graph in bonds[:20]]
+        for index in (gm.GraphIndex.load(tmp_path / "index"), gm.GraphIndex.load(tmp_path / "index", model=loaded)):
+            assert [hit.exact for hit in index.search(query, 5, certified=True)] == sorted(exact)[:5]
+        with pytest.raises(InvalidArgument, match="built with another model"):
+            gm.GraphIndex.load(tmp_path / "index", model=copy.copy(half).set_params(costs=None))
+
+    def test_old_models_have_unit_costs(self) -> None:
+        assert gm.GraphDistance.load("molecules").costs is None
+
+    @pytest.mark.parametrize(
+        "costs", [gm.EditCosts(node_delete=2), gm.EditCosts(edge_substitute=float("inf")), {"node_delete": 2}]
+    )
+    def test_costs_that_no_learned_distance_has(self, costs: Any, molecules: GraphCollection) -> None:
+        with pytest.raises(InvalidArgument, match=r"costs must be|symmetric and finite"):
+            gm.GraphDistance(**QUICK, costs=costs).fit(molecules)
+
+
+class TestDistanceTransformer:
+    """Distances to the training graphs as features."""
+
+    def test_pipelines(self, model: gm.GraphDistance, molecules: GraphCollection, tmp_path: Path) -> None:
+        model.save(tmp_path)
+        has_ring = np.array([graph.num_edges >= graph.num_nodes for graph in molecules])
+        pipeline = make_pipeline(gm.DistanceTransformer(tmp_path), KNeighborsClassifier(1, metric="precomputed"))
+        pipeline.fit(molecules[:20], has_ring[:20])
+        assert (pipeline.predict(molecules[:20]) == has_ring[:20]).all()
+        assert pipeline.predict(list(molecules[20:])).shape == (10,)
+        assert np.isfinite(cross_val_score(pipeline, list(molecules), has_ring, cv=3)).all()
+        grid = GridSearchCV(
+            pipeline,
+            {"kneighborsclassifier__n_neighbors": [1, 3], "distancetransformer__view": ["raw", "steinhaus"]},
+            cv=2,
+        ).fit(list(molecules), has_ring)
+        assert len(grid.cv_results_["params"]) == 4
+        clusters = make_pipeline(gm.DistanceTransformer(tmp_path), DBSCAN(eps=2.0, metric="precomputed"))
+        assert clusters.fit_predict(molecules).shape == (30,)
+
+    def test_a_distance_is_fitted_in_each_fold_unless_it_is_frozen(
+        self, model: gm.GraphDistance, molecules: GraphCollection
+    ) -> None:
+        learning = gm.DistanceTransformer(gm.GraphDistance(**QUICK | {"max_steps": 2}))
+        nearest = make_pipeline(learning, KNeighborsClassifier(1, metric="precomputed"))
+        nearest.set_params(distancetransformer__distance__max_steps=1)
+        has_ring = [graph.num_edges >= graph.num_nodes for graph in molecules]
+        assert np.isfinite(cross_val_score(nearest, list(molecules), has_ring, cv=2)).all()
+        frozen = clone(gm.DistanceTransformer(FrozenEstimator(model)))
+        square = frozen.fit_transform(molecules[:6])
+        assert np.array_equal(square, model.pairwise(molecules[:6]))
+        assert np.array_equal(frozen.transform(molecules[6:8]), model.pairwise(molecules[6:8], molecules[:6]))
+        with pytest.raises(NotFittedError):
+            gm.DistanceTransformer().transform(molecules)
 
 
 class TestAxioms:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         read_labels,
         steinhaus_distance,
     )
-    from graphmetric.estimator import GraphDistance
+    from graphmetric.estimator import DistanceTransformer, GraphDistance
     from graphmetric.graphs.canonical import isomorphism_classes
     from graphmetric.graphs.collection import GraphCollection
     from graphmetric.graphs.conversion import as_graph, as_graphs
@@ -56,6 +56,7 @@ _HOMES = {
     "BranchBound": "edit_distance",
     "CommonSubgraph": "edit_distance",
     "Dataset": "graphs.datasets",
+    "DistanceTransformer": "estimator",
     "EditCosts": "edit_distance",
     "EditDistance": "edit_distance",
     "ExactSearch": "edit_distance",
@@ -98,6 +99,7 @@ __all__ = [
     "BranchBound",
     "CommonSubgraph",
     "Dataset",
+    "DistanceTransformer",
     "EditCosts",
     "EditDistance",
     "ExactSearch",

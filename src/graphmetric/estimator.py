@@ -19,7 +19,8 @@ from graphmetric.errors import FileError, InvalidArgument, MissingExtra
 try:
     import safetensors as _safetensors  # noqa: F401
     import torch as _torch  # noqa: F401
-    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.base import BaseEstimator, TransformerMixin, clone
+    from sklearn.exceptions import NotFittedError
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted
 except ImportError as error:
@@ -36,7 +37,7 @@ from graphmetric.graphs.conversion import as_graph, as_graphs
 from graphmetric.learned_distance import LearnedDistance, Metric
 from graphmetric.metric_repair import repair_matrix
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
-from graphmetric.plain_options import from_plain, to_plain
+from graphmetric.plain_options import checked_count, from_plain, to_plain
 from graphmetric.saving import SavedModel, read_model, write_model
 from graphmetric.shipped_models import find_model
 from graphmetric.supervision import (
@@ -75,10 +76,10 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             as "90s", "10min" or "2h", by which the model depends on the speed of the machine; or "auto": a million
             pairs, fewer of graphs so large that they would take more than some five minutes. A pair takes 50
             microseconds at 10 nodes, five milliseconds at 25 and some hundredths of a second at 100.
-        costs: Of the edits to learn, :class:`~graphmetric.EditCosts` that are the same in both directions; None: one for
-            each. Labels are computed with them, ``score`` and evaluations compare with them, and an index certifies by
-            them. Attributes that they ignore are not seen by the model. With ``distances`` of your own they say what
-            these count.
+        costs: Of the edits to learn, :class:`~graphmetric.EditCosts` that are the same in both directions; None: one
+            for each. Labels are computed with them, ``score`` and evaluations compare with them, and an index
+            certifies by them. Attributes that they ignore are not seen by the model. With ``distances`` of your own
+            they say what these count.
         mutation_edits: The pairs are of training graphs and of mutations of them, which are made by one to so many
             random edits; 0: of training graphs alone.
         time_limit: Seconds after which one of these searches gives bounds instead. None: after a number of
@@ -331,6 +332,9 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.two_d_array = False
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
     def _options(self) -> tuple[ModelOptions, TrainingOptions]:
         """The preset with what the other parameters change in it."""
         model, options = training.preset(self.preset) if isinstance(self.preset, str) else self.preset
@@ -423,6 +427,70 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return parameters
 
 
+class DistanceTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Distances to the graphs of ``fit``, for pipelines that end in a step with ``metric="precomputed"``.
+
+    ``fit_transform`` gives the square matrix among the training graphs, ``transform`` a row for each new graph with
+    its distances to them: what nearest neighbours, DBSCAN or a support vector machine want in cross-validation.
+
+    Args:
+        distance: A :class:`GraphDistance`, of which a copy is fitted on the graphs of each ``fit``, so in
+            cross-validation once for each fold; or a model that stays as it is: its folder, or the name of one that
+            comes with the package. A fitted :class:`GraphDistance` stays as it is if it comes in scikit-learn's
+            ``FrozenEstimator``. None: ``GraphDistance()``.
+        view: The scale of the distances.
+
+    Attributes:
+        distance_: The fitted distance.
+        graphs_: The graphs of ``fit``.
+
+    Example:
+        >>> from sklearn.neighbors import KNeighborsClassifier
+        >>> from sklearn.pipeline import make_pipeline
+        >>> from graphmetric import load_dataset
+        >>> graphs = load_dataset("molecules").graphs[:40]
+        >>> has_ring = [graph.num_edges >= graph.num_nodes for graph in graphs]
+        >>> nearest = make_pipeline(DistanceTransformer("molecules"), KNeighborsClassifier(3, metric="precomputed"))
+        >>> len(nearest.fit(graphs[:30], has_ring[:30]).predict(graphs[30:]))
+        10
+    """
+
+    distance_: GraphDistance
+    graphs_: GraphCollection
+
+    def __init__(self, distance: GraphDistance | str | os.PathLike[str] | None = None, *, view: View = "raw") -> None:
+        self.distance = distance
+        self.view = view
+
+    def fit(self, graphs: Any, y: Any = None) -> DistanceTransformer:
+        """Keep the graphs and, unless it is ready, fit the distance on them. ``y`` is not looked at."""
+        self.graphs_ = as_graphs(graphs)
+        if isinstance(self.distance, str | os.PathLike):
+            self.distance_ = GraphDistance.load(self.distance)
+            return self
+        self.distance_ = clone(GraphDistance() if self.distance is None else self.distance)
+        try:
+            check_is_fitted(self.distance_)
+        except NotFittedError:
+            self.distance_.fit(self.graphs_)
+        return self
+
+    def transform(self, graphs: Any) -> NDArray[np.float32] | NDArray[np.float64]:
+        """(graphs, graphs of ``fit``): how far each is from each."""
+        check_is_fitted(self, "distance_")
+        return self.distance_.pairwise(graphs, self.graphs_, view=self.view)
+
+    def fit_transform(self, graphs: Any, y: Any = None) -> NDArray[np.float32] | NDArray[np.float64]:
+        """The distances among the graphs, each computed once."""
+        self.fit(graphs, y)
+        return self.distance_.pairwise(self.graphs_, view=self.view)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
 def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(plain)
     if "time_limit_per_pair" in parameters:  # its name in models of before
@@ -438,6 +506,6 @@ def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _seed_of(random_state: int | np.random.RandomState | None) -> int:
-    if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):
-        return int(random_state)
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    if isinstance(random_state, np.random.RandomState) or random_state is None:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    return checked_count(random_state, "random_state", least=0)

@@ -38,6 +38,7 @@ from graphmetric.graphs.canonical import DEFAULT_BUDGET, certificates, certifica
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.model import GraphDistanceModel, encode_graphs, encode_table
+from graphmetric.plain_options import checked_count
 from graphmetric.progress import progress
 from graphmetric.saving import read_model
 from graphmetric.shipped_models import find_model
@@ -169,7 +170,7 @@ class LearnedDistance:
         self, queries: GraphCollection, graphs: GraphCollection, k: int, view: View
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Distances and positions (queries, k) of the nearest graphs, nearest first, ties by position."""
-        if not 1 <= k <= len(graphs):
+        if not checked_count(k, "k") <= len(graphs):
             raise InvalidArgument(f"k must be between 1 and the number of graphs, {len(graphs)}; got {k}")
         first, places = find_first(self.identify(graphs))
         comparison = self.compare(queries, graphs[first], view)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -53,6 +54,18 @@ def _read(expected: Any, value: Any, name: str) -> Any:
     if expected is int:
         return _checked(_is_number(value, int), value, name, "a whole number")
     return _checked(isinstance(value, expected), value, name, f"of type {expected.__name__}")
+
+
+def checked_count(value: Any, name: str, least: int = 1) -> int:
+    """A whole number that a caller gave, numpy's included."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return int(_checked(is_whole and value >= least, value, name, f"a whole number, {least} or more"))
+
+
+def checked_number(value: Any, name: str, allowed: str) -> float:
+    """A number, not negative, that a caller gave; ``allowed`` says in words what it means."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return float(_checked(is_number and value >= 0, value, name, allowed))
 
 
 def _is_number(value: object, kind: Any) -> bool:

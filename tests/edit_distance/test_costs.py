@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import pytest
 
 from graphmetric.edit_distance import EditCosts
@@ -51,3 +54,31 @@ def test_edges_have_axioms_too() -> None:
 def test_refuses_what_is_no_price(arguments: dict, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         EditCosts(**arguments)
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        EditCosts(),
+        EditCosts(node_substitute=0.5, edge_delete=math.inf, ignore=frozenset({"edge_labels", "node_texts"})),
+        EditCosts(node_substitute={("C", 1): 0.5, (None, (2, "x")): 0.7}, node_delete={"C": 2, 1: math.inf}),
+        EditCosts(feature_distance="euclidean", feature_scale=3, weight_scale=0.1),
+    ],
+)
+def test_costs_survive_json(costs: EditCosts) -> None:
+    assert EditCosts.from_dict(json.loads(json.dumps(costs.to_dict(), allow_nan=False))) == costs
+
+
+@pytest.mark.parametrize("damage", [{"ignore": 3}, {"node_delete": "much"}, {"node_substitute": [["C", 1]]}, None])
+def test_damaged_costs_are_refused(damage: dict[str, object] | None) -> None:
+    plain = None if damage is None else EditCosts().to_dict() | damage
+    with pytest.raises(InvalidArgument, match="costs"):
+        EditCosts.from_dict(plain)
+
+
+def test_costs_of_both_directions() -> None:
+    assert EditCosts(node_substitute={("a", "b"): 1, ("b", "a"): 1}).is_symmetric
+    assert not EditCosts(edge_substitute={("a", "b"): 1, ("b", "a"): 2}).is_symmetric
+    assert not EditCosts(node_insert=2).is_symmetric
+    assert str(EditCosts()) == "unit costs"
+    assert str(EditCosts(ignore=frozenset({"edge_labels"}))) == "unit costs without edge_labels"

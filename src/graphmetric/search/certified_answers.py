@@ -15,6 +15,7 @@ from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.watch import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.plain_options import checked_number
 from graphmetric.search._kernels.nearest_graphs import Known
 from graphmetric.search.certified import LARGEST_EASY, CertifiedSearch
 from graphmetric.search.certified_hits import CertifiedHits
@@ -49,8 +50,10 @@ class CertifiedAnswers:
     ) -> None:
         if view == "steinhaus" and not costs.is_unit:
             raise InvalidArgument("the Steinhaus view of edit distances is for unit costs; use view='raw' with others")
-        if time_limit is not None and not time_limit >= 0:
-            raise InvalidArgument(f"time_limit must be a number of seconds, or None; got {time_limit!r}")
+        if time_limit is not None:
+            time_limit = checked_number(time_limit, "time_limit", "a number of seconds, or None")
+        if not isinstance(costs, EditCosts):
+            raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {costs!r}")
         self._held, self._allowed, self._costs, self._view, self._time_limit = held, allowed, costs, view, time_limit
         self._watch = Watch()
         self._distinct = allowed.distinct

@@ -26,6 +26,7 @@ from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
+from graphmetric.plain_options import checked_count, checked_number
 from graphmetric.search.encoding import encode_segment
 from graphmetric.search.explain import Explanation, explain_hit
 from graphmetric.search.held_segments import Held, HeldSegments, merge_segments
@@ -33,7 +34,7 @@ from graphmetric.search.hits import SearchHit, SearchResult
 from graphmetric.search.index_files import IndexFolder, Manifest, StoredSegment
 from graphmetric.search.index_search import IndexSearch
 from graphmetric.search.learned_model import IndexableModel, digest_of_model, learned_distance_of
-from graphmetric.search.queries import Condition, SearchOptions, is_several
+from graphmetric.search.queries import Condition, SearchOptions, is_several, refuse_unknown
 from graphmetric.search.segment import Segment, SegmentBuilder
 from graphmetric.search.segment_files import read_segment
 from graphmetric.search.stored_model import StoredModel
@@ -172,7 +173,7 @@ class GraphIndex:
         """The graph of this name."""
         position = self._held.find(id)
         if position is None:
-            raise InvalidArgument(f"the index has no graph {id!r}")
+            raise refuse_unknown(id, self.ids)
         return self._held.graph(position)
 
     def add(self, graphs: Any, ids: Iterable[Hashable] | None = None) -> None:
@@ -253,8 +254,7 @@ class GraphIndex:
             costs: Of edits, in a certified search; by default those that the model was trained for. Others are
                 possible: what is proven does not depend on the model, which only says where to look first.
         """
-        if k < 1:
-            raise InvalidArgument(f"k must be at least 1; got {k}")
+        k = checked_count(k, "k")
         search = self._search
         graphs = search.resolve(query)
         allowed = self._held.allowed(where, distinct)
@@ -272,8 +272,7 @@ class GraphIndex:
         """All graphs at most at this learned distance from one query, nearest first; none is missed."""
         if is_several(query):
             raise InvalidArgument("range takes one query; call it for each")
-        if not radius >= 0:
-            raise InvalidArgument(f"radius must be a number that is not negative; got {radius!r}")
+        radius = checked_number(radius, "radius", "a number that is not negative")
         (graph,) = self._search.resolve(query)
         return self._search.find_within(graph, radius, view, self._held.allowed(where, distinct))
 

@@ -18,7 +18,7 @@ from graphmetric.learned_distance import LearnedDistance
 from graphmetric.search.distinct_graphs import DistinctGraphs, number_classes
 from graphmetric.search.encoding import CHUNK, sort_within
 from graphmetric.search.index_files import StoredSegment
-from graphmetric.search.queries import Condition, matches
+from graphmetric.search.queries import Condition, check_condition, matches
 from graphmetric.search.segment import EncodedChunk, Segment, SegmentBuilder, id_keys
 from graphmetric.search.space import Group, SegmentSpace
 from graphmetric.search.vector_index import ListIndex
@@ -167,6 +167,8 @@ class HeldSegments:
     def _choose(self, where: Condition | None, distinct: bool) -> Allowed:
         masks = [held.alive for held in self.segments]
         if where is not None:
+            if self.size:
+                check_condition(where, (facts for held in self.segments for facts in held.segment.metadata))
             masks = [
                 mask & matches(where, held.segment.metadata) for mask, held in zip(masks, self.segments, strict=True)
             ]

@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditDistance, EditPath
+from graphmetric.errors import MissingExtra
 from graphmetric.graphs.graph import Graph
+
+if TYPE_CHECKING:
+    import pandas
+
+_COLUMNS = ["rank", "id", "distance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +118,20 @@ class SearchResult(Sequence[SearchHit]):
 
     def __iter__(self) -> Iterator[SearchHit]:
         return iter(self.hits)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One dictionary for each hit: rank, id, distance and, if the search was certified, bounds and proof."""
+        certified = ("exact", "lower", "upper", "proven") if any(hit.proven is not None for hit in self) else ()
+        names = ("id", "distance", *certified)
+        return [{"rank": rank} | {name: getattr(hit, name) for name in names} for rank, hit in enumerate(self, 1)]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The same as a table, one row for each hit."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingExtra("pandas", "pandas", "tables of hits") from None
+        return pandas.DataFrame(self.to_records(), columns=list(self.to_records()[0]) if self.hits else _COLUMNS)
 
     def __repr__(self) -> str:
         lines = [f"SearchResult({len(self)} hits, {self.report})"]

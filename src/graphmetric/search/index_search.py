@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import GraphMetricError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import as_graph, as_graphs
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned_distance import LearnedDistance
+from graphmetric.plain_options import checked_count
 from graphmetric.search.certified_answers import CertifiedAnswers
 from graphmetric.search.held_segments import Allowed, HeldSegments
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
 from graphmetric.search.learned_search import BY_CANDIDATES, LearnedSearch, find_within
-from graphmetric.search.queries import is_id, is_several
+from graphmetric.search.queries import is_id, is_several, refuse_unknown
 from graphmetric.search.space import Query, encode_queries
 
 EXACT_UP_TO = 100_000
@@ -88,7 +89,7 @@ class IndexSearch:
 
     def limit_candidates(self, exact: bool | None, candidates: int | None, k: int) -> int | None:
         """How many graphs an approximate search looks at; None for an exact one."""
-        if candidates is not None and candidates < k:
+        if candidates is not None and checked_count(candidates, "candidates") < k:
             raise InvalidArgument(f"candidates must be at least k = {k}; got {candidates}")
         if exact and candidates is not None:
             raise InvalidArgument("an exact search looks at all graphs it has to: leave out candidates")
@@ -101,8 +102,13 @@ class IndexSearch:
             position = self.held.find(query)
             if position is not None:
                 return self.held.graph(position)
+            ids = (self.held.note(position)[0] for position in self.held.positions().tolist())
             if not isinstance(query, str):
-                raise InvalidArgument(f"the index has no graph {query!r}")
+                raise refuse_unknown(query, ids)
+            try:
+                return as_graph(query)
+            except GraphMetricError as error:
+                raise refuse_unknown(query, ids, f", and it cannot be read as a SMILES either: {error}") from None
         return as_graph(query)
 
     def _encode(self, graphs: GraphCollection, view: View) -> list[Query]:
