@@ -75,6 +75,35 @@ def test_labels_of_the_label_command(capsys: pytest.CaptureFixture[str], source:
     assert "12 other graphs" in errors
 
 
+def test_what_is_ignored_in_training_is_ignored_ever_after(
+    capsys: pytest.CaptureFixture[str], source: Path, model: Path, tmp_path: Path
+) -> None:
+    ignoring, idx = tmp_path / "model", tmp_path / "index"
+    assert run(capsys, "train", source, "--out", ignoring, *QUICK, "--ignore", "node_labels")[0] == 0
+    assert gm.GraphDistance.load(ignoring).costs == gm.EditCosts(ignore=frozenset({"node_labels"}))
+    assert "unit costs without node_labels" in (ignoring / "MODEL_CARD.md").read_text(encoding="utf-8")
+    code, text, errors = run(capsys, "evaluate", ignoring, source, "--queries", "4", "--jobs", "1")
+    assert code == 0, errors
+    assert "unit costs without node_labels, by the exact search" in " ".join(text.split())
+    code, _, errors = run(capsys, "evaluate", model, source, "--ignore", "node_labels")
+    assert (code, "trained for edit distances at unit costs, so it cannot be" in errors) == (1, True)
+    run(capsys, "index", ignoring, source, "--out", idx)
+    asked = ("search", idx, source / "03.json", "-k", "4", "--json", "--certified")
+    found, same = (json.loads(run(capsys, *asked, *more)[1]) for more in ((), ("--ignore", "node_labels")))
+    graphs = gm.read_graphs(source)
+    exact = sorted(
+        gm.graph_edit_distance(graphs[3], g, costs=gm.GraphDistance.load(ignoring).costs).upper for g in graphs
+    )
+    assert [hit["exact"] for hit in found["hits"]] == [hit["exact"] for hit in same["hits"]] == exact[:4]
+    assert "goes with --certified" in run(capsys, "search", idx, source / "03.json", "--ignore", "node_labels")[2]
+    labels = tmp_path / "labels"
+    run(capsys, "label", source, "--out", labels, "--ignore", "node_labels", "--jobs", "1")
+    code, _, errors = run(capsys, "train", source, "--labels", labels, "--out", tmp_path / "x", *QUICK)
+    assert (code, "the labels hold distances at EditCosts(ignore=" in errors) == (1, True)
+    code, _, errors = run(capsys, "evaluate", model, source, "--labels", labels)
+    assert (code, "the labels hold distances at EditCosts(ignore=" in errors) == (1, True)
+
+
 @pytest.mark.filterwarnings("ignore:graphs have edge labels")  # bonds of a SMILES, which the model does not know
 @pytest.mark.parametrize("suffix", [".npy", ".csv"])
 def test_all_pairs_go_into_a_file(

@@ -159,28 +159,31 @@ class TestContract:
         assert model.get_metric()(molecules[0], molecules[1]) == model.distance(molecules[0], molecules[1])
 
 
+HALF = gm.EditCosts(node_substitute=0.5, ignore=frozenset({"edge_labels"}))
+
+
+@pytest.fixture(scope="module")
+def bonds() -> GraphCollection:
+    """Molecules with bonds of several kinds, which must not count."""
+    graphs, rng = gm.load_dataset("molecules").graphs[:25], np.random.default_rng(0)
+    return GraphCollection(g.replace(edge_labels=rng.integers(0, 9, g.num_edges).tolist()) for g in graphs)
+
+
+@pytest.fixture(scope="module")
+def half(bonds: GraphCollection) -> gm.GraphDistance:
+    return gm.GraphDistance(**QUICK, costs=HALF, mutation_edits=0).fit(bonds)
+
+
 class TestCosts:
     """What is learned, scored and certified is what the costs count."""
-
-    HALF = gm.EditCosts(node_substitute=0.5, ignore=frozenset({"edge_labels"}))
-
-    @pytest.fixture(scope="class")
-    def bonds(self) -> GraphCollection:
-        """Molecules with bonds of several kinds, which must not count."""
-        graphs, rng = gm.load_dataset("molecules").graphs[:25], np.random.default_rng(0)
-        return GraphCollection(g.replace(edge_labels=rng.integers(0, 9, g.num_edges).tolist()) for g in graphs)
-
-    @pytest.fixture(scope="class")
-    def half(self, bonds: GraphCollection) -> gm.GraphDistance:
-        return gm.GraphDistance(**QUICK, costs=self.HALF, mutation_edits=0).fit(bonds)
 
     def test_labels_are_at_these_costs(self, half: gm.GraphDistance, bonds: GraphCollection) -> None:
         budget = half._budget(None)
         pairs = np.array([[0, 1], [2, 9], [4, 7]])
         labels, _ = budget.label(bonds, pairs)
-        exact = [gm.graph_edit_distance(bonds[int(i)], bonds[int(j)], costs=self.HALF).upper for i, j in pairs]
+        exact = [gm.graph_edit_distance(bonds[int(i)], bonds[int(j)], costs=HALF).upper for i, j in pairs]
         assert labels.upper.tolist() == exact
-        assert half.report_["labels"]["origin"] == f"computed: edit distances at {self.HALF!r}"
+        assert half.report_["labels"]["origin"] == f"computed: edit distances at {HALF!r}"
         assert -1 <= half.score(bonds[:10]) <= 1
 
     def test_distances_to_the_empty_graph(self, bonds: GraphCollection) -> None:
@@ -197,13 +200,13 @@ class TestCosts:
         assert half.align(bonds[0], plain[0]).upper == 0
 
     def test_kept_by_clone_save_and_index(self, half: gm.GraphDistance, bonds: GraphCollection, tmp_path: Path) -> None:
-        assert clone(half).get_params()["costs"] == self.HALF
+        assert clone(half).get_params()["costs"] == HALF
         half.save(tmp_path / "model")
         loaded = gm.GraphDistance.load(tmp_path / "model")
-        assert loaded.costs == self.HALF
+        assert loaded.costs == HALF
         gm.GraphIndex.build(half, bonds[:20], out=tmp_path / "index")
         query = bonds[22]
-        exact = [gm.graph_edit_distance(query, graph, costs=self.HALF).upper for graph in bonds[:20]]
+        exact = [gm.graph_edit_distance(query, graph, costs=HALF).upper for graph in bonds[:20]]
         for index in (gm.GraphIndex.load(tmp_path / "index"), gm.GraphIndex.load(tmp_path / "index", model=loaded)):
             assert [hit.exact for hit in index.search(query, 5, certified=True)] == sorted(exact)[:5]
         with pytest.raises(InvalidArgument, match="built with another model"):

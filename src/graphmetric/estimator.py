@@ -28,7 +28,7 @@ except ImportError as error:
 
 from graphmetric import training
 from graphmetric.distance import View
-from graphmetric.edit_distance import EditCosts, EditDistance
+from graphmetric.edit_distance import EditCosts, EditDistance, Labels
 from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.features import GraphFeaturizer
 from graphmetric.fit_report import describe_fit
@@ -180,9 +180,11 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         collection = as_graphs(graphs)
         if len(collection) == 0:
             raise InvalidArgument("fit needs graphs; got an empty collection")
-        seed = _seed_of(self.random_state)
+        seed, costs = _seed_of(self.random_state), self._costs
+        if isinstance(distances, Labels):
+            distances.check_costs(costs)
         held_out = hold_out(len(collection), val, self.validation_fraction, seed)
-        seen = collection.without(self._costs.ignore)
+        seen = collection.without(costs.ignore)
         learned_from = seen[np.setdiff1d(np.arange(len(collection)), held_out)]
         if distances is None:
             supervision = self._make_supervision(learned_from, seen[held_out], seed)
@@ -273,6 +275,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         different known distances.
         """
         learned, collection = self._learned(), as_graphs(graphs)
+        if isinstance(distances, Labels):
+            distances.check_costs(self._costs)
         if distances is None:
             known = label_some_pairs(collection, self._budget(None), _seed_of(self.random_state))
         else:

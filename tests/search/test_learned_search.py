@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import InvalidArgument, MissingExtra
 from graphmetric.search import vector_index
 from graphmetric.search.vector_index import ListIndex, scan, smallest
 from tests.naive.nearest_graphs import nearest_by_scan
@@ -214,7 +217,18 @@ def test_fewer_graphs_than_asked_for(model: gm.GraphDistance, molecules: gm.Grap
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"k": 0}, "at least 1"),
+        ({"k": 0}, "k must be a whole number, 1 or more; got 0"),
+        ({"k": 2.5}, "k must be a whole number, 1 or more; got 2.5"),
+        ({"k": "3"}, "k must be a whole number, 1 or more; got '3'"),
+        ({"k": True}, "k must be a whole number"),
+        ({"candidates": 12.5}, "candidates must be a whole number"),
+        (
+            {"where": {"class": 1, "colour": "red"}},
+            "no graph of the index has metadata 'colour'; the keys are: 'class'",
+        ),
+        ({"certified": True, "where": {"colour": "red"}}, "no graph of the index has metadata 'colour'"),
+        ({"certified": True, "costs": {"node_delete": 2}}, "costs must be graphmetric.EditCosts"),
+        ({"certified": True, "time_limit": "soon"}, "time_limit"),
         ({"k": 5, "candidates": 3}, "at least k = 5"),
         ({"k": 5, "candidates": 30, "exact": True}, "leave out candidates"),
         ({"view": "square"}, "square"),
@@ -226,5 +240,36 @@ def test_fewer_graphs_than_asked_for(model: gm.GraphDistance, molecules: gm.Grap
 def test_wrong_arguments(
     index: gm.GraphIndex, molecules: gm.GraphCollection, options: dict[str, object], said: str
 ) -> None:
-    with pytest.raises(InvalidArgument, match=said):
+    with pytest.raises(InvalidArgument, match=re.escape(said)):
         index.search(molecules[0], **options)  # type: ignore[call-overload]
+
+
+def test_other_wrong_arguments(index: gm.GraphIndex, model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
+    for radius in (-1, float("nan"), "far", None):
+        with pytest.raises(InvalidArgument, match="radius must be a number that is not negative"):
+            index.range(molecules[0], radius)  # type: ignore[arg-type]
+    for k in (0, 2.5, "3"):
+        with pytest.raises(InvalidArgument, match="k must be"):
+            model.kneighbors(molecules[:1], molecules, k=k)  # type: ignore[arg-type]
+    for seed in (-5, 1.5, "seed"):
+        with pytest.raises(InvalidArgument, match="random_state must be a whole number, 0 or more"):
+            gm.GraphDistance("small", random_state=seed).fit(molecules[:5])  # type: ignore[arg-type]
+    assert len(index.search(molecules[0], np.int64(3))) == 3
+    bare = gm.GraphIndex.build(model, [graph.replace(metadata=None) for graph in molecules[:3]])
+    with pytest.raises(InvalidArgument, match="'class'; its graphs have no metadata"):
+        bare.search(molecules[0], where={"class": 1})
+
+
+def test_hits_as_records(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    result = index.search(molecules[17], 3)
+    records = result.to_records()
+    assert [record["rank"] for record in records] == [1, 2, 3]
+    assert records[0] == {"rank": 1, "id": molecules[17].id, "distance": 0.0}
+    proven = index.search(molecules[17], 3, certified=True).to_records()
+    assert list(proven[0]) == ["rank", "id", "distance", "exact", "lower", "upper", "proven"]
+    assert index.search(molecules[17], where={"class": 99}).to_records() == []
+    if importlib.util.find_spec("pandas") is None:
+        with pytest.raises(MissingExtra, match=r"graphmetric\[pandas\]"):
+            result.to_pandas()
+    else:
+        assert result.to_pandas().to_dict("records") == records

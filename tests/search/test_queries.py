@@ -22,8 +22,12 @@ def test_a_graph_in_any_form(index: gm.GraphIndex, molecules: gm.GraphCollection
     many = index.search([graph, graph.id, graph.to_networkx()], 4)
     assert [[hit.id for hit in result] for result in many] == [by_graph] * 3
     assert index.search([], 4) == []
-    with pytest.raises(InvalidArgument, match="no graph 123456"):
+    with pytest.raises(InvalidArgument, match=r"no graph 123456 \(its first id is 'NSC 1'\)"):
         index.search(123456)
+    with pytest.raises(InvalidArgument, match=r"no graph 'NSC 999999' .*cannot be read as a SMILES either"):
+        index.search("NSC 999999")
+    with pytest.raises(InvalidArgument, match="no graph 'nobody'"):
+        index.graph("nobody")
 
 
 def test_hits_have_their_graph_and_metadata(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:

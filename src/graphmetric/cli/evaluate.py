@@ -13,7 +13,7 @@ from rich.table import Table
 
 from graphmetric.atomic import check_writable, make_folder
 from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.options import JOBS, SECONDS, SEED
+from graphmetric.cli.options import JOBS, SECONDS, SEED, costs_of, ignore_option
 from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.cli.terminal import in_table, say, say_json, speaking
 
@@ -52,6 +52,7 @@ _TITLES = ("score", "paper's scale", "edits", "size alone")
     show_default=True,
     help="Seconds of that search; what is not proven by then is measured against bounds. inf: no limit.",
 )
+@ignore_option(" By default what the model was trained to ignore; anything else is refused.")
 @click.option("--report", type=click.Path(dir_okay=False), help="HTML file to write.")
 @click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything that is drawn.")
@@ -64,6 +65,7 @@ def command(
     queries: int | None,
     label_budget: int,
     time_limit: float,
+    ignore: tuple[str, ...],
     report: str | None,
     jobs: int,
     seed: int,
@@ -93,6 +95,7 @@ def command(
             queries=queries,
             label_budget=label_budget,
             time_limit=time_limit,
+            costs=costs_of(ignore),
             seed=seed,
             name=source,
             n_jobs=jobs,
@@ -116,7 +119,8 @@ def _command_line() -> str:
         if isinstance(parameter, click.Argument):
             words.append(value)
         elif context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+            for one in value if isinstance(value, tuple) else (value,):
+                words += [parameter.opts[0]] if one is True else [parameter.opts[0], str(one)]
     return shlex.join(words)
 
 

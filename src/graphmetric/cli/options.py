@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.types import FloatParamType, IntParamType
+
+if TYPE_CHECKING:
+    from graphmetric.edit_distance import EditCosts
 
 
 class _Jobs(IntParamType):
@@ -53,6 +56,19 @@ def time_limit_option(default: str, meaning: str) -> Callable[[Callable[..., Any
     """``--time-limit`` of a command that searches. Left out it is "auto"; ``default`` says what that stands for."""
     shown = f"{meaning} 'none': no limit.  [default: {default}]"
     return click.option("--time-limit", type=_TimeLimit(), default="auto", metavar="SECONDS", help=shown)
+
+
+def ignore_option(what: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--ignore`` of a command that counts edits; :func:`costs_of` makes costs of it."""
+    said = f"An attribute that does not count, such as edge_labels. Repeatable.{what}"
+    return click.option("--ignore", multiple=True, metavar="ATTRIBUTE", help=said)
+
+
+def costs_of(ignore: tuple[str, ...]) -> EditCosts | None:
+    """Unit costs without what is ignored; None if nothing is."""
+    from graphmetric.edit_distance import EditCosts
+
+    return EditCosts(ignore=frozenset(ignore)) if ignore else None  # type: ignore[arg-type]
 
 
 JOBS = _Jobs()

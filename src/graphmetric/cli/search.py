@@ -14,7 +14,7 @@ from graphmetric.atomic import atomic_write, check_writable
 from graphmetric.cli.answers import Answer, are_json_lines, write_answers
 from graphmetric.cli.index import known_id
 from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.options import NOT_NEGATIVE, time_limit_option
+from graphmetric.cli.options import NOT_NEGATIVE, costs_of, ignore_option, time_limit_option
 from graphmetric.cli.sources import Reading, open_graph, reading_options, stream_source
 from graphmetric.cli.terminal import say, say_json, to_json
 from graphmetric.errors import InvalidArgument, UnknownFormat
@@ -51,6 +51,7 @@ Examples:
     help="In edits, or on one of two scales of [0, 1].",
 )
 @click.option("--where", multiple=True, help="Only graphs with this metadata, as key=value. Repeatable.")
+@ignore_option(" For --certified; by default what the model was trained to ignore.")
 @click.option("--distinct", is_flag=True, help="Of isomorphic graphs only the first.")
 @click.option("--candidates", type=click.IntRange(1), help="Look at this many graphs only: may miss near ones.")
 @click.option("--explain", is_flag=True, help="Show also how the query becomes each graph.")
@@ -89,6 +90,9 @@ def command(
     _check_outputs(plot, out, as_json)
     opened = GraphIndex.load(index)
     how["where"] = dict(map(_condition, how["where"])) or None
+    how["costs"] = costs_of(how.pop("ignore"))
+    if how["costs"] is not None and not how["certified"]:
+        raise InvalidArgument("--ignore goes with --certified: a learned distance ignores what its training did")
     if out is not None:
         if by_id or smiles:
             graph = opened.graph(known_id(opened, query)) if by_id else open_graph(query, reading, smiles=True)

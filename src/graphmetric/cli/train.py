@@ -9,7 +9,7 @@ import click
 
 from graphmetric.atomic import check_writable
 from graphmetric.cli.holdout import describe_held_out, hold_out, measure_held_out
-from graphmetric.cli.options import FRACTION, JOBS, SECONDS, SEED
+from graphmetric.cli.options import FRACTION, JOBS, SECONDS, SEED, costs_of, ignore_option
 from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.cli.terminal import say, say_json
 from graphmetric.errors import InvalidArgument
@@ -43,6 +43,7 @@ Stopped by Ctrl-C or a crash, the same command with --resume goes on where it wa
 )
 @click.option("--head", help="Another distance: matching, edge-matching, block-norm, concave or squared-fc.")
 @click.option("--strict", is_flag=True, help="Distance 0 only between isomorphic graphs.")
+@ignore_option(" The model does not see it, and evaluate and search --certified leave it out, too.")
 @click.option("--pretrain/--no-pretrain", default=None, help="Pre-train the encoder; else as the preset says.")
 @click.option(
     "--label-budget",
@@ -115,12 +116,14 @@ def command(
             )
         trial = hold_out(graphs, distances, holdout, reading, how["seed"])
         graphs, distances = trial.training, trial.labels_of_training()
+    costs = costs_of(how["ignore"])
     model = GraphDistance(
         how["preset"],
         head=how["head"],
         strict=how["strict"],
         pretrain=how["pretrain"],
         label_budget=how["label_budget"],
+        costs=costs,
         mutation_edits=how["mutation_edits"],
         time_limit=how["time_limit"],
         max_steps=how["steps"],

@@ -82,7 +82,7 @@ class EditCosts:
         changed = (
             f for f in fields(self) if getattr(self, f.name) != f.default and getattr(self, f.name) != frozenset()
         )
-        return f"EditCosts({', '.join(f'{f.name}={getattr(self, f.name)!r}' for f in changed)})"
+        return f"EditCosts({', '.join(f'{f.name}={_shown(getattr(self, f.name))}' for f in changed)})"
 
     @property
     def is_unit(self) -> bool:
@@ -153,6 +153,11 @@ class EditCosts:
         return _metric_problem(
             "edge", substitute, self.priced("edge_delete", labels), self.priced("edge_insert", labels)
         )
+
+
+def _shown(value: Any) -> str:
+    """A set in the same order on every run: stored work is recognised by it."""
+    return f"frozenset({{{', '.join(map(repr, sorted(value)))}}})" if isinstance(value, frozenset) else repr(value)
 
 
 def _each(prices: PairCost | LabelCost) -> Iterable[float]:

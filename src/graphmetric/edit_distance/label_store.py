@@ -43,6 +43,16 @@ class Labels:
     pairs: NDArray[np.int64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
+    costs: str | None = None
+    """The costs that they were computed with, as text; None if that is not known."""
+
+    def check_costs(self, costs: EditCosts) -> None:
+        """Raise if they were computed with other costs than these."""
+        if self.costs is not None and self.costs != repr(costs):
+            raise InvalidArgument(
+                f"the labels hold distances at {self.costs}, and the model is for {costs!r}: train with the costs of "
+                "the labels (on the command line with the same --ignore), or give other labels"
+            )
 
     @property
     def exact(self) -> NDArray[np.bool_]:
@@ -56,7 +66,7 @@ class Labels:
     def among(self, kept: NDArray[np.int64]) -> Labels:
         """The labels of pairs of some graphs, given by ascending positions, renumbered by their places among these."""
         inside = np.isin(self.pairs, kept).all(axis=1)
-        return Labels(np.searchsorted(kept, self.pairs[inside]), self.lower[inside], self.upper[inside])
+        return Labels(np.searchsorted(kept, self.pairs[inside]), self.lower[inside], self.upper[inside], self.costs)
 
 
 def label_graphs(
@@ -121,7 +131,7 @@ def _label(
     with atomic_write(target / "labels.npz") as file:
         np.savez(file, lower=found.lower, upper=found.upper)
     shutil.rmtree(target / "work")
-    return Labels(chosen, found.lower, found.upper)
+    return Labels(chosen, found.lower, found.upper, repr(costs))
 
 
 def read_labels(folder: str | Path, graphs: GraphCollection | None = None) -> Labels:
@@ -133,7 +143,8 @@ def read_labels(folder: str | Path, graphs: GraphCollection | None = None) -> La
     try:
         pairs = np.load(target / "pairs.npy", allow_pickle=False)
         with open(target / "labels.npz", "rb") as file, np.load(file, allow_pickle=False) as data:
-            labels = Labels(pairs, data["lower"], data["upper"])
+            costs = description.get("costs")
+            labels = Labels(pairs, data["lower"], data["upper"], costs if isinstance(costs, str) else None)
     except FileNotFoundError as error:
         raise FileError("is missing: the labelling has not finished; run it again", error.filename) from None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

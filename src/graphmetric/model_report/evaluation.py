@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphmetric.edit_distance import normalized_distance
+from graphmetric.edit_distance import EditCosts, Labels, normalized_distance
 from graphmetric.errors import InvalidArgument
 from graphmetric.estimator import GraphDistance
 from graphmetric.evaluation import (
@@ -160,6 +160,7 @@ def evaluate_model(
     queries: int | None = None,
     label_budget: int = LABEL_BUDGET,
     time_limit: float | None = TIME_LIMIT,
+    costs: EditCosts | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
     name: str | None = None,
@@ -171,12 +172,13 @@ def evaluate_model(
         graphs: A data set, whose test graphs rank its training and validation graphs; or any graphs, of which some,
             drawn at random, rank all others.
         distances: The true ones, in any form that ``GraphDistance.fit`` takes. None: those of the data set where it
-            knows most of what is needed, else edit distances at unit costs, searched for.
+            knows most of what is needed, else edit distances at the costs that the model was trained for, searched for.
         train: Positions of the graphs that the model was trained on: the others rank them.
         queries: How many graphs ask. None: all test graphs, or 100 of graphs without a split.
         label_budget: Edit distances, in pairs, to search for where they are not known.
         time_limit: Seconds of that search; None: as long as it takes. Of large graphs, fewer pairs are drawn, and what
             is not proven by then is measured against bounds: see :mod:`graphmetric.evaluation.bounds`.
+        costs: Of the edits; by default those that the model was trained for, and anything else is refused.
         seed: Of everything that is drawn.
         n_jobs: Threads; -1: one per core. None: as many as the model was told to use.
         name: Of the data, for the report.
@@ -191,6 +193,9 @@ def evaluate_model(
     """
     _check_counts(queries, label_budget, time_limit)
     learned, facts = open_model(model)
+    costs = _costs_of(learned, costs)
+    if isinstance(distances, Labels):
+        distances.check_costs(costs)
     if n_jobs is not None:
         learned = copy(learned).set_params(n_jobs=n_jobs)
     dataset = graphs if isinstance(graphs, Dataset) else None
@@ -205,7 +210,7 @@ def evaluate_model(
     if known is None:
         budget = min(label_budget, max(_FEWEST_PAIRS, affordable_pairs(collection.sizes, limit)))
         trial = plan.draw(wanted, rng).within(budget, rng)
-        bounds = search_bounds(collection, trial, n_jobs=learned.n_jobs, time_limit=limit, rng=rng)
+        bounds = search_bounds(collection, trial, costs=costs, n_jobs=learned.n_jobs, time_limit=limit, rng=rng)
     else:
         trial = known.draw(plan, wanted, rng)
         bounds = known.between(trial.queries, trial.database)
@@ -221,7 +226,7 @@ def evaluate_model(
         trial=trial,
         predicted=predicted,
         bounds=bounds,
-        truth="edit distances at unit costs, by the exact search" if known is None else known.origin,
+        truth=f"edit distances at {costs}, by the exact search" if known is None else known.origin,
         measured_axioms=measured,
         axioms=list_axioms(learned, measured),
         facts=facts,
@@ -353,6 +358,17 @@ def _warnings_as_notes(notes: list[str]) -> Iterator[None]:
     notes += found
     for message in found:
         warnings.warn(message, stacklevel=4)
+
+
+def _costs_of(model: GraphDistance, costs: EditCosts | None) -> EditCosts:
+    """The costs that the model was trained for; raises where others are asked for."""
+    own = model.costs or EditCosts()
+    if costs is not None and costs != own:
+        raise InvalidArgument(
+            f"the model was trained for edit distances at {own}, so it cannot be measured against those at {costs}: "
+            "leave out the costs, or train a model with them"
+        )
+    return own
 
 
 def _check_counts(queries: int | None, label_budget: int, time_limit: float | None) -> None:

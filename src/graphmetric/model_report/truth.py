@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric.edit_distance import BranchBound, EditDistanceMethod, ExactSearch, pairwise_edit_distances
+from graphmetric.edit_distance import BranchBound, EditCosts, EditDistanceMethod, ExactSearch, pairwise_edit_distances
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.datasets import Dataset
 from graphmetric.graphs.graph import Graph
@@ -134,9 +134,15 @@ def affordable_pairs(sizes: NDArray[np.int64], time_limit: float) -> int:
 
 
 def search_bounds(
-    graphs: GraphCollection, trial: Trial, *, n_jobs: int | None, time_limit: float, rng: np.random.Generator
+    graphs: GraphCollection,
+    trial: Trial,
+    *,
+    costs: EditCosts,
+    n_jobs: int | None,
+    time_limit: float,
+    rng: np.random.Generator,
 ) -> Truth:
-    """Edit distances at unit costs between queries and database, or what is known of them when the time is over.
+    """Edit distances between queries and database, or what is known of them when the time is over.
 
     All pairs get quick bounds first. Then they are searched, the easy ones first, the others in a random order.
     """
@@ -144,7 +150,7 @@ def search_bounds(
     asked = np.sort(np.stack([trial.queries[rows], trial.database[columns]], axis=1), axis=1)
     pairs, place = np.unique(asked, axis=0, return_inverse=True)
     _compile()
-    search = _Search(graphs, pairs, n_jobs, time.monotonic() + time_limit)
+    search = _Search(graphs, pairs, costs, n_jobs, time.monotonic() + time_limit)
     with progress("true distances", len(pairs), "pairs") as shown:
         search.run(rng, shown)
     lower, upper = np.full((2, len(trial.queries), len(trial.database)), np.nan)
@@ -166,8 +172,11 @@ def _compile() -> None:
 class _Search:
     """Bounds of pairs that get better until the time is over."""
 
-    def __init__(self, graphs: GraphCollection, pairs: Positions, n_jobs: int | None, end: float) -> None:
-        self._graphs, self._pairs, self._n_jobs, self._end = graphs, pairs, n_jobs, end
+    def __init__(
+        self, graphs: GraphCollection, pairs: Positions, costs: EditCosts, n_jobs: int | None, end: float
+    ) -> None:
+        self._graphs, self._pairs, self._end = graphs, pairs, end
+        self._how: dict[str, Any] = {"costs": costs, "n_jobs": n_jobs}
         self._smaller = np.minimum(*graphs.sizes[pairs].T)
         self.lower, self.upper = np.zeros(len(pairs)), np.full(len(pairs), np.inf)
 
@@ -190,7 +199,7 @@ class _Search:
         while done < len(order) and time.monotonic() < self._end:
             chunk, started = order[done : done + size], time.monotonic()
             found = pairwise_edit_distances(
-                self._graphs, pairs=self._pairs[chunk], method=method(len(order) - done), n_jobs=self._n_jobs
+                self._graphs, pairs=self._pairs[chunk], method=method(len(order) - done), **self._how
             )
             self.lower[chunk] = np.maximum(self.lower[chunk], found.lower)
             self.upper[chunk] = np.minimum(self.upper[chunk], found.upper)
