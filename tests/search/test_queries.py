@@ -24,8 +24,10 @@ def test_a_graph_in_any_form(index: gm.GraphIndex, molecules: gm.GraphCollection
     assert index.search([], 4) == []
     with pytest.raises(InvalidArgument, match=r"no graph 123456 \(its first id is 'NSC 1'\)"):
         index.search(123456)
-    with pytest.raises(InvalidArgument, match=r"no graph 'NSC 999999' .*cannot be read as a SMILES either"):
+    with pytest.raises(InvalidArgument, match=r"no graph 'NSC 999999' \(.*\), and a SMILES has no blanks"):
         index.search("NSC 999999")
+    with pytest.raises(InvalidArgument, match=r"no graph 'Xy9' \(.*\), and it cannot be read as a SMILES either"):
+        index.search("Xy9")
     with pytest.raises(InvalidArgument, match="no graph 'nobody'"):
         index.graph("nobody")
 

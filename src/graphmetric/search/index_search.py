@@ -105,6 +105,8 @@ class IndexSearch:
             ids = (self.held.note(position)[0] for position in self.held.positions().tolist())
             if not isinstance(query, str):
                 raise refuse_unknown(query, ids)
+            if len(query.split()) != 1:  # "NSC 16" would be the molecule N-S-C with a title
+                raise refuse_unknown(query, ids, ", and a SMILES has no blanks")
             try:
                 return as_graph(query)
             except GraphMetricError as error:
