@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.jobs import effective_n_jobs
+from graphmetric.memory import check_memory
 from graphmetric.metric_repair.completion import complete_fixed
 from graphmetric.metric_repair.feasible_matrix import ROUNDING
 from graphmetric.metric_repair.l1_programme import find_smallest_sum
@@ -19,6 +20,8 @@ from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
 from graphmetric.metric_repair.repair_result import RepairResult
 from graphmetric.metric_repair.scanner import TriangleScanner
 from graphmetric.metric_repair.shortest_path_closure import close_in_place
+
+_MATRICES_LINF = 6  # of double precision beside the given one: bounds, paths, excess, goal
 
 MOST_ITEMS_L1 = 300
 """The linear programme takes a second at 80 items, half a minute to a few minutes at 200, far more beyond."""
@@ -75,7 +78,13 @@ def repair_in_linf(
     """
     started = time.perf_counter()
     problem = _pose(distances, weights, fixed, bounds, tolerance)
-    scanner = TriangleScanner(len(problem.given), effective_n_jobs(n_jobs))
+    m = len(problem.given)
+    check_memory(
+        8 * _MATRICES_LINF * m * m,
+        f"the L-infinity repair of {m:,} items",
+        "repair fewer items, or only lower distances (decrease_only, --decrease-only)",
+    )
+    scanner = TriangleScanner(m, effective_n_jobs(n_jobs))
     _refuse_contradictions(problem, scanner, tolerance)
     found = find_least_change(problem, scanner.threads)
     changes = np.abs(found.matrix - problem.given) * _weights(problem)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.jobs import effective_n_jobs
+from graphmetric.memory import check_memory
 from graphmetric.metric_repair.other_norms import repair_in_l1, repair_in_linf
 from graphmetric.metric_repair.pair_matrix import Matrix, as_square, check_in_place
 from graphmetric.metric_repair.repair_result import RepairResult
@@ -118,7 +119,8 @@ def write_known(predicted: ArrayLike, known: ArrayLike | None, *, own: bool = Fa
 
 def _close(distances: Matrix, time_limit: float | None, n_jobs: int | None) -> RepairResult:
     """The closure as a result; among metrics below the given distances it is the optimum of every norm."""
-    started = time.perf_counter()
+    started, size = time.perf_counter(), len(distances)
+    check_memory(3 * 8 * size * size, f"the shortest paths of {size:,} items", "take fewer items")
     closed = shortest_path_closure(distances, time_limit=time_limit, n_jobs=n_jobs)
     change = np.triu(closed - distances, 1)
     return RepairResult(
