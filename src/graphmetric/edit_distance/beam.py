@@ -19,6 +19,8 @@ from graphmetric.edit_distance.method import (
     Solutions,
     empty_maps,
     largest_sizes,
+    node_counts,
+    workspace_memory,
     workspace_size,
 )
 from graphmetric.edit_distance.watch import Watch, in_thread
@@ -40,6 +42,11 @@ class BeamSearch(EditDistanceMethod):
 
     def __post_init__(self) -> None:
         _check_width(self.width)
+
+    def memory(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        first, second = node_counts(problem, pairs)
+        candidates = np.minimum(self.width * (first + second), 2_000_000)
+        return workspace_memory(problem, pairs, root_only=True) + 8.0 * 11 * candidates
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         return in_thread(lambda watch: self.solve_watched(problem, pairs, watch))
@@ -65,10 +72,15 @@ class PublishedBeam(EditDistanceMethod):
 
     name: ClassVar[str] = "published-beam"
     guarantee: ClassVar[Guarantee] = "upper bound"
+    replaceable: ClassVar[bool] = False
     symmetric: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_width(self.width)
+
+    def memory(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        first, second = node_counts(problem, pairs)
+        return 16.0 * (np.maximum(first, second) + 1.0) ** 2
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         results = MapResults(np.zeros(len(pairs), dtype=np.int64), empty_maps(problem, pairs))

@@ -13,7 +13,14 @@ from graphmetric.edit_distance._kernels.bipartite import allocate_bipartite, mat
 from graphmetric.edit_distance._kernels.map_cost import MapResults
 from graphmetric.edit_distance._kernels.node_profile import profile_nodes
 from graphmetric.edit_distance.encoding import EncodedProblem
-from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Solutions, empty_maps, largest_sizes
+from graphmetric.edit_distance.method import (
+    EditDistanceMethod,
+    Guarantee,
+    Solutions,
+    empty_maps,
+    largest_sizes,
+    node_counts,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,11 @@ class Hungarian(EditDistanceMethod):
 
     name: ClassVar[str] = "hungarian"
     guarantee: ClassVar[Guarantee] = "upper bound"
+    replaceable: ClassVar[bool] = False
     symmetric: ClassVar[bool] = False
+
+    def memory(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        return _memory(problem, pairs)
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         return _solve(match_hungarian, problem, pairs)
@@ -34,10 +45,19 @@ class VolgenantJonker(EditDistanceMethod):
 
     name: ClassVar[str] = "vj"
     guarantee: ClassVar[Guarantee] = "upper bound"
+    replaceable: ClassVar[bool] = False
     symmetric: ClassVar[bool] = False
+
+    def memory(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        return _memory(problem, pairs)
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         return _solve(match_volgenant_jonker, problem, pairs)
+
+
+def _memory(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    first, second = node_counts(problem, pairs)
+    return np.asarray(8.0 * ((first + second + 1.0) ** 2 + first * second + (second + 1.0) ** 2))
 
 
 def _solve(match: Callable[..., Any], problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:

@@ -23,9 +23,12 @@ from graphmetric.edit_distance.method import (
     Rows,
     Solutions,
     empty_maps,
+    exceeds_memory,
     joined,
     merged,
+    node_counts,
     smaller_sizes,
+    workspace_memory,
     workspace_size,
 )
 from graphmetric.edit_distance.scaling import EncodedProblem
@@ -126,9 +129,13 @@ class ExactSearch(EditDistanceMethod):
     def explain(self, problem: EncodedProblem, pair: NDArray[np.int64], found: PairBounds, watch: Watch) -> str | None:
         if found.lower[0] == found.upper[0]:
             return None
-        nodes = int(smaller_sizes(problem, pair)[0])
-        if nodes > LARGEST_SEARCHED:
+        without_matrices = super(ExactSearch, self).explain(problem, pair, found, watch)
+        if without_matrices is not None:
+            return without_matrices
+        if too_large_to_search(problem, pair)[0]:
             how = "its root" if self._bounds_only else "its root, upper bound by beam search and local search"
+            smaller, larger = sorted(int(count[0]) for count in node_counts(problem, pair))
+            nodes = smaller if smaller > LARGEST_SEARCHED else larger
             return f"{nodes} nodes are too many for the exact search: lower bound by {how}"
         if watch.stopped:
             return "interrupted"
@@ -147,12 +154,12 @@ class ExactSearch(EditDistanceMethod):
 
     def _solve_alike(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> Solutions:
         """Part the pairs by size and solve each part as is quickest for it."""
-        sizes = smaller_sizes(problem, pairs)
-        for chosen in (sizes > LARGEST_SEARCHED, sizes > _LARGEST_EASY):
+        sizes, large = smaller_sizes(problem, pairs), too_large_to_search(problem, pairs)
+        for chosen in (large, sizes > _LARGEST_EASY):
             if chosen.any() and not chosen.all():
                 parts = (self._solve_alike(problem, pairs[which], watch) for which in (chosen, ~chosen))
                 return merged(chosen, *parts)
-        if (sizes > LARGEST_SEARCHED).any():
+        if large.any():
             return self._bound_largest(problem, pairs, watch)
         if not (sizes > _LARGEST_EASY).any():
             return self._search(problem, pairs, np.full(len(pairs), NO_LIMIT), watch)
@@ -216,6 +223,12 @@ class ExactSearch(EditDistanceMethod):
     @property
     def _node_limit(self) -> int:
         return NO_LIMIT if self.node_limit is None else max(1, self.node_limit)
+
+
+def too_large_to_search(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Pairs that are not searched, because of their nodes or of the memory that a matrix per level would take."""
+    many = smaller_sizes(problem, pairs) > LARGEST_SEARCHED
+    return many if problem.is_small else many | exceeds_memory(workspace_memory(problem, pairs, root_only=False))
 
 
 def _better_of(ahead: Solutions, found: Solutions) -> Solutions:

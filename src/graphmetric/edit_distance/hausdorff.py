@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from graphmetric.edit_distance._kernels.hausdorff import allocate_hausdorff, match_hausdorff
 from graphmetric.edit_distance._kernels.node_profile import profile_nodes
 from graphmetric.edit_distance.encoding import EncodedProblem
-from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Solutions, largest_sizes
+from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Solutions, largest_sizes, node_counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,10 @@ class Hausdorff(EditDistanceMethod):
 
     name: ClassVar[str] = "hed"
     guarantee: ClassVar[Guarantee] = "lower bound"
+    replaceable: ClassVar[bool] = False
+
+    def memory(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        return _memory(problem, pairs)
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         quadrupled = _solve(problem, pairs, admissible=True)
@@ -33,10 +37,19 @@ class PublishedHausdorff(EditDistanceMethod):
 
     name: ClassVar[str] = "published-hed"
     guarantee: ClassVar[Guarantee] = "estimate"
+    replaceable: ClassVar[bool] = False
+
+    def memory(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        return _memory(problem, pairs)
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         quadrupled = _solve(problem, pairs, admissible=False)
         return Solutions(None, None, quadrupled / 4, np.zeros(len(pairs), dtype=np.int64), None)
+
+
+def _memory(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    first, second = node_counts(problem, pairs)
+    return np.asarray(8.0 * first * second, dtype=np.float64)
 
 
 def _solve(problem: EncodedProblem, pairs: NDArray[np.int64], admissible: bool) -> NDArray[np.int64]:

@@ -8,11 +8,17 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.workspace import WorkspaceSize
+from graphmetric.atomic import in_bytes
+from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, count_bytes
 from graphmetric.edit_distance.scaling import EncodedProblem
+from graphmetric.edit_distance.sparse_bounds import bound_sparsely
 from graphmetric.edit_distance.watch import Watch, in_thread
+from graphmetric.errors import NotEnoughMemory
+from graphmetric.memory import available_memory
 
 Guarantee = Literal["exact", "upper bound", "lower bound", "estimate"]
+MEMORY_LIMIT = 2 << 30
+"""Bytes that the matrices of one computation may take."""
 _ROUNDS = 4
 """How often a pair is solved at most, each time with finer units, because rounding keeps its bounds apart."""
 
@@ -52,6 +58,8 @@ class EditDistanceMethod(ABC):
     """What its answer is, compared with the true distance."""
     symmetric: ClassVar[bool] = True
     """Whether d(G, H) and d(H, G) are equal whenever the costs are symmetric."""
+    replaceable: ClassVar[bool] = True
+    """Whether cheaper bounds may stand in for the method where its matrices do not fit into memory."""
 
     @abstractmethod
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
@@ -71,7 +79,9 @@ class EditDistanceMethod(ABC):
 
     def explain(self, problem: EncodedProblem, pair: NDArray[np.int64], found: PairBounds, watch: Watch) -> str | None:
         """Why the answer to one pair is not proven, where the method's name does not tell, such as a time limit."""
-        return None
+        if found.lower[0] == found.upper[0] or not exceeds_memory(self.memory(problem, pair)).any():
+            return None
+        return "the graphs are too large for its matrices: bounds by label counts, degrees and neighbourhoods"
 
     def bounds(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> PairBounds:
         """Compute the pairs in costs, in a thread of its own, so that Ctrl-C is heard."""
@@ -94,6 +104,25 @@ class EditDistanceMethod(ABC):
             return best
         return best._replace(value=(best.lower if self.guarantee == "lower bound" else best.upper).copy())
 
+    def memory(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Bytes that the method needs for each pair at least."""
+        return workspace_memory(problem, pairs, root_only=True)
+
+    def _solve_in_memory(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> Solutions:
+        """Solve the pairs that fit into memory; the others get bounds that take little of it."""
+        large = np.zeros(len(pairs), dtype=bool) if problem.is_small else exceeds_memory(self.memory(problem, pairs))
+        if not large.any():
+            try:
+                return self.solve_watched(problem, pairs, watch)
+            except NotEnoughMemory:
+                raise
+            except MemoryError:  # an estimate that was too low, or others have taken the memory meanwhile
+                large[:] = True
+        if not self.replaceable:
+            raise NotEnoughMemory(_describe_need(self, problem, pairs[large]))
+        bounds = _bound_sparsely(problem, pairs[large])
+        return bounds if large.all() else merged(large, bounds, self._solve_in_memory(problem, pairs[~large], watch))
+
     def _round(
         self,
         problem: EncodedProblem,
@@ -108,7 +137,7 @@ class EditDistanceMethod(ABC):
         for rows, scaled in problem.split(pairs[todo], known):
             places = todo[rows]
             watch.scale, watch.ceiling = scaled.scale, scaled.ceiling
-            found = self.solve_watched(scaled, pairs[places], watch)
+            found = self._solve_in_memory(scaled, pairs[places], watch)
             new = _in_costs(scaled, pairs[places], found)
             if best is None and len(places) == len(pairs):
                 best = new
@@ -205,18 +234,60 @@ def empty_maps(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.
     return np.full((len(pairs), largest_sizes(problem, pairs)[0]), -1, dtype=np.int64)
 
 
+def exceeds_memory(needed: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of these numbers of bytes are more than a computation may take, or than there are."""
+    limit = float(MEMORY_LIMIT)
+    if len(needed) and needed.max() > MEMORY_LIMIT / 16:
+        limit = min(limit, available_memory() or limit)
+    return needed > limit
+
+
+def workspace_memory(problem: EncodedProblem, pairs: NDArray[np.int64], root_only: bool) -> NDArray[np.float64]:
+    """Bytes of the workspace of each pair; where that is little for all together, the largest for all."""
+    together = workspace_size(problem, pairs, root_only)
+    enough = count_bytes(together)
+    if enough <= MEMORY_LIMIT / 16:
+        return np.full(len(pairs), float(enough))
+    first, second = node_counts(problem, pairs)
+    edges = np.diff(problem.first.edge_start)[pairs[:, 0]], np.diff(problem.second.edge_start)[pairs[:, 1]]
+    each: Any = {
+        "smaller": np.minimum(first, second),
+        "larger": np.maximum(first, second),
+        "edges": np.maximum(*edges),
+    }
+    return np.asarray(count_bytes(together._replace(**each)), dtype=np.float64)
+
+
+def _describe_need(method: EditDistanceMethod, problem: EncodedProblem, pairs: NDArray[np.int64]) -> str:
+    needed = method.memory(problem, pairs)
+    k = int(np.argmax(needed))
+    nodes = " and ".join(f"{int(count[k]):,}" for count in node_counts(problem, pairs))
+    return (
+        f"method {method.name!r} needs about {in_bytes(float(needed[k]))} of memory for two graphs of {nodes} nodes, "
+        f"more than the {in_bytes(MEMORY_LIMIT)} that one pair may take or than there is; method 'exact' gives bounds"
+    )
+
+
+def _bound_sparsely(problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
+    node_map = empty_maps(problem, pairs)
+    lower, upper = np.zeros((2, len(pairs)), dtype=np.int64)
+    for p, pair in enumerate(pairs):
+        lower[p], upper[p], images = bound_sparsely(problem, pair)
+        node_map[p, : len(images)] = images
+    return Solutions(lower, upper, upper.astype(np.float64), np.zeros(len(pairs), dtype=np.int64), node_map)
+
+
 def workspace_size(problem: EncodedProblem, pairs: NDArray[np.int64], root_only: bool = False) -> WorkspaceSize:
     """Room for the largest of the pairs; ``root_only`` for kernels that do not search."""
     first, second = node_counts(problem, pairs)
     first_edges = np.diff(problem.first.edge_start)[pairs[:, 0]]
     second_edges = np.diff(problem.second.edge_start)[pairs[:, 1]]
     tables = problem.tables
-    indirect = tables.node_delete[:, None] + tables.node_insert[None, :]
     return WorkspaceSize(
         smaller=int(np.minimum(first, second).max(initial=0)),
         larger=int(np.maximum(first, second).max(initial=0)),
         edges=int(np.maximum(first_edges, second_edges).max(initial=0)),
         edge_codes=tables.edge_cost.shape[1] - 1,
-        null_nodes=bool((tables.node_substitute > indirect).any()),
+        null_nodes=problem.needs_null_nodes,
         root_only=root_only,
     )

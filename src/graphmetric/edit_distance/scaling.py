@@ -46,6 +46,8 @@ LARGEST_COST = 1e280
 _EASY_TOTAL = 1 << 44
 """Totals up to here are the same after a division by the scale and a multiplication with it, to a hundredth."""
 _MOST_FRACTIONS = 1_000
+_SMALL = 1 << 10
+"""Nodes times kinds of edges."""
 _KEPT_ENTRIES = 1 << 20
 """Tables with more entries are made anew for each call instead of being kept for the next one."""
 
@@ -123,6 +125,18 @@ class EncodedProblem:
         preimage, is_image = np.zeros(largest + 1, dtype=np.int64), np.zeros(most_edges + 1, dtype=np.int64)
         price_maps(self.first, self.second, self.costs, pairs, node_map, (preimage, is_image), totals)
         return totals
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether nobody need ask how much memory a pair takes."""
+        sizes = (np.diff(graphs.node_start).max(initial=0) for graphs in (self.first, self.second))
+        return bool(max(sizes) * len(self.tables.edge_reverse) <= _SMALL)
+
+    @cached_property
+    def needs_null_nodes(self) -> bool:
+        """Whether some node substitution costs more than deletion and insertion."""
+        indirect = self.tables.node_delete[:, None] + self.tables.node_insert[None, :]
+        return bool((self.tables.node_substitute > indirect).any())
 
     @cached_property
     def _magnitudes(self) -> Magnitudes:

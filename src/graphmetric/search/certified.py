@@ -147,7 +147,7 @@ class CertifiedSearch:
         if self.query_nodes > LARGEST_EASY:
             graphs = self._bound_largest(coded, graphs)
         problem, row = coded.problem, self.coder.row
-        if problem.costs is not None:
+        if problem.costs is not None or coded.is_vast:
             self._search_each(coded, graphs, steps)
             return
         queue = Queue(np.stack([graphs, coded.columns(graphs)]), np.zeros(2, dtype=np.int64))
@@ -159,7 +159,7 @@ class CertifiedSearch:
             search_queue(*tables, queue, effort, self.known, self.nearest, coded.work)
 
     def _search_each(self, coded: CodedGraphs, graphs: Graphs, steps: int) -> None:
-        """The same where costs differ so much, or have no common unit, that each pair needs tables of its own."""
+        """The same where each pair needs tables of its own because of its costs, or is to be kept within memory."""
         for graph in graphs.tolist():
             if self._is_late() and self.nearest.status[SIZE] > 0:
                 return

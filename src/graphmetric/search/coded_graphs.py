@@ -11,10 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.edit_distance import EditCosts
-from graphmetric.edit_distance._kernels.workspace import Workspace, allocate_workspace
+from graphmetric.edit_distance._kernels.workspace import (
+    Workspace,
+    WorkspaceSize,
+    allocate_workspace,
+    count_bytes,
+)
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.exact import LARGEST_SEARCHED
-from graphmetric.edit_distance.method import smaller_sizes, workspace_size
+from graphmetric.edit_distance.method import exceeds_memory, smaller_sizes, workspace_size
 from graphmetric.edit_distance.watch import Watch
 from graphmetric.graphs.collection import GraphCollection
 
@@ -48,13 +53,22 @@ class CodedGraphs:
     @cached_property
     def work(self) -> Workspace:
         """As large as the largest pair needs that is searched."""
+        return allocate_workspace(self._size, self.watch.signals)
+
+    @cached_property
+    def is_vast(self) -> bool:
+        """Whether the largest pair needs more memory than one computation may take."""
+        return bool(exceeds_memory(np.array([count_bytes(self._size)], dtype=np.float64))[0])
+
+    @cached_property
+    def _size(self) -> WorkspaceSize:
         first, second = self.problem.first, self.problem.second
         largest = [
             [int(np.argmax(np.diff(start))) for start in starts]
             for starts in ((first.node_start, second.node_start), (first.edge_start, second.edge_start))
         ]
         size = workspace_size(self.problem, np.array(largest))
-        return allocate_workspace(size._replace(smaller=min(size.smaller, LARGEST_SEARCHED)), self.watch.signals)
+        return size._replace(smaller=min(size.smaller, LARGEST_SEARCHED))
 
 
 class Coder(Protocol):

@@ -113,11 +113,22 @@ def pack_graphs(
         np.ascontiguousarray(edges[:, 1], dtype=np.int64),
         np.ascontiguousarray(edge_code, dtype=np.int64),
     )
-    largest = int(np.diff(starts[0]).max(initial=0))
-    mark_twins(
-        graphs, np.ascontiguousarray(edge_reverse, dtype=np.int64), np.zeros((1, largest + 1, largest), np.int64)
-    )
+    twice, total = 2 * len(graphs.edge_code), len(codes)
+    neighbours = Neighbours(*(np.zeros(length, dtype=np.int64) for length in (total + 1, twice, twice, total)))
+    mark_twins(graphs, np.ascontiguousarray(edge_reverse, dtype=np.int64), neighbours)
     return graphs
+
+
+class Neighbours(NamedTuple):
+    """Every edge of a collection at both of its ends; what lies at node v of all begins at start[v].
+
+    Memory grows with the edges, not with the square of the nodes.
+    """
+
+    start: Integers
+    node: Integers  # rising for each node
+    code: Integers
+    digest: Integers  # by node: a sum over its neighbours and their codes
 
 
 @part
@@ -134,31 +145,51 @@ def fill_adjacency(graphs: PackedGraphs, graph: int, edge_reverse: Integers, adj
 
 
 @entry
-def mark_twins(graphs: PackedGraphs, edge_reverse: Integers, adjacency: Integers) -> None:
+def mark_twins(graphs: PackedGraphs, edge_reverse: Integers, neighbours: Neighbours) -> None:
     """Give twins a common representative; being twins is an equivalence, so comparing with those is enough.
 
-    The last row of ``adjacency`` is for sums that twins have in common, which spare the comparison of most others.
+    Twins have the same neighbours but for each other. Sums over neighbours spare the comparison of most other nodes.
     """
-    last = adjacency.shape[1] - 1
+    list_neighbours(graphs, edge_reverse, neighbours)
     for graph in range(len(graphs.node_start) - 1):
         first = graphs.node_start[graph]
-        fill_adjacency(graphs, graph, edge_reverse, adjacency, np.int64(0))
-        n_nodes = graphs.node_start[graph + 1] - first
-        for u in range(n_nodes):
-            adjacency[0, last, u] = 0
-            for t in range(n_nodes):
-                adjacency[0, last, u] += spread(t) * adjacency[0, u, t]
-        for u in range(n_nodes):
+        for u in range(graphs.node_start[graph + 1] - first):
             graphs.node_twin[first + u] = u
             for w in range(u):
-                if graphs.node_twin[first + w] != w:
-                    continue
-                without_each_other = adjacency[0, last, u] - spread(w) * adjacency[0, u, w]
-                if adjacency[0, last, w] - spread(u) * adjacency[0, w, u] != without_each_other:
-                    continue
-                if are_twins(graphs, graph, adjacency, w, u):
+                if graphs.node_twin[first + w] == w and are_twins(graphs, neighbours, first, w, u):
                     graphs.node_twin[first + u] = w
                     break
+
+
+@part
+def list_neighbours(graphs: PackedGraphs, edge_reverse: Integers, neighbours: Neighbours) -> None:
+    """Fill the lists. Where edges are listed by rising ends, neighbours come in order and none has to be moved."""
+    start, node, code, digest = neighbours.start, neighbours.node, neighbours.code, neighbours.digest
+    for graph in range(len(graphs.node_start) - 1):
+        first = graphs.node_start[graph]
+        for edge in range(graphs.edge_start[graph], graphs.edge_start[graph + 1]):
+            start[first + graphs.edge_tail[edge] + 1] += 1
+            start[first + graphs.edge_head[edge] + 1] += 1
+    for v in range(len(digest)):
+        start[v + 1] += start[v]
+    for graph in range(len(graphs.node_start) - 1):
+        first = graphs.node_start[graph]
+        for edge in range(graphs.edge_start[graph], graphs.edge_start[graph + 1]):
+            for side in range(2):
+                here, there = graphs.edge_tail[edge], graphs.edge_head[edge]
+                seen = graphs.edge_code[edge]
+                if side == 1:
+                    here, there, seen = there, here, edge_reverse[seen]
+                place = start[first + here] + digest[first + here]  # counts what is listed, until all is
+                digest[first + here] += 1
+                while place > start[first + here] and node[place - 1] > there:
+                    node[place], code[place] = node[place - 1], code[place - 1]
+                    place -= 1
+                node[place], code[place] = there, seen
+    for v in range(len(digest)):
+        digest[v] = 0
+        for place in range(start[v], start[v + 1]):
+            digest[v] += spread(node[place]) * code[place]
 
 
 @fragment
@@ -168,12 +199,39 @@ def spread(node: int) -> int:
 
 
 @fragment
-def are_twins(graphs: PackedGraphs, graph: int, adjacency: Integers, u: int, w: int) -> bool:
+def are_twins(graphs: PackedGraphs, neighbours: Neighbours, first: int, u: int, w: int) -> bool:
     """Whether exchanging u and w is an automorphism that moves nothing else."""
-    first = graphs.node_start[graph]
-    if graphs.node_code[first + u] != graphs.node_code[first + w] or adjacency[0, u, w] != adjacency[0, w, u]:
+    node, code, start, digest = neighbours.node, neighbours.code, neighbours.start, neighbours.digest
+    place, end = start[first + u], start[first + u + 1]
+    other, other_end = start[first + w], start[first + w + 1]
+    if graphs.node_code[first + u] != graphs.node_code[first + w] or end - place != other_end - other:
         return False
-    for t in range(graphs.node_start[graph + 1] - first):
-        if t != u and t != w and adjacency[0, u, t] != adjacency[0, w, t]:
+    between = find_code(neighbours, place, end, w)
+    if between != find_code(neighbours, other, other_end, u):
+        return False
+    if digest[first + u] + spread(u) * between != digest[first + w] + spread(w) * between:
+        return False
+    while place < end or other < other_end:
+        if place < end and node[place] == w:
+            place += 1
+        elif other < other_end and node[other] == u:
+            other += 1
+        elif place == end or other == other_end or node[place] != node[other] or code[place] != code[other]:
             return False
+        else:
+            place += 1
+            other += 1
     return True
+
+
+@part
+def find_code(neighbours: Neighbours, low: int, high: int, wanted: int) -> int:
+    """The code of the edge to a neighbour, 0 if it is none; the neighbours stand at low:high."""
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if neighbours.node[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return neighbours.code[low] if low < end and neighbours.node[low] == wanted else 0

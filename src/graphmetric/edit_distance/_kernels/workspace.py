@@ -4,7 +4,7 @@ Few arrays with named fields, all int64: every array in a signature costs compil
 call. All costs inside a search are doubled, because an edge between two unmapped nodes is shared by its two ends.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,6 +103,17 @@ class WorkspaceSize(NamedTuple):
     edge_codes: int
     null_nodes: bool  # whether some node substitution costs more than deletion and insertion
     root_only: bool = False  # for kernels that do not search: room for one level, which grows with n**2 only
+
+
+def count_bytes(size: WorkspaceSize) -> Any:
+    """What :func:`allocate_workspace` takes; the fields of the size may be arrays, of one entry for each pair."""
+    n_rows, n_columns = size.smaller + 1, size.larger + np.where(size.null_nodes, size.smaller, 0)
+    levels = np.where(size.root_only, 1, n_rows)
+    widest = np.maximum(n_rows, n_columns).astype(np.float64)
+    skipped = levels * (levels - 1) / 2  # the sum of all depths d; matrices are (rows - d) x (columns - d)
+    matrices = levels * n_rows * n_columns - skipped * (n_rows + n_columns) + skipped * (2 * levels - 1) / 3
+    lines = (levels + 1) * (DEGREE + 1 + size.edge_codes + 2) * (n_rows + n_columns + 1)
+    return 8 * (matrices + lines + 3 * widest**2 + n_rows * n_columns + 3 * size.edges + (size.edge_codes + 1) ** 2)
 
 
 def allocate_workspace(size: WorkspaceSize, signals: Integers | None = None) -> Workspace:
