@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -62,6 +63,7 @@ def test_bounds_in_little_memory_hold(pair: tuple[Graph, Graph], costs: gm.EditC
         result = graph_edit_distance(*pair, costs=costs)
     assert result.lower <= true <= result.upper
     assert result.edit_path is not None
+    assert result.exact or (result.note is not None and "too large" in result.note)
     assert result.edit_path.apply(pair[0]).num_nodes == pair[1].num_nodes
 
 
@@ -72,12 +74,20 @@ def test_large_pairs_do_not_keep_others_from_an_answer() -> None:
 
 
 def test_memory_that_runs_out_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise MemoryError
+    """Several pairs are tried with less room; one that cannot be solved even so is bounded without matrices."""
+    solve, tried = branch.bound_branches, []
+
+    def fail(*arguments: Any) -> None:
+        tried.append(arguments[3].tolist())
+        if [0, 1] in tried[-1]:
+            raise MemoryError
+        solve(*arguments)
 
     monkeypatch.setattr(branch, "bound_branches", fail)
-    result = graph_edit_distance(star(4), star(3), method="branch")
-    assert result.lower <= 2 <= result.upper
+    found = gm.pairwise_edit_distances([star(4), star(3), Graph(1)], method="branch")
+    assert (found.lower[0, 1], found.upper[0, 1]) == (2, 2)
+    assert found.lower[0, 2] == found.upper[0, 2] == 6
+    assert [[0, 1]] in tried
 
 
 @pytest.mark.parametrize(

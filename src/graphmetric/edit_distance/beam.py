@@ -46,7 +46,7 @@ class BeamSearch(EditDistanceMethod):
     def memory(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
         first, second = node_counts(problem, pairs)
         candidates = np.minimum(self.width * (first + second), 2_000_000)
-        return workspace_memory(problem, pairs, root_only=True) + 8.0 * 11 * candidates
+        return np.asarray(workspace_memory(problem, pairs, root_only=True) + 8.0 * 11 * candidates)
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
         return in_thread(lambda watch: self.solve_watched(problem, pairs, watch))

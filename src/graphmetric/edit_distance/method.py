@@ -79,7 +79,7 @@ class EditDistanceMethod(ABC):
 
     def explain(self, problem: EncodedProblem, pair: NDArray[np.int64], found: PairBounds, watch: Watch) -> str | None:
         """Why the answer to one pair is not proven, where the method's name does not tell, such as a time limit."""
-        if found.lower[0] == found.upper[0] or not exceeds_memory(self.memory(problem, pair)).any():
+        if found.lower[0] == found.upper[0] or problem.is_small or not exceeds_memory(self.memory(problem, pair))[0]:
             return None
         return "the graphs are too large for its matrices: bounds by label counts, degrees and neighbourhoods"
 
@@ -116,8 +116,11 @@ class EditDistanceMethod(ABC):
                 return self.solve_watched(problem, pairs, watch)
             except NotEnoughMemory:
                 raise
-            except MemoryError:  # an estimate that was too low, or others have taken the memory meanwhile
-                large[:] = True
+            except MemoryError:  # there is less than it seemed, or room for all pairs takes more than room for each
+                large = np.arange(len(pairs)) >= len(pairs) // 2
+                if len(pairs) > 1:
+                    halves = (self._solve_in_memory(problem, pairs[half], watch) for half in (large, ~large))
+                    return merged(large, *halves)
         if not self.replaceable:
             raise NotEnoughMemory(_describe_need(self, problem, pairs[large]))
         bounds = _bound_sparsely(problem, pairs[large])
@@ -200,8 +203,8 @@ def merged(chosen: NDArray[np.bool_], inside: Solutions, outside: Solutions) -> 
     """Solutions of the chosen pairs and of the others, put back in the order of the pairs."""
 
     def mix(a: NDArray[Any] | None, b: NDArray[Any] | None) -> Any:
-        assert a is not None
-        assert b is not None
+        if a is None or b is None:
+            return None
         width = [max(a.shape[1], b.shape[1])] if a.ndim == 2 else []
         whole = np.full([len(chosen), *width], -1, dtype=a.dtype)
         for part, rows in ((a, chosen), (b, ~chosen)):
