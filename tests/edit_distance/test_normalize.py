@@ -78,3 +78,9 @@ def test_the_empty_graph_is_at_distance_zero_from_itself() -> None:
 def test_wrong_use_is_explained(call, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         call()
+
+
+def test_an_infinite_distance_has_a_paper_form_only() -> None:
+    assert normalized_distance(np.inf, 3, 4) == 1
+    with pytest.raises(InvalidArgument, match="infinite"):
+        steinhaus_distance(np.inf, 3, 4)

@@ -60,6 +60,8 @@ def steinhaus_distance(distance: ArrayLike, weights: Sizes, other_weights: Sizes
         1.0
     """
     raw = _checked(distance)
+    if np.isinf(raw).any():
+        raise InvalidArgument("an infinite distance has no Steinhaus form; leave out pairs without allowed edits")
     left, right = _outer(raw, _edit_weight(weights), None if other_weights is None else _edit_weight(other_weights))
     total = left + right + raw
     return _scalar_like(distance, np.divide(2 * raw, total, out=np.zeros(raw.shape), where=raw != 0))

@@ -47,9 +47,10 @@ class PairwiseDistances:
     """
 
     lower: NDArray[np.float64]
-    """The distance is at least this; 0 where the method gives no lower bound."""
+    """The distance is at least this; 0 where the method gives no lower bound, infinite where the costs allow no edits
+    that lead from one graph to the other."""
     upper: NDArray[np.float64]
-    """The distance is at most this; infinite where the method gives no upper bound."""
+    """The distance is at most this; infinite where the method gives no upper bound or found no allowed edits."""
     value: NDArray[np.float64]
     """The method's own answer: one of the bounds, or an estimate that is neither."""
     nodes_expanded: int
