@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from graphmetric import Graph, read_graphs, write_graphs
@@ -201,3 +202,34 @@ def test_half_characters_are_refused_or_spelled_out(capsys: pytest.CaptureFixtur
     assert graph.id == "not-utf8-\\udcff"
     code, text, _ = run(capsys, "info", file)
     assert (code, "not-utf8-" in text) == (0, True)
+
+
+def test_measurements_that_make_everything_different_are_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "measured.jsonl"
+    write_graphs([Graph(5, [(0, 1), (1, 2)], node_features=rng.normal(size=(5, 2))) for _ in range(4)], path)
+    sentence = "node_features are different on 100% of the nodes"
+    assert sentence in run(capsys, "info", path, "--json")[1]
+    assert sentence in run(capsys, "ged", f"{path}:0", f"{path}:1")[2]
+    assert sentence not in run(capsys, "ged", f"{path}:0", f"{path}:1", "--ignore", "node_features")[2]
+    assert sentence in run(capsys, "label", path, "--out", tmp_path / "labels", "--jobs", "1")[2]
+    kinds = tmp_path / "kinds.jsonl"
+    write_graphs([Graph(5, [(0, 1), (1, 2)], node_features=np.eye(2)[[0, 1, 0, 1, 0]]) for _ in range(4)], kinds)
+    assert "are different on" not in run(capsys, "info", kinds, "--json")[1]
+
+
+def test_names_as_labels_are_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "named.jsonl"
+    write_graphs([Graph(5, node_labels=[f"{k}-{i}" for i in range(5)]) for k in range(4)], path)
+    assert "node_labels are different on 100% of the nodes, as names are" in run(capsys, "info", path, "--json")[1]
+
+
+def test_info_says_what_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "molecules.jsonl"
+    write_graphs([Graph(2, [(0, 1)], node_labels=["C", "O"], edge_labels=["2"])], path)
+    report = json.loads(run(capsys, "info", path, "--json")[1])
+    assert report["counts"] == ["nodes", "edges", "node labels", "edge labels"]
+    assert any("charge, stereochemistry and isotopes do not count" in sentence for sentence in report["unusual"])
+    assert "an edit distance counts" in run(capsys, "info", path)[1]

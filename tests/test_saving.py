@@ -126,6 +126,8 @@ def test_card_says_what_there_is_to_know(folder: Path) -> None:
     for part in ("GraphDistance.load", "Training graphs | 11", "edit distances at unit costs", torch.__version__):
         assert part in card
     assert "rank correlation" in card
+    assert "| Counts | nodes, edges, node labels" in card
+    assert "| Does not count | node features, node texts, node images" in card
 
 
 @given(name=st.sampled_from(["model.safetensors", "config.json"]), place=st.floats(0, 1), change=st.integers(1, 255))

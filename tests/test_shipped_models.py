@@ -117,7 +117,7 @@ class TestWhatTheySay:
     def test_bond_types_do_not_count(self) -> None:
         model = gm.GraphDistance.load("molecules")
         plain, bonds = (gm.load_dataset("molecules", edge_labels=kept).graphs[:2] for kept in (False, True))
-        with pytest.warns(UserWarning, match="edge_tags"):
+        with pytest.warns(UserWarning, match="edge labels"):
             found = model.distance(*bonds)
         assert found == pytest.approx(model.distance(*plain), rel=1e-5)  # nodes are added up in another order
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphmetric.features.attribute_columns import what_counts
+from graphmetric.graphs.what_counts import are_elements
+
 
 def describe_model(config: dict[str, Any], promise: str) -> str:
     """Markdown from the configuration of a saved model, and what its distance promises."""
     report, head = config["report"], config["model"]["head"]["kind"]
+    features = config["features"]
+    counted, ignored = what_counts(
+        features["parts"], weighted=features["facts"]["weighted"], directed=features["facts"]["directed"]
+    )
     sections = {
         "How to load": _loading(),
         "What it computes": _table(
             {
                 "Distance": f"{head}: {promise}",
                 "Strict": "yes: 0 exactly when graphs are isomorphic" if config["parameters"]["strict"] else "no",
+                "Counts": counted,
+                "Does not count": [*ignored, *_beyond_elements(config["features"]["parts"])],
                 "Unit": "edits, as the labels; views `steinhaus` and `paper` lie in [0, 1]",
                 "Numbers learned": f"{config['weights']['numbers']:,}",
             }
@@ -34,6 +43,12 @@ _SUMMARY = (
     "for others its axioms hold and its accuracy is unknown. Validation pairs chose the weights, so their figures are "
     "a little optimistic: measure on graphs that training never saw."
 )
+
+
+def _beyond_elements(parts: dict[str, Any]) -> list[str]:
+    """What graphs of molecules leave out, where the labels that the model knows are chemical elements."""
+    known = parts.get("tags", {}).get("tags", [])
+    return ["charge, stereochemistry and isotopes of atoms"] if are_elements(known) else []
 
 
 def _loading() -> str:

@@ -102,7 +102,7 @@ def test_larger_graphs_than_in_training_are_warned_of_once() -> None:
 
 def test_columns_unknown_in_training_are_left_out_with_a_warning() -> None:
     featurizer = GraphFeaturizer().fit([Graph(1)])
-    with pytest.warns(UserWarning, match="graphs have texts, the training graphs had none"):
+    with pytest.warns(UserWarning, match="graphs have node texts, the training graphs had none"):
         table = featurizer.transform([Graph(1, node_texts=["a"])])
     assert table.padded([0]).text is None
 

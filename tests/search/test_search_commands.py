@@ -38,7 +38,10 @@ def test_learned_and_certified(folders: tuple[Path, Path], molecules: gm.GraphCo
     found = json.loads(search(folders[1], "molecules:4", "-k", "3", "--json"))
     assert found["hits"][0]["id"] == molecules[4].id
     assert found["report"]["exact"]
+    assert found["counts"].startswith("the learned distance counts nodes, edges and node labels; node features")
+    assert "edge weights do not count" in search(folders[1], "molecules:4")
     certified = json.loads(search(folders[1], "molecules:40", "-k", "3", "--certified", "--explain", "--json"))
+    assert certified["counts"] == "the edit distance counts nodes, edges and every attribute that the graphs have"
     for hit in certified["hits"]:
         assert hit["proven"]
         assert hit["exact"] == len(hit["edits"])

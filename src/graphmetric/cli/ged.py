@@ -11,7 +11,7 @@ import click
 
 from graphmetric.atomic import atomic_write, check_writable
 from graphmetric.cli.options import time_limit_option
-from graphmetric.cli.sources import Reading, open_graph, reading_options
+from graphmetric.cli.sources import Reading, open_graph, reading_options, warn_of_unequal_numbers
 from graphmetric.cli.terminal import say, to_json
 from graphmetric.edit_distance import EditCosts, EditDistance, graph_edit_distance
 from graphmetric.edit_distance.drawing import draw_alignment
@@ -61,6 +61,7 @@ def command(
         check_writable(plot)
     graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
     costs = EditCosts(ignore=frozenset(ignore))  # type: ignore[arg-type]
+    warn_of_unequal_numbers(graphs, ignore)
     try:
         result = graph_edit_distance(*graphs, method=method, costs=costs, time_limit=time_limit)
     except SearchInterrupted as stopped:

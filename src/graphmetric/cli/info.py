@@ -63,6 +63,7 @@ def print_summary(summary: CollectionSummary, source: str, read_as: str) -> None
             table.add_row(name.replace("_", " "), f"{count:,} graphs")
     if summary.features:
         table.add_row("features per node", str(summary.features))
+    table.add_row("an edit distance counts", ", ".join(summary.counts))
     table.add_row("memory", f"{summary.memory_bytes / 1e6:.1f} MB")
     console.print(table)
     console.print(f"\n  nodes  graphs\n{_histogram(summary.size_histogram, bar)}", highlight=False)

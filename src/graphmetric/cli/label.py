@@ -8,7 +8,7 @@ import click
 
 from graphmetric.atomic import check_writable
 from graphmetric.cli.options import JOBS, SEED, time_limit_option
-from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.cli.sources import Reading, open_source, reading_options, warn_of_unequal_numbers
 from graphmetric.cli.terminal import say, say_json
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.label_store import label_graphs
@@ -51,6 +51,7 @@ def command(
     """Compute edit distances of pairs of the graphs of SOURCE."""
     check_writable(out, folder=True)
     graphs = open_source(source, reading).graphs
+    warn_of_unequal_numbers(graphs, ignore)
     started = time.perf_counter()
     labels = label_graphs(
         graphs,

@@ -106,7 +106,8 @@ def command(
     with warnings_as_notes():
         (result,) = _ask_all(opened, [graph], k, radius, how)
         words = _explanations(opened, result, explain)
-    say(to_json(_jsonable(result, words)) if as_json else _in_words(result, words))
+    counts = _what_counts(opened, how["certified"])
+    say(to_json({**_jsonable(result, words), "counts": counts}) if as_json else f"{_in_words(result, words)}\n{counts}")
     if plot is not None:
         with atomic_write(plot) as file:
             file.write(_drawn(result, Path(plot).suffix))
@@ -162,6 +163,12 @@ def _ask_all(
 
 def _explanations(index: GraphIndex, result: SearchResult, explain: bool) -> list[str | None]:
     return [str(index.explain(result.query, hit)) if explain else None for hit in result]
+
+
+def _what_counts(index: GraphIndex, certified: bool) -> str:
+    if certified:
+        return "the edit distance counts nodes, edges and every attribute that the graphs have"
+    return index.model.featurizer_.describe()
 
 
 def _condition(text: str) -> tuple[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, TypeVar
 
 import click
 
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import from_smiles
 from graphmetric.graphs.conversion.rdkit import DISTINCTIONS, checked_distinctions
@@ -18,6 +19,7 @@ from graphmetric.graphs.datasets import Dataset, dataset_names, load_dataset, re
 from graphmetric.graphs.files import Limits, formats, iter_graphs, read_graphs
 from graphmetric.graphs.files.limits import DEFAULT_LIMITS
 from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.what_counts import unequal_numbers
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -149,6 +151,16 @@ def _refuse_options(options: dict[str, Any], reason: str) -> None:
     for name, value in options.items():
         typed = {"on_error": "--skip-bad", "directed": "--directed" if value else "--undirected"}
         raise InvalidArgument(f"{typed.get(name) or '--' + name.replace('_', '-')} is for files; {reason}")
+
+
+def warn_of_unequal_numbers(graphs: Iterable[Graph], ignored: Collection[str] = ()) -> None:
+    """Warn of attributes that make nearly everything different, so that an edit distance says nothing."""
+    try:
+        together = GraphCollection(graphs)
+    except InvalidGraph:  # features of different lengths, of which the distance itself tells
+        return
+    for sentence in unequal_numbers(together, ignored):
+        warnings.warn(sentence, stacklevel=2)
 
 
 def stream_source(source: str, reading: Reading = Reading()) -> tuple[Iterator[Graph], int | None]:  # noqa: B008

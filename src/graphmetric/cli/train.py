@@ -10,7 +10,7 @@ import click
 from graphmetric.atomic import check_writable
 from graphmetric.cli.holdout import describe_held_out, hold_out, measure_held_out
 from graphmetric.cli.options import FRACTION, JOBS, SECONDS, SEED, costs_of, ignore_option
-from graphmetric.cli.sources import Reading, open_source, reading_options
+from graphmetric.cli.sources import Reading, open_source, reading_options, warn_of_unequal_numbers
 from graphmetric.cli.terminal import say, say_json
 from graphmetric.errors import InvalidArgument
 
@@ -107,6 +107,8 @@ def command(
     checkpoint = _claim(Path(out), resume, overwrite)
     opened = open_source(source, reading)
     graphs, distances, val = _without_test_part(opened, labels, all_graphs)
+    if distances is None:
+        warn_of_unequal_numbers(graphs, how.get("ignore", ()))
     trial = None
     if holdout is not None:
         if val is not None:

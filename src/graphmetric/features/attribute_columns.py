@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,27 @@ class AttributeArrays(NamedTuple):
     tokens: NDArray[np.int32] | None = None
     images: NDArray[Any] | None = None
     """As given; scaled when a batch is cut, since floats take four times the memory of bytes."""
+
+
+IN_WORDS = {
+    "tags": "node labels",
+    "vectors": "node features",
+    "texts": "node texts",
+    "images": "node images",
+    "edge_tags": "edge labels",
+}
+"""What the fitted pieces are called where people read of them."""
+
+
+def what_counts(parts: Collection[str], *, weighted: bool, directed: bool) -> tuple[list[str], list[str]]:
+    """What a model with these fitted pieces looks at in a graph, and what it passes over.
+
+    Directions are never passed over: graphs of the other kind are refused.
+    """
+    known = {words: name in parts for name, words in IN_WORDS.items()} | {"edge weights": weighted}
+    counted = ["nodes", "edges", *(words for words, counts in known.items() if counts)]
+    counted += ["directions of edges"] if directed else []
+    return counted, [words for words, counts in known.items() if not counts]
 
 
 def rows_present(columns: Columns) -> dict[str, NDArray[np.bool_]]:

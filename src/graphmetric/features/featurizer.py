@@ -12,10 +12,12 @@ import numpy as np
 from graphmetric.errors import InvalidArgument
 from graphmetric.features._kernels.arcs import Edges, build_arcs
 from graphmetric.features.attribute_columns import (
+    IN_WORDS,
     encode_attributes,
     encode_relations,
     fit_attributes,
     rows_present,
+    what_counts,
 )
 from graphmetric.features.attributes import ImageScale, TagVocabulary, TextVocabulary, VectorScale
 from graphmetric.features.canonical_form import (
@@ -47,13 +49,6 @@ _PARTS: dict[str, Any] = {
     "edge_tags": TagVocabulary,
 }
 """The fitted pieces by name; each has ``to_state`` and ``from_state``."""
-
-_IN_WORDS = {
-    "tags": "node labels",
-    "vectors": "node features",
-    "edge_tags": "edge labels (such as bond types)",
-}
-"""Columns as a user knows them, where their names here differ."""
 
 
 class GraphFeaturizer:
@@ -126,6 +121,14 @@ class GraphFeaturizer:
             max_hops=self.options.max_hops,
         )
 
+    def describe(self) -> str:
+        """A sentence that says what counts in a graph and what does not."""
+        counted, ignored = what_counts(
+            self._fitted(), weighted=self._facts["weighted"], directed=self._facts["directed"]
+        )
+        passed_over = f"; {_listed(ignored)} do not count" if ignored else ""
+        return f"the learned distance counts {_listed(counted)}{passed_over}"
+
     def transform(self, graphs: Iterable[Graph]) -> FeatureTable:
         """The features of these graphs, which need not be those of the training set."""
         parts, schema = self._fitted(), self.schema
@@ -182,7 +185,7 @@ class GraphFeaturizer:
         for name in rows_present(columns):
             if name not in self._fitted() and name not in self._warned:
                 self._warned.add(name)
-                words = _IN_WORDS.get(name, name)
+                words = f"{IN_WORDS[name]}{' (such as bond types)' if name == 'edge_tags' else ''}"
                 warnings.warn(
                     f"graphs have {words}, the training graphs had none: the model ignores them", stacklevel=3
                 )
@@ -211,6 +214,10 @@ class GraphFeaturizer:
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise InvalidArgument(f"the saved features are incomplete or damaged: {problem!r}") from problem
         return featurizer
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _kernel_edges(columns: Columns) -> Edges:

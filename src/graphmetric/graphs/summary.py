@@ -14,6 +14,7 @@ from graphmetric.graphs.canonical import isomorphism_classes
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Columns, Has
 from graphmetric.graphs.labels import LabelColumn
+from graphmetric.graphs.what_counts import are_elements, counted_attributes, unequal_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class CollectionSummary:
     disconnected: int
     with_self_loops: int
     memory_bytes: int
+    counts: tuple[str, ...]
+    """What an edit distance between these graphs counts."""
     unusual: tuple[str, ...]
     """Sentences about what a user should know before computing with these graphs."""
 
@@ -76,6 +79,7 @@ def summarize(graphs: GraphCollection) -> CollectionSummary:
         disconnected=disconnected,
         with_self_loops=len(np.unique(loops)),
         memory_bytes=columns.nbytes(),
+        counts=counted_attributes(graphs),
         unusual=tuple(_unusual(graphs, columns, classes, disconnected, node_labels)),
     )
 
@@ -119,6 +123,12 @@ def _unusual(
     if total and graphs.sizes.max() > 10 * max(1, np.median(graphs.sizes)):
         k = int(graphs.sizes.argmax())
         found.append(f"graphs[{k}] has {graphs.sizes[k]} nodes, the median is {np.median(graphs.sizes):g}")
+    found += unequal_numbers(graphs)
+    if are_elements(node_labels):
+        found.append(
+            "the node labels are chemical elements: charge, stereochemistry and isotopes do not count unless the "
+            "molecules are read with --distinguish"
+        )
     if rare := [label for label, count in node_labels.items() if count == 1]:
         found.append(f"{len(rare)} node labels occur only once: {', '.join(map(str, rare[:8]))}")
     if columns.ids is not None and len(set(columns.ids)) < total:
