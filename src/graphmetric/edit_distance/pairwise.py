@@ -33,7 +33,7 @@ SECONDS = 10.0
 """The automatic time limit of each pair."""
 _SAVE_EVERY = 1.0
 """Seconds between two additions to a store."""
-_BYTES_PER_PAIR = 120
+_BYTES_PER_PAIR = 100
 """Memory that a pair takes while distances are computed, the result included: an estimate from below."""
 
 Pairs = NDArray[np.int64]
