@@ -13,7 +13,7 @@ from rich.table import Table
 
 from graphmetric.atomic import check_writable, make_folder
 from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.options import JOBS, SECONDS, SEED, costs_of, ignore_option
+from graphmetric.cli.options import JOBS, SEED, TIME_LIMIT, costs_of, ignore_option
 from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.cli.terminal import in_table, say, say_json, speaking
 
@@ -47,10 +47,11 @@ _TITLES = ("score", "paper's scale", "edits", "size alone")
 )
 @click.option(
     "--time-limit",
-    type=SECONDS,
-    default=120.0,
+    type=TIME_LIMIT,
+    default="120",
     show_default=True,
-    help="Seconds of that search; what is not proven by then is measured against bounds. inf: no limit.",
+    metavar="SECONDS",
+    help="Seconds of that search; what is not proven by then is measured against bounds. 'none': no limit.",
 )
 @ignore_option(" By default what the model was trained to ignore; anything else is refused.")
 @click.option("--report", type=click.Path(dir_okay=False), help="HTML file to write.")
@@ -64,7 +65,7 @@ def command(
     labels: str | None,
     queries: int | None,
     label_budget: int,
-    time_limit: float,
+    time_limit: float | None,
     ignore: tuple[str, ...],
     report: str | None,
     jobs: int,

@@ -55,7 +55,7 @@ class _TimeLimit(FloatParamType):
 def time_limit_option(default: str, meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """``--time-limit`` of a command that searches. Left out it is "auto"; ``default`` says what that stands for."""
     shown = f"{meaning} 'none': no limit.  [default: {default}]"
-    return click.option("--time-limit", type=_TimeLimit(), default="auto", metavar="SECONDS", help=shown)
+    return click.option("--time-limit", type=TIME_LIMIT, default="auto", metavar="SECONDS", help=shown)
 
 
 def ignore_option(what: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -72,6 +72,7 @@ def costs_of(ignore: tuple[str, ...]) -> EditCosts | None:
 
 
 JOBS = _Jobs()
+TIME_LIMIT = _TimeLimit()
 SEED = click.IntRange(0, 2**32 - 1)
 SECONDS = _Number("a number of seconds above 0", 0.0, least_open=True)
 FRACTION = _Number("a fraction of at least 0 and below 1", 0.0, math.nextafter(1.0, 0.0))
