@@ -14,6 +14,7 @@ import pytest
 from graphmetric import Graph, __version__, read_graphs, write_graphs
 from graphmetric.cli import COMMANDS
 from tests.command_line import run
+from tests.edit_distance.hard_graphs import sparse
 
 
 @pytest.fixture
@@ -90,6 +91,25 @@ def test_label_fills_a_folder_once(capsys: pytest.CaptureFixture[str], tmp_path:
     arguments = ["label", "molecules", "--pairs", "random:50", "--out", str(tmp_path / "labels"), "--json"]
     first, second = (json.loads(run(capsys, *arguments)[1]) for _ in range(2))
     assert (first["pairs"], first["exact"]) == (second["pairs"], second["exact"]) == (50, 1.0)
+
+
+def test_label_says_how_many_labels_are_only_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write_graphs([sparse(40, seed) for seed in range(3)], tmp_path / "graphs.jsonl")
+    label = ["label", tmp_path / "graphs.jsonl", "--time-limit", "0.01", "--jobs", "1", "--out", tmp_path / "labels"]
+    assert "3 pairs of 3 graphs: 0 exact, 3 only bounds" in run(capsys, *label)[1]
+    told = json.loads(run(capsys, *label, "--json")[1])
+    assert (told["exact_pairs"], told["pairs_with_bounds"], told["exact"]) == (0, 3, 0)
+
+
+@pytest.mark.parametrize("limit", ["soon", "-1", "nan"])
+def test_wrong_time_limits_are_explained(capsys: pytest.CaptureFixture[str], limit: str) -> None:
+    code, _, errors = run(capsys, "ged", "molecules:0", "molecules:1", "--time-limit", limit)
+    assert code == 2
+    assert "none" in errors
+
+
+def test_a_time_limit_can_be_lifted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "(exact)" in run(capsys, "ged", "molecules:0", "molecules:1", "--time-limit", "none")[1]
 
 
 def test_interrupted_labelling_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
