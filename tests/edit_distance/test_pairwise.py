@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -268,6 +269,27 @@ def test_ctrl_c_in_the_middle_keeps_what_is_done(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         pairwise_edit_distances(graphs, **options)
     assert 56 <= (tmp_path / "results.rows").stat().st_size <= 3 * 56
+
+
+def test_slow_pairs_show_a_bar_before_the_first_is_finished() -> None:
+    """On a terminal, after two seconds."""
+    job = """
+import sys
+from graphmetric import pairwise_edit_distances
+from tests.edit_distance.hard_graphs import sparse
+pairwise_edit_distances([sparse(60, 1), sparse(60, 2)], pairs=[[0, 1]], time_limit=60)
+"""
+    terminal, end = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    running = subprocess.Popen([sys.executable, "-c", job], stderr=end, env=environment)
+    os.close(end)
+    shown = b""
+    while b"0/1" not in shown and running.poll() is None:
+        shown += os.read(terminal, 1000)
+    running.kill()
+    running.wait()
+    os.close(terminal)
+    assert b"edit distances (exact)" in shown
 
 
 def test_the_old_name_of_the_time_limit_still_works(molecules: gm.GraphCollection) -> None:

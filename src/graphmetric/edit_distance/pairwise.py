@@ -303,9 +303,11 @@ def _solve_missing(
         proven = np.count_nonzero(job.results.lower[job.done] == job.results.upper[job.done])
 
         def take(places: Places, results: PairResults) -> None:
+            """Keep what is finished; also called with nothing now and then, so that the bar shows before the first."""
             nonlocal proven
-            job.take(places, results)
-            proven += np.count_nonzero(results.lower == results.upper)
+            if len(places):
+                job.take(places, results)
+                proven += np.count_nonzero(results.lower == results.upper)
             bar.advance(len(places), f"{proven:,} proven" if method.guarantee == "exact" else "")
 
         if getattr(backend, "supports_sharedmem", False):
@@ -332,6 +334,7 @@ def _solve_in_threads(
     def collect(_: Sequence[Watch]) -> None:
         while not finished.empty():
             take(*finished.get())
+        take(np.empty(0, dtype=np.intp), PairResults.room(0))
 
     try:
         work_in_threads(work, [Watch() for _ in range(threads)], collect)
