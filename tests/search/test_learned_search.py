@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
+from graphmetric.distance import edge_matching
 from graphmetric.errors import InvalidArgument, MissingExtra
 from graphmetric.search import vector_index
 from graphmetric.search.vector_index import ListIndex, scan, smallest
@@ -273,3 +275,21 @@ def test_hits_as_records(index: gm.GraphIndex, molecules: gm.GraphCollection) ->
             result.to_pandas()
     else:
         assert result.to_pandas().to_dict("records") == records
+
+
+def test_distances_that_ran_out_of_steps_are_counted(
+    models: dict[str, gm.GraphDistance], molecules: gm.GraphCollection
+) -> None:
+    model, hasty = models["edge-matching"], edge_matching.ANSWERING._replace(steps=1)
+    index = gm.GraphIndex.build(model, molecules[:20])
+    whole = index.search(molecules[30], 3)
+    assert whole.report.unsolved == 0
+    assert "solver steps" not in str(whole.report)
+    with mock.patch.object(edge_matching, "ANSWERING", hasty):
+        short = index.search(molecules[30], 3)
+        with pytest.warns(UserWarning, match="ran out of solver steps"):
+            model.pairwise(molecules[:6])
+        with pytest.warns(UserWarning, match="ran out of solver steps"):
+            model.distance(molecules[0], molecules[30])
+    assert short.report.unsolved > 0
+    assert f"{short.report.unsolved} distances ran out of solver steps" in str(short.report)

@@ -236,7 +236,10 @@ class GraphIndex:
         time_limit: TimeLimit = "auto",
         costs: EditCosts | None = None,
     ) -> SearchResult | list[SearchResult]:
-        """The ``k`` nearest graphs, nearest first.
+        """The ``k`` nearest graphs, nearest first, equally near ones in the order in which they were added.
+
+        Which of several graphs that share the last distance a certified search lists is not settled, unless they are
+        isomorphic: to know that no graph is nearer takes far less work than to find all that are as near.
 
         Args:
             query: A graph in any form :func:`graphmetric.as_graph` takes, an id of the index, or a SMILES; or a list of
