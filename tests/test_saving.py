@@ -23,6 +23,7 @@ from graphmetric import saving
 from graphmetric.errors import FileError
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.model import HeadOptions
+from graphmetric.model_card import describe_model
 from graphmetric.training import preset
 
 QUICK: dict[str, Any] = {"preset": "small", "max_steps": 3, "label_budget": 40, "n_jobs": 1}
@@ -119,6 +120,32 @@ def test_a_loaded_model_needs_graphs_to_search_in(folder: Path, molecules: Graph
     with pytest.raises(ValueError, match="does not hold its training graphs"):
         loaded.kneighbors(molecules)
     assert loaded.kneighbors(molecules, molecules, k=1)[1].shape == (12, 1)
+
+
+@pytest.mark.parametrize(
+    ("exact", "pairs", "said"),
+    [
+        (
+            0.10994,
+            0,
+            ["| Training pairs with a known distance | 11.0 %, of the others only bounds", "nothing was held out"],
+        ),
+        (
+            1.0,
+            30,
+            ["| Training pairs with a known distance | 100.0 % |", "| Pairs | 30, of which only bounds are known"],
+        ),
+    ],
+)
+def test_the_card_tells_shares_in_percent_and_what_was_held_out(
+    folder: Path, exact: float, pairs: int, said: list[str]
+) -> None:
+    config = json.loads((folder / "config.json").read_text())
+    config["report"]["labels"] |= {"exact": exact, "validation_pairs": pairs}
+    config["report"]["validation"] = None
+    card = describe_model(config, "a pseudo-metric")
+    assert all(part in card for part in said), card
+    assert ("nothing was held out" in card) == (pairs == 0)
 
 
 def test_card_says_what_there_is_to_know(folder: Path) -> None:

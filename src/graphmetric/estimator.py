@@ -38,6 +38,7 @@ from graphmetric.learned_distance import LearnedDistance, Metric
 from graphmetric.metric_repair import repair_matrix
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
 from graphmetric.plain_options import checked_count, from_plain, to_plain
+from graphmetric.progress import talkative, tell
 from graphmetric.saving import SavedModel, read_model, write_model
 from graphmetric.shipped_models import find_model
 from graphmetric.supervision import (
@@ -97,7 +98,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         warm_start: ``fit`` goes on from the weights that are there, loaded or fitted. It keeps the features, so all
             labels that the model does not know stay one to it.
         tensorboard: Folder for the curves of the training, as TensorBoard reads them; needs the extra of that name.
-        verbose: Log every look at the validation pairs.
+        verbose: Tell how labels and training get on, every few seconds and at every look at the validation pairs: in
+            the log, or on standard error where no logging is set up.
         time_limit_per_pair: Deprecated name of ``time_limit``.
 
     Attributes:
@@ -175,6 +177,10 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             val: Positions of the graphs that only choose the weights to keep: pairs with them are never trained on.
                 None: a fraction of the graphs.
         """
+        with talkative(self.verbose):
+            return self._fit(graphs, distances, val)
+
+    def _fit(self, graphs: Any, distances: Any, val: ArrayLike | None) -> GraphDistance:
         model_options, training_options = self._options()
         curves = None if self.tensorboard is None else training.TensorBoardLog(self.tensorboard)
         collection = as_graphs(graphs)
@@ -394,8 +400,11 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _log(self, record: Mapping[str, Any], curves: training.TensorBoardLog | None) -> None:
         if curves is not None:
             curves.write(record)
-        level = logging.INFO if self.verbose else logging.DEBUG
-        logger.log(level, "%s", ", ".join(f"{key} {value:.4g}" for key, value in record.items() if value is not None))
+        line = ", ".join(f"{key} {value:.4g}" for key, value in record.items() if value is not None)
+        if self.verbose:
+            tell(line)
+        else:
+            logger.debug("%s", line)
 
     def _learned(self) -> LearnedDistance:
         check_is_fitted(self, "model_")

@@ -28,9 +28,9 @@ def describe_model(config: dict[str, Any], promise: str) -> str:
             }
         ),
         "Data": _table(report["graphs"]),
-        "Labels": _table(report["labels"]),
+        "Labels": _table(_with_percent(report["labels"])),
         "Training": _table(report["training"]),
-        "On the validation pairs": _table(report["validation"] or {"Pairs": "none: nothing was held out"}),
+        "On the validation pairs": _table(report["validation"] or _without_known_distances(report["labels"])),
         **({"On held-out graphs": _table(report["held_out"])} if "held_out" in report else {}),
         "Versions": _table(config["packages"]),
     }
@@ -57,8 +57,24 @@ def _loading() -> str:
     )
 
 
+def _with_percent(labels: dict[str, Any]) -> dict[str, Any]:
+    """The labels, their share of known distances as a percentage and in words."""
+    share = labels["exact"]
+    told = f"{100 * share:.1f} %" + (", of the others only bounds are known" if share < 1 else "")
+    names = {"exact": "training_pairs_with_a_known_distance", "cpu_seconds": "CPU seconds"}
+    return {names.get(name, name): told if name == "exact" else value for name, value in labels.items()}
+
+
+def _without_known_distances(labels: dict[str, Any]) -> dict[str, Any]:
+    pairs = labels["validation_pairs"]
+    if not pairs:
+        return {"Pairs": "none: nothing was held out"}
+    return {"Pairs": f"{pairs:,}, of which only bounds are known: they chose the weights, and give no error to report"}
+
+
 def _table(rows: dict[str, Any]) -> str:
-    lines = [f"| {name.replace('_', ' ').capitalize()} | {_shown(value)} |" for name, value in rows.items()]
+    titles = [name[:1].upper() + name[1:].replace("_", " ") for name in rows]
+    lines = [f"| {title} | {_shown(value)} |" for title, value in zip(titles, rows.values(), strict=True)]
     return "\n".join(["| | |", "|---|---|", *lines])
 
 

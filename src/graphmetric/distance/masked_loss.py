@@ -18,6 +18,9 @@ def masked_loss(distances: Tensor, truth: Tensor, weights: Tensor, p: float = 2.
 
     with the norm taken over entries, as the paper's experiments (MSE) suggest, not that of an operator.
 
+    Differs from the paper: training asks for ``mean``, which divides the norm by N^(1/p), N the number of entries. The
+    minimum is where it was, and a learning rate means the same for mini-batches of any size.
+
     Args:
         distances: The predictions D, on the paper's scale.
         truth: The known distances, NaN where unknown; there, as the paper has it, 1 is put in.
