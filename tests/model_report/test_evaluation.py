@@ -172,6 +172,18 @@ def test_axioms_are_promised_and_measured(evaluation: ModelEvaluation, molecules
     assert found["separation"].holds
 
 
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_tolerance_is_said(molecules: gm.GraphCollection, strict: bool) -> None:
+    quick = {"max_steps": 2, "label_budget": 50, "n_jobs": 1}
+    model = gm.GraphDistance("small", head="edge-matching", strict=strict, **quick).fit(molecules[:20])
+    found = {axiom.name: axiom for axiom in evaluate_model(model, molecules[:20], queries=4).axioms}
+    within = "" if strict else " within 0.04 edits, or 0.4% of the longest side if that is more"
+    assert found["triangle inequality"].promise == f"by construction{within}"
+    assert found["triangle inequality"].holds
+    assert found["symmetry"].promise == "by construction"
+    assert found["separation"].promise == ("by construction" if strict else "not promised")
+
+
 def test_exact_hits_are_for_whole_distances(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
     rng = np.random.default_rng(0)
     distances = np.triu(rng.random((60, 60)), 1)

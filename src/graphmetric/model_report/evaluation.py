@@ -344,7 +344,7 @@ def _notes_on_truth(model: GraphDistance, trial: Trial, bounds: Truth, known: Tr
     if known is None and model.report_["labels"]["origin"] == "given":
         yield (
             "The model was trained on distances that were given to it, and is measured here against edit distances at "
-            "unit costs. If it was meant to learn others, pass those."
+            f"{model.costs or EditCosts()}. If it was meant to learn others, pass those."
         )
 
 
