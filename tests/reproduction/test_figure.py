@@ -64,7 +64,7 @@ def test_second_call_trains_nothing(figure: tuple[RunOptions, list[Path]], monke
 
 def test_names_are_escaped_and_strange_graphs_are_drawn() -> None:
     graphs = [gm.Graph(0, id="<b>&"), gm.Graph(2, [(0, 1)], node_labels=["<", "&"], directed=True)]
-    row = FigureRow("a & b", graphs, 0, 1, (Neighbour(1, 3.0, 4.0, True),))
+    row = FigureRow("a & b", graphs, 0, 1, (Neighbour(1, 3.0, 4.0, 4.0, True),))
     root = ElementTree.fromstring(draw_rows([row]))
     words = ["".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text")]
     assert "<b>&" in words
