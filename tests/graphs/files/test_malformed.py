@@ -60,6 +60,7 @@ MALFORMED = [
     ("a.gml", "graph 3", "line 1", "expected graph [ ... ]; found graph 3"),
     ("a.gml", "a [ " * 100, "line 1", "more than 50 lists within each other"),
     ("a.sdf", "x\n\n\nnonsense\n$$$$\n", "line 1", "does not follow the MOL format"),
+    ("a.sdf", "$$$$\n", "line 1", "the record is empty"),
     ("a.jsonl", '{"num_nodes": 1}\n{"num_nodes": -1}', "line 2", "num_nodes must be an integer >= 0; got -1"),
     ("a.jsonl", '{"num_nodes": 1}\n[]', "line 2", "expected one graph as a JSON object; got a list"),
     ("a.jsonl", '\n\n{"num_nodes": 1', "line 3", "not valid JSON"),

@@ -121,8 +121,11 @@ def read_mol_block(
 
     if not block.isascii() or "\0" in block:
         block = block.encode("ascii", "replace").decode().replace("\0", "?")  # only titles and comments can hold others
-    with _silent_rdkit():
-        molecule = Chem.MolFromMolBlock(block)
+    try:
+        with _silent_rdkit():
+            molecule = Chem.MolFromMolBlock(block)
+    except RuntimeError:  # as below
+        molecule = None
     if molecule is None:
         raise InvalidGraph(f"the molecule cannot be read: {_reason_of_block(block)}")
     molecule.ClearProp("_Name")
@@ -293,6 +296,8 @@ def _reason_of_block(block: str) -> str:
             Chem.SanitizeMol(molecule)
         except ValueError as error:
             return str(error)
+        except RuntimeError:  # of RDKit's own assumptions, in words that say nothing about the molecule
+            pass
     return "RDKit refuses it"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from graphmetric.errors import MissingExtra
+from graphmetric.errors import InvalidGraph, MissingExtra
 from graphmetric.graphs.conversion.left_out import LeftOutOfMolecules
 from graphmetric.graphs.conversion.rdkit import checked_distinctions, read_mol_block, read_smiles
 from graphmetric.graphs.files.file_format import FileFormat
@@ -55,6 +55,8 @@ def read_sdf(source: Source, options: MoleculeOptions) -> Iterator[Graph]:
     left_out = LeftOutOfMolecules()
     for number, lines in _records(source):
         with source.record(number):
+            if not any(lines):
+                raise InvalidGraph("the record is empty")
             block, metadata = _parts(lines)
             id = id_from_text(lines[0].strip())
             read = partial(read_mol_block, block, options.distinguish, left_out, id=id, metadata=metadata)
