@@ -22,6 +22,7 @@ from graphmetric.atomic import atomic_write, check_writable, make_folder
 from graphmetric.cli import main
 from graphmetric.errors import FileError, GraphMetricError, NotEnoughMemory
 from graphmetric.memory import available_memory, check_memory
+from graphmetric.metric_repair.matrix_files import write_matrix
 from tests.command_line import run
 
 QUICK = ["--preset", "small", "--steps", "2", "--label-budget", "60", "--jobs", "1"]
@@ -212,7 +213,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_any_name_prints_in_any_encoding(tmp_path: Path, encoding: str) -> None:
-    names = ["\ud800", "\u4e2d", "\x1b[31mred", "a\nb"]
+    names = ["\u00e9", "\u4e2d", "\x1b[31mred", "a\nb"]
     lines = [json.dumps({"id": name, "num_nodes": 1, "edges": [], "node_labels": [name]}) for name in names]
     (tmp_path / "names.jsonl").write_text("\n".join(lines))
     environment = os.environ | {"PYTHONIOENCODING": encoding}
@@ -224,7 +225,7 @@ def test_any_name_prints_in_any_encoding(tmp_path: Path, encoding: str) -> None:
         assert b"\x1b" not in done.stdout
         if arguments[0] == "ged":
             assert b"\\x1b[31mred" in done.stdout
-            assert b"\\ud800" in done.stdout
+            assert "\u00e9".encode(encoding if encoding != "ascii" else "utf-8", "backslashreplace") in done.stdout
 
 
 def test_too_little_memory_is_a_sentence(workshop: Path) -> None:
@@ -280,3 +281,33 @@ def test_a_fault_of_ours_is_not_hidden(capsys: pytest.CaptureFixture[str], monke
 def test_main_gives_back_nothing_on_success(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--version"]) in (None, 0)
     assert capsys.readouterr().out
+
+
+def test_half_characters_are_kept_or_escaped(tmp_path: Path) -> None:
+    """They can come from Python, where a text may hold them; no file may be lost because of one."""
+    graphs = [gm.Graph(3, [(0, 1)][: k % 2], node_labels=["\ud800", "C", "N"], id=f"\ud800{k}") for k in range(8)]
+    model = gm.GraphDistance("small", max_steps=1, label_budget=20, n_jobs=1).fit(graphs)
+    model.save(tmp_path / "model")
+    again = gm.GraphDistance.load(tmp_path / "model")
+    assert again.distance(graphs[0], graphs[1]) == model.distance(graphs[0], graphs[1])
+    write_matrix(tmp_path / "distances.csv", model.pairwise(graphs), ids=tuple(str(graph.id) for graph in graphs))
+    assert "\\ud8000" in (tmp_path / "distances.csv").read_text(encoding="utf-8")
+
+
+def test_no_answer_is_not_a_number(capsys: pytest.CaptureFixture[str], workshop: Path, tmp_path: Path) -> None:
+    """Weights that are finite and far too large: every command refuses, none prints nan."""
+    model = gm.GraphDistance.load("molecules")
+    for weights in model.model_.parameters():
+        weights.data.fill_(1e38)
+    model.save(tmp_path / "large")
+    graphs = workshop / "graphs.jsonl"
+    for arguments in (
+        ["distance", "MODEL", f"{graphs}:0", f"{graphs}:1"],
+        ["distance", "MODEL", str(graphs), "--out", str(tmp_path / "d.npy")],
+        ["embed", "MODEL", str(graphs), "--out", str(tmp_path / "v.npy")],
+        ["evaluate", "MODEL", str(graphs), "--queries", "2", "--label-budget", "30", "--jobs", "1"],
+    ):
+        code, text, errors = run(capsys, *(str(tmp_path / "large") if a == "MODEL" else a for a in arguments))
+        assert code == 1, (arguments, text)
+        assert "not finite" in errors
+        assert "nan" not in text

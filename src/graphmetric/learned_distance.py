@@ -29,6 +29,7 @@ from graphmetric.distance import (
     pair_distances,
     write_distance_matrix,
 )
+from graphmetric.distance.comparison import NOT_FINITE
 from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.edit_distance.edit_path import NodeMap, edit_path_of
 from graphmetric.edit_distance.store import fingerprint
@@ -128,7 +129,10 @@ class LearnedDistance:
         """Vectors alone, (graphs, d); those of isomorphic graphs are the same."""
         first, places = find_first(self.identify(graphs))
         seen = graphs[first].without(self.costs.ignore)
-        return embed_graphs(self.featurizer, self.model.encoder, seen, threads=self.threads)[places]
+        vectors = embed_graphs(self.featurizer, self.model.encoder, seen, threads=self.threads)
+        if not np.isfinite(vectors).all():
+            raise InvalidArgument(NOT_FINITE)
+        return vectors[places]
 
     def identify(self, graphs: GraphCollection) -> list[str]:
         """For each graph a text that it shares with those graphs only that are isomorphic to it.

@@ -65,7 +65,7 @@ def write_model(folder: str | os.PathLike[str], saved: SavedModel) -> None:
     weights = save(_weights_of(saved.model), metadata={"format": "pt"})
     config = _describe(saved, weights)
     card = describe_model(config, saved.model.head.promise(bool(saved.parameters.get("strict"))))
-    files = {WEIGHTS: weights, CONFIG: _to_json(config), CARD: card.encode()}
+    files = {WEIGHTS: weights, CONFIG: _to_json(config), CARD: card.encode(errors="backslashreplace")}
     part = unfinished(make_folder(target.parent) / target.name)
     try:
         with system_errors_named(target):
@@ -127,7 +127,7 @@ def _describe(saved: SavedModel, weights: bytes) -> dict[str, Any]:
 
 
 def _to_json(config: dict[str, Any]) -> bytes:
-    return json.dumps(config, indent=1, ensure_ascii=False, allow_nan=False).encode()
+    return json.dumps(config, indent=1, allow_nan=False).encode()
 
 
 def _digest(config: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ def place(model: gm.GraphDistance, molecules: gm.GraphCollection, tmp_path_facto
     root = tmp_path_factory.mktemp("many")
     gm.GraphIndex.build(model, molecules[:60], out=root / "idx")
     gm.write_graphs(molecules[60:100], root / "queries.jsonl")
+    (root / "empty.jsonl").touch()
     gm.write_graphs([graph.replace(id=f"new {k}") for k, graph in enumerate(molecules[100:105])], root / "new.jsonl")
     return root
 
@@ -156,6 +157,7 @@ def test_ids_to_remove_from_standard_input(
         (["search", "idx", "queries.jsonl"], "--out hits.csv"),
         (["search", "idx", "-", "--out", "hits.csv"], "needs format"),
         (["search", "idx", "none.jsonl", "--out", "hits.csv"], "no such file"),
+        (["search", "idx", "empty.jsonl", "--out", "hits.csv"], "no graph to ask for"),
         (["search", "idx", "queries.jsonl", "--out", "no-folder/hits.csv"], "there is no folder no-folder"),
         (["index", "add", "queries.jsonl", "new.jsonl"], "is a file"),
         (["index", "add", "nothing", "new.jsonl"], "not a folder of an index"),

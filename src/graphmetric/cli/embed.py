@@ -53,7 +53,7 @@ def command(model: str, source: str, out: str, jobs: int, reading: Reading) -> N
         if path.suffix == ".npy":
             np.save(file, vectors)
         else:
-            file.write(_as_csv(graphs, vectors).encode())
+            file.write(_as_csv(graphs, vectors).encode(errors="backslashreplace"))
     say(f"{len(vectors):,} vectors of {vectors.shape[1]} numbers written to {out}")
 
 

@@ -70,7 +70,7 @@ def command(
     _tell(result, as_json)
     if plot is not None:
         with atomic_write(Path(plot)) as file:
-            file.write(draw_alignment(result).encode())
+            file.write(draw_alignment(result).encode(errors="backslashreplace"))
         say(f"drawn into {plot}", err=True)
 
 

@@ -141,6 +141,8 @@ def _answer_all(
     describe = _jsonable if are_json_lines(out, as_json) else None
     with warnings_as_notes():
         done = write_answers(*queries, out, answer, explanations, describe)
+    if not done["queries"]:
+        raise InvalidArgument("there is no graph to ask for: the source of queries is empty")
     if as_json and out != "-":
         say_json(done)
         return
@@ -215,4 +217,4 @@ def _drawn(result: SearchResult, suffix: str) -> bytes:
 
     if suffix == ".png":
         return picture_of_hits(result)
-    return (draw_hits(result) if suffix == ".svg" else page_of_hits(result)).encode()
+    return (draw_hits(result) if suffix == ".svg" else page_of_hits(result)).encode(errors="backslashreplace")

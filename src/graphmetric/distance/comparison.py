@@ -18,6 +18,12 @@ from graphmetric.distance.strict import add_discrete_metric, number_certificates
 from graphmetric.distance.views import Extent, View, view_distances
 from graphmetric.errors import InvalidArgument
 
+NOT_FINITE = (
+    "the model gives numbers that are not finite: its weights, or attributes of these graphs, are too large to compute "
+    "with; train it again, or scale the attributes"
+)
+"""Said instead of answering with NaN."""
+
 
 class Side(NamedTuple):
     """One collection, as rows or as columns."""
@@ -139,7 +145,10 @@ class Comparison:
         self.unsolved.add(left_open)
         if left.certificate is not None and right.certificate is not None:
             distances = add_discrete_metric(distances, left.certificate != right.certificate, self.epsilon)
-        return view_distances(distances, self.head.scale, self.view, left.extent, right.extent)
+        found = view_distances(distances, self.head.scale, self.view, left.extent, right.extent)
+        if not bool(found.isfinite().all()):
+            raise InvalidArgument(NOT_FINITE)
+        return found
 
     def digest(self) -> str:
         """Of everything the distances depend on."""

@@ -46,7 +46,7 @@ def read_csv(path: Path, max_items: int) -> Content:
 
 def write_csv(file: BinaryIO, content: Content) -> None:
     """Numbers so that they are read back to the last bit, nothing for unknown ones, and names if there are any."""
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    text = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="")
     writer = csv.writer(text, lineterminator="\n")
     if content.values.ndim == 1:
         writer.writerow([CONDENSED])

@@ -14,7 +14,7 @@ from graphmetric.model_report.evaluation import ModelEvaluation
 def write_report(evaluation: ModelEvaluation, path: str | os.PathLike[str], *, command: str | None = None) -> None:
     """Write the page whole or not at all; ``command`` is what it says to make it again."""
     target = Path(path)
-    page = render_report(evaluation, command=command).encode()
+    page = render_report(evaluation, command=command).encode(errors="backslashreplace")
     make_folder(target.parent)
     with atomic_write(target) as file:
         file.write(page)

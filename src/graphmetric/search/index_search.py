@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.distance import View
+from graphmetric.distance.comparison import NOT_FINITE
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import GraphMetricError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
@@ -131,6 +132,8 @@ class IndexSearch:
         self, first: NDArray[np.int64], distances: NDArray[np.float32], allowed: Allowed, k: int
     ) -> tuple[SearchHit, ...]:
         """The ``k`` nearest graphs, ties by position, from the first graphs of their classes."""
+        if not np.isfinite(distances).all():
+            raise InvalidArgument(NOT_FINITE)
         positions, places = allowed.distinct.spread(allowed.distinct.find(first))
         order = np.lexsort((positions, distances[places]))[:k]
         named = map(self.held.named, positions[order].tolist())
