@@ -56,7 +56,7 @@ def test_budgets_of_time_and_mutations(capsys: pytest.CaptureFixture[str], sourc
     assert labels["mutated_graphs_in_training_pairs"] < labels["graphs_in_training_pairs"]
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text(encoding="utf-8")
     assert "| Mutated graphs in training pairs |" in card
-    assert "| Cpu seconds |" in card
+    assert "| CPU seconds |" in card
     code, _, errors = run(capsys, "train", str(source), "--out", str(tmp_path / "x"), *QUICK, "--label-budget", "soon")
     assert code == 1
     assert "such as '90s'" in errors

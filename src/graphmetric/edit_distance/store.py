@@ -163,7 +163,7 @@ def _lock(path: Path) -> IO[bytes] | None:
     """The lock file, locked; None if another process has it."""
     while True:
         with system_errors_named(path):
-            file = open(path, "ab+")  # noqa: SIM115 - it stays open as long as the lock is held
+            file = open(path, "ab+", buffering=0)  # noqa: SIM115 - it stays open as long as the lock is held
         try:
             if not _try_lock(file):
                 file.close()
@@ -171,13 +171,13 @@ def _lock(path: Path) -> IO[bytes] | None:
             if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 file.close()  # its owner has just removed it
                 continue
-            file.truncate(0)
-            file.write(str(os.getpid()).encode())
-            file.flush()
-            return file
         except OSError:
             logger.warning("%s cannot be locked: let only one job work in that folder at a time", path)
             return file
+        with contextlib.suppress(OSError):  # the number only tells others who is at work; the disk may be full
+            file.truncate(0)
+            file.write(str(os.getpid()).encode())
+        return file
 
 
 def _try_lock(file: IO[bytes]) -> bool:
