@@ -1,0 +1,229 @@
+"""Two graphs laid out for the dual bound: savings instead of costs, arcs instead of edges.
+
+A map starts from the dearest edit path, which deletes everything in the query and inserts everything in the target.
+Mapping node i to k saves p[i, k] = delete(i) + insert(k) - substitute(i, k); if moreover an edge of i lands on an edge of
+k, that saves s = delete + insert - substitute of the two edges. The distance is the dearest path minus the largest
+saving of any map.
+
+The nodes of the target are renumbered by falling degree and called columns. Slot number s of all columns that have
+more than s edges then holds arcs ``slot_start[s] + column``: a sum over the arcs of each column is a few sums of
+contiguous stretches, which the compiler turns into vector instructions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.compiling import fragment, part
+from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
+from graphmetric.edit_distance._kernels.workspace import (
+    N_EDGES,
+    N_NULL,
+    N_QUERY,
+    N_TARGET,
+    SWAPPED,
+    TARGET,
+    Pair,
+)
+
+Floats = NDArray[np.float64]
+Singles = NDArray[np.float32]
+
+# Fields of DualPair.sizes
+N_ROWS, N_COLUMNS, N_ROW_EDGES, N_COLUMN_ARCS, N_SLOTS, DEAREST, MAY_DELETE, UNIT, LARGEST_SAVING = range(9)
+N_DUAL_SIZES = 9
+# Fields of DualPair.arcs, which has two lines for each edge of the query, 2 * edge and 2 * edge + 1
+TAIL, HEAD = range(2)
+# Fields of DualPair.column_arcs
+ARC_TAIL, ARC_HEAD, ARC_REVERSE, ARC_CODE = range(4)
+
+EXACT_BITS = 50  # whole numbers up to 2**53 are exact in double precision, with room for sums
+
+
+class DualPair(NamedTuple):
+    """Savings of one pair. Whole numbers in units of 1 / ``sizes[UNIT]`` of the integer costs, held as doubles."""
+
+    sizes: Integers
+    arcs: Integers  # (field, arc of the query)
+    row_start: Integers  # (rows + 1): the arcs of row i are row_arcs[row_start[i]:row_start[i + 1]]
+    row_arcs: Integers
+    columns: Integers  # (target node): its column
+    nodes: Integers  # (column): its target node
+    degree: Integers  # (column)
+    slot_start: Integers  # (slots + 1): where the arcs of a slot start; a slot holds as many as columns reach it
+    column_arcs: Integers  # (field, arc of the target)
+    node_saving: Floats  # (row, column)
+    edge_saving: Floats  # (edge of the query in its own direction, arc of the target)
+
+
+class DualSize(NamedTuple):
+    """Upper limits of the pairs that fit."""
+
+    rows: int
+    columns: int
+    row_edges: int
+    column_edges: int
+
+
+def allocate_dual_pair(size: DualSize) -> DualPair:
+    """Make room."""
+
+    def integers(*shape: int) -> Integers:
+        return np.zeros(shape, dtype=np.int64)
+
+    arcs, column_arcs = 2 * size.row_edges, 2 * size.column_edges
+    return DualPair(
+        integers(N_DUAL_SIZES),
+        integers(2, arcs),
+        integers(size.rows + 1),
+        integers(arcs),
+        integers(size.columns),
+        integers(size.columns),
+        integers(size.columns),
+        integers(size.columns + 2),
+        integers(4, column_arcs),
+        np.zeros((size.rows, size.columns)),
+        np.zeros((size.row_edges, column_arcs)),
+    )
+
+
+@part
+def load_dual_pair(
+    first: PackedGraphs, second: PackedGraphs, costs: EditCostTables, i: int, j: int, pair: Pair, dual: DualPair
+) -> None:
+    """Lay out graph i of ``first`` and graph j of ``second``, which ``pair`` holds already."""
+    sizes = dual.sizes
+    sizes[N_ROWS] = pair.sizes[N_QUERY]
+    sizes[N_COLUMNS] = pair.sizes[N_TARGET] - pair.sizes[N_NULL]
+    sizes[N_ROW_EDGES] = pair.sizes[N_EDGES]
+    list_row_arcs(pair, dual)
+    sort_columns(pair, dual)
+    list_column_arcs(pair, costs, dual)
+    sum_dearest(pair, first, second, costs, i, j, dual)
+    place_savings(pair, first, second, costs, i, j, dual)
+
+
+@fragment
+def list_row_arcs(pair: Pair, dual: DualPair) -> None:
+    """Both directions of every edge of the query, and the arcs of each row."""
+    n_rows, n_edges = dual.sizes[N_ROWS], dual.sizes[N_ROW_EDGES]
+    start, arcs = dual.row_start, dual.arcs
+    for i in range(n_rows + 1):
+        start[i] = 0
+    for edge in range(n_edges):
+        u, v = pair.edges[edge, 0], pair.edges[edge, 1]
+        arcs[TAIL, 2 * edge], arcs[HEAD, 2 * edge] = u, v
+        arcs[TAIL, 2 * edge + 1], arcs[HEAD, 2 * edge + 1] = v, u
+        start[u] += 1
+        start[v] += 1
+    total = 0
+    for i in range(n_rows + 1):
+        total += start[i]
+        start[i] = total  # the end of the row; filling from behind makes it the start
+    for arc in range(2 * n_edges - 1, -1, -1):
+        tail = arcs[TAIL, arc]
+        start[tail] -= 1
+        dual.row_arcs[start[tail]] = arc
+
+
+@fragment
+def sort_columns(pair: Pair, dual: DualPair) -> None:
+    """Target nodes by falling degree (counting is dear for few nodes: insertion sort), and where the slots start."""
+    n_columns = dual.sizes[N_COLUMNS]
+    nodes, degree = dual.nodes, dual.degree
+    for v in range(n_columns):
+        count = 0
+        for w in range(n_columns):
+            count += pair.adjacency[TARGET, v, w] > 0
+        place = v
+        while place > 0 and degree[place - 1] < count:
+            degree[place] = degree[place - 1]
+            nodes[place] = nodes[place - 1]
+            place -= 1
+        degree[place] = count
+        nodes[place] = v
+    n_slots = degree[0] if n_columns > 0 else 0
+    dual.sizes[N_SLOTS] = n_slots
+    dual.slot_start[0] = 0
+    for slot in range(n_slots):
+        reaching = 0
+        while reaching < n_columns and degree[reaching] > slot:
+            reaching += 1
+        dual.slot_start[slot + 1] = dual.slot_start[slot] + reaching
+    dual.sizes[N_COLUMN_ARCS] = dual.slot_start[n_slots]
+    for k in range(n_columns):
+        dual.columns[nodes[k]] = k
+
+
+@fragment
+def list_column_arcs(pair: Pair, costs: EditCostTables, dual: DualPair) -> None:
+    """Every arc of the target, and the arc that runs back."""
+    n_columns = dual.sizes[N_COLUMNS]
+    arcs = dual.column_arcs
+    for k in range(n_columns):
+        slot = 0
+        for l in range(n_columns):
+            code = pair.adjacency[TARGET, dual.nodes[k], dual.nodes[l]]
+            if code > 0:
+                arc = dual.slot_start[slot] + k
+                arcs[ARC_TAIL, arc], arcs[ARC_HEAD, arc], arcs[ARC_CODE, arc] = k, l, code
+                slot += 1
+    for arc in range(dual.sizes[N_COLUMN_ARCS]):
+        tail, head = arcs[ARC_TAIL, arc], arcs[ARC_HEAD, arc]
+        for slot in range(dual.degree[head]):
+            back = dual.slot_start[slot] + head
+            if arcs[ARC_HEAD, back] == tail:
+                arcs[ARC_REVERSE, arc] = back
+
+
+@fragment
+def sum_dearest(
+    pair: Pair, first: PackedGraphs, second: PackedGraphs, costs: EditCostTables, i: int, j: int, dual: DualPair
+) -> None:
+    """The cost of deleting all of the first graph and inserting all of the second, and the unit that stays exact."""
+    total = 0
+    for u in range(first.node_start[i], first.node_start[i + 1]):
+        total += costs.node_delete[first.node_code[u]]
+    for v in range(second.node_start[j], second.node_start[j + 1]):
+        total += costs.node_insert[second.node_code[v]]
+    for edge in range(first.edge_start[i], first.edge_start[i + 1]):
+        total += costs.edge_cost[0, first.edge_code[edge], 0]
+    for edge in range(second.edge_start[j], second.edge_start[j + 1]):
+        total += costs.edge_cost[0, 0, second.edge_code[edge]]
+    bits, left = 0, total
+    while left > 0:
+        bits += 1
+        left >>= 1
+    dual.sizes[DEAREST] = total
+    # nodes of very dear substitution count as forbidden, so no saving is below minus the total
+    dual.sizes[UNIT] = 1 << max(0, min(20, EXACT_BITS - 2 - bits))
+
+
+@fragment
+def place_savings(
+    pair: Pair, first: PackedGraphs, second: PackedGraphs, costs: EditCostTables, i: int, j: int, dual: DualPair
+) -> None:
+    """Savings of node pairs and of arc pairs."""
+    sizes, swapped = dual.sizes, pair.sizes[SWAPPED]
+    unit, lowest = np.float64(sizes[UNIT]), -sizes[DEAREST] - 1
+    sizes[MAY_DELETE] = 0
+    for row in range(sizes[N_ROWS]):
+        for column in range(sizes[N_COLUMNS]):
+            a, b = (dual.nodes[column], row) if swapped == 1 else (row, dual.nodes[column])
+            code_a = first.node_code[first.node_start[i] + a]
+            code_b = second.node_code[second.node_start[j] + b]
+            saving = costs.node_delete[code_a] + costs.node_insert[code_b] - costs.node_substitute[code_a, code_b]
+            if saving < 0:
+                sizes[MAY_DELETE] = 1
+            dual.node_saving[row, column] = max(saving, lowest) * unit
+    largest = 0
+    cost = pair.edge_cost
+    for edge in range(sizes[N_ROW_EDGES]):
+        code = pair.edges[edge, 2]
+        for arc in range(sizes[N_COLUMN_ARCS]):
+            image = dual.column_arcs[ARC_CODE, arc]
+            saving = cost[code, 0] + cost[0, image] - cost[code, image]
+            largest = max(largest, saving)
+            dual.edge_saving[edge, arc] = saving * unit
+    sizes[LARGEST_SAVING] = largest

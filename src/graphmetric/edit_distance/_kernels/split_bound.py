@@ -1,0 +1,352 @@
+"""The lower bound of any division of edge savings between the two ends of the edges.
+
+For every arc i->j of the query and k->l of the target the saving s of mapping one to the other is split: block (i, k)
+gets t, block (j, l) gets s - t. With M[i, k] the largest matching of the arcs of i with the arcs of k by weights
+max(0, t), no map saves more than the largest assignment over p[i, k] + M[i, k]. The branch bound splits evenly; the best
+split gives the relaxed edit distance.
+
+All numbers are whole (held as doubles below 2**53), so that no rounding error can make a bound invalid.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from graphmetric.compiling import fragment, hot_part, part
+from graphmetric.edit_distance._kernels.dual_pair import (
+    ARC_REVERSE,
+    ARC_TAIL,
+    HEAD,
+    LARGEST_SAVING,
+    N_COLUMN_ARCS,
+    N_COLUMNS,
+    N_ROW_EDGES,
+    N_ROWS,
+    N_SLOTS,
+    TAIL,
+    UNIT,
+    DualPair,
+    DualSize,
+    Floats,
+)
+from graphmetric.edit_distance._kernels.packing import Integers
+from graphmetric.edit_distance._kernels.primal_dual import BACKWARD, FORWARD, Steps, unit_of_steps
+
+CLOSED = 4  # up to this degree a block is solved by a formula, many blocks at once
+HUGE = 4e15  # above any sum
+FREE = np.int64(-1)
+
+
+class Splits(NamedTuple):
+    """A split, the assignment over its blocks, and its prices; ``row_price[i] + column_price[k] >= weight[i, k]``."""
+
+    split: Floats  # (edge, arc): what the block of the edge's tail gets
+    weight: Floats  # (row, column); rows beyond those of the query leave a column free
+    row_price: Floats
+    column_price: Floats
+    row_match: Integers
+    column_match: Integers
+    block: Floats  # (CLOSED, CLOSED, column): weights of the blocks of one row
+    work: Floats  # (field, position)
+    places: Integers  # (field, position)
+    small: Floats  # (degree, degree): one block of high degree
+
+
+def allocate_splits(size: DualSize, largest_degree: int) -> Splits:
+    """Make room."""
+    columns, arcs = size.columns, 2 * size.column_edges
+    widest = max(columns, largest_degree) + 1
+    return Splits(
+        np.zeros((size.row_edges, arcs)),
+        np.zeros((columns, columns)),
+        np.zeros(columns),
+        np.zeros(columns),
+        np.zeros(columns, dtype=np.int64),
+        np.zeros(columns, dtype=np.int64),
+        np.zeros((CLOSED, CLOSED, columns)),
+        np.zeros((4, max(widest, arcs))),
+        np.zeros((4, widest), dtype=np.int64),
+        np.zeros((largest_degree, largest_degree)),
+    )
+
+
+@part
+def split_by_prices(dual: DualPair, steps: Steps, splits: Splits) -> None:
+    """Each end of an edge gets what its prices say, and half of what they leave over."""
+    sizes = dual.sizes
+    n_arcs, n_slots, slot_start = sizes[N_COLUMN_ARCS], sizes[N_SLOTS], dual.slot_start
+    reverse = dual.column_arcs[ARC_REVERSE]
+    forward, backward = steps.work[FORWARD], steps.work[BACKWARD]
+    half = 0.5 * unit_of_steps(dual)
+    most = 8.0 * sizes[LARGEST_SAVING] * sizes[UNIT]
+    for edge in range(sizes[N_ROW_EDGES]):
+        i, j = dual.arcs[TAIL, 2 * edge], dual.arcs[HEAD, 2 * edge]
+        out_price, out_backward = steps.out_price[2 * edge], steps.out_price[2 * edge + 1]
+        in_price, in_backward = steps.in_price[i], steps.in_price[j]
+        saving, split = dual.edge_saving[edge], splits.split[edge]
+        for slot in range(n_slots):
+            start = slot_start[slot]
+            for k in range(slot_start[slot + 1] - start):
+                forward[start + k] = out_price[k] + in_price[start + k]
+                backward[start + k] = out_backward[k] + in_backward[start + k]
+        for arc in range(n_arcs):
+            share = 0.5 * saving[arc] + half * (np.float64(forward[arc]) - np.float64(backward[reverse[arc]]))
+            split[arc] = np.rint(min(most, max(-most, share)))
+
+
+@part
+def split_evenly(dual: DualPair, splits: Splits) -> None:
+    """Half to each end: the branch bound."""
+    for edge in range(dual.sizes[N_ROW_EDGES]):
+        for arc in range(dual.sizes[N_COLUMN_ARCS]):
+            splits.split[edge, arc] = np.floor(0.5 * dual.edge_saving[edge, arc])
+
+
+@part
+def weigh_blocks(dual: DualPair, splits: Splits) -> None:
+    """weight[i, k] = p[i, k] + M[i, k]."""
+    sizes = dual.sizes
+    n_columns = sizes[N_COLUMNS]
+    for i in range(sizes[N_ROWS]):
+        first = dual.row_start[i]
+        degree = dual.row_start[i + 1] - first
+        if degree <= CLOSED:
+            place_blocks(dual, splits, first, degree)
+            match_blocks(splits.block, dual.node_saving[i], splits.weight[i], n_columns)
+        k = 0
+        while k < n_columns and (degree > CLOSED or dual.degree[k] > CLOSED):
+            splits.weight[i, k] = dual.node_saving[i, k] + match_large_block(dual, splits, first, degree, k)
+            k += 1
+    for i in range(sizes[N_ROWS], n_columns):
+        for k in range(n_columns):
+            splits.weight[i, k] = 0.0
+
+
+@fragment
+def place_blocks(dual: DualPair, splits: Splits, first: int, degree: int) -> None:
+    """Weights of the arcs of one row over the first slots of all columns, 0 where there is none."""
+    slot_start, n_slots, n_columns = dual.slot_start, dual.sizes[N_SLOTS], dual.sizes[N_COLUMNS]
+    reverse = dual.column_arcs[ARC_REVERSE]
+    for r in range(CLOSED):
+        for s in range(CLOSED):
+            block = splits.block[r, s]
+            filled = 0
+            if r < degree and s < n_slots:
+                arc = dual.row_arcs[first + r]
+                split, start = splits.split[arc >> 1], slot_start[s]
+                filled = slot_start[s + 1] - start
+                if arc & 1 == 0:
+                    for k in range(filled):
+                        block[k] = max(0.0, split[start + k])
+                else:
+                    saving = dual.edge_saving[arc >> 1]
+                    for k in range(filled):
+                        back = reverse[start + k]
+                        block[k] = max(0.0, saving[back] - split[back])
+            for k in range(filled, n_columns):
+                block[k] = 0.0
+
+
+@hot_part
+def crossed(a: float, b: float, c: float, d: float) -> float:
+    """The better matching of two rows (a, b) and (c, d)."""
+    return max(a + d, b + c)
+
+
+@fragment
+def match_blocks(block: Floats, base: Floats, weight: Floats, n_columns: int) -> None:
+    """The largest matching of four by four weights, none negative, for every column: two rows and two rows."""
+    for k in range(n_columns):
+        a0, a1, a2, a3 = block[0, 0, k], block[0, 1, k], block[0, 2, k], block[0, 3, k]
+        b0, b1, b2, b3 = block[1, 0, k], block[1, 1, k], block[1, 2, k], block[1, 3, k]
+        c0, c1, c2, c3 = block[2, 0, k], block[2, 1, k], block[2, 2, k], block[2, 3, k]
+        d0, d1, d2, d3 = block[3, 0, k], block[3, 1, k], block[3, 2, k], block[3, 3, k]
+        best = max(a0 + b1, a1 + b0) + max(c2 + d3, c3 + d2)
+        best = max(best, max(a0 + b2, a2 + b0) + max(c1 + d3, c3 + d1))
+        best = max(best, max(a0 + b3, a3 + b0) + max(c1 + d2, c2 + d1))
+        best = max(best, max(a1 + b2, a2 + b1) + max(c0 + d3, c3 + d0))
+        best = max(best, max(a1 + b3, a3 + b1) + max(c0 + d2, c2 + d0))
+        best = max(best, max(a2 + b3, a3 + b2) + max(c0 + d1, c1 + d0))
+        weight[k] = base[k] + best
+
+
+@part
+def match_large_block(dual: DualPair, splits: Splits, first: int, degree: int, k: int) -> float:
+    """The largest matching of the arcs of one row with the arcs of column k, of any degrees."""
+    reverse, slot_start = dual.column_arcs[ARC_REVERSE], dual.slot_start
+    n_slots = dual.degree[k]
+    small = splits.small
+    flip = degree > n_slots
+    for r in range(degree):
+        arc = dual.row_arcs[first + r]
+        split, saving = splits.split[arc >> 1], dual.edge_saving[arc >> 1]
+        for s in range(n_slots):
+            at = slot_start[s] + k
+            share = split[at] if arc & 1 == 0 else saving[reverse[at]] - split[reverse[at]]
+            if flip:
+                small[s, r] = max(0.0, share)
+            else:
+                small[r, s] = max(0.0, share)
+    return match_rectangle(small, min(degree, n_slots), max(degree, n_slots), splits.work, splits.places)
+
+
+@part
+def match_rectangle(weight: Floats, n_rows: int, n_columns: int, work: Floats, places: Integers) -> float:
+    """The largest matching of all rows, at most as many as columns: one shortest path for each row."""
+    row_price, column_price, distance = work[0], work[1], work[2]
+    match, parent, done = places[0], places[1], places[2]
+    for k in range(n_columns):
+        column_price[k] = 0.0
+        match[k] = FREE
+    for source in range(n_rows):
+        for k in range(n_columns):
+            distance[k] = HUGE
+            done[k] = 0
+        best = -HUGE
+        for k in range(n_columns):
+            best = max(best, weight[source, k] - column_price[k])
+        row_price[source] = best
+        i, reach, last = np.int64(source), 0.0, FREE
+        while True:
+            nearest, least = FREE, HUGE
+            for k in range(n_columns):
+                if done[k] == 0:
+                    through = reach + row_price[i] + column_price[k] - weight[i, k]
+                    if through < distance[k]:
+                        distance[k] = through
+                        parent[k] = i
+                    if distance[k] < least or (distance[k] == least and match[k] == FREE):
+                        least = distance[k]
+                        nearest = np.int64(k)
+            reach = least
+            done[nearest] = 1
+            if match[nearest] == FREE:
+                last = nearest
+                break
+            i = match[nearest]
+        row_price[source] -= reach
+        for k in range(n_columns):
+            if done[k] == 1 and k != last:
+                row_price[match[k]] -= reach - distance[k]
+                column_price[k] += reach - distance[k]
+        flip_small_path(match, parent, places[3], last, source)
+    total = 0.0
+    for i in range(n_rows):
+        total += row_price[i]
+    for k in range(n_columns):
+        total += column_price[k]
+    return total
+
+
+@fragment
+def flip_small_path(match: Integers, parent: Integers, held: Integers, last: int, source: int) -> None:
+    """Shift the matching along the path; ``held[i]`` is the column of row i."""
+    k = last
+    while True:
+        i = parent[k]
+        following = held[i]
+        match[k] = i
+        held[i] = k
+        if i == source:
+            return
+        k = following
+
+
+@part
+def solve_weights(splits: Splits, n: int) -> float:
+    """The largest assignment of n rows and columns, from the prices and the matching of the last time."""
+    weight, row_price, column_price = splits.weight, splits.row_price, splits.column_price
+    row_match, column_match = splits.row_match, splits.column_match
+    for k in range(n):
+        column_match[k] = FREE
+    n_free = 0
+    free_rows = splits.places[0]
+    for i in range(n):
+        line = weight[i]
+        best = -HUGE
+        for k in range(n):
+            best = max(best, line[k] - column_price[k])
+        row_price[i] = best
+        k = row_match[i]
+        if k != FREE and column_match[k] == FREE and line[k] - column_price[k] == best:
+            column_match[k] = i
+            continue
+        row_match[i] = FREE
+        free_rows[n_free] = i
+        n_free += 1
+    still_free = 0
+    for f in range(n_free):
+        i = free_rows[f]
+        line, best = weight[i], row_price[i]
+        for k in range(n):
+            if column_match[k] == FREE and line[k] - column_price[k] == best:
+                column_match[k] = i
+                row_match[i] = k
+                break
+        if row_match[i] == FREE:
+            free_rows[still_free] = i
+            still_free += 1
+    for f in range(still_free):
+        augment_weights(splits, n, free_rows[f])
+    total = 0.0
+    for i in range(n):
+        total += row_price[i] + column_price[i]
+    return total
+
+
+@part
+def augment_weights(splits: Splits, n: int, source: int) -> None:
+    """Match one more row by a shortest path (Dijkstra) over the slacks."""
+    weight, row_price, column_price = splits.weight, splits.row_price, splits.column_price
+    row_match, column_match = splits.row_match, splits.column_match
+    distance, tentative = splits.work[0], splits.work[1]
+    parent, order = splits.places[1], splits.places[2]
+    line = weight[source]
+    for k in range(n):
+        distance[k] = row_price[source] + column_price[k] - line[k]
+        tentative[k] = distance[k]  # huge once scanned
+        parent[k] = source
+    n_scanned = 0
+    reach, last = 0.0, FREE
+    while True:
+        least = HUGE
+        for k in range(n):
+            least = min(least, tentative[k])
+        nearest = FREE
+        for k in range(n):
+            if tentative[k] == least and (nearest == FREE or column_match[k] == FREE):
+                nearest = np.int64(k)
+                if column_match[k] == FREE:
+                    break
+        reach = least
+        if column_match[nearest] == FREE:
+            last = nearest
+            break
+        tentative[nearest] = HUGE
+        order[n_scanned] = nearest
+        n_scanned += 1
+        i = column_match[nearest]
+        line, offset = weight[i], row_price[i] + reach
+        for k in range(n):
+            through = offset + column_price[k] - line[k]
+            if through < tentative[k] and tentative[k] < HUGE:
+                tentative[k] = through
+                distance[k] = through
+                parent[k] = i
+    row_price[source] -= reach
+    for f in range(n_scanned):
+        k = order[f]
+        row_price[column_match[k]] -= reach - distance[k]
+        column_price[k] += reach - distance[k]
+    k = last
+    while True:
+        i = parent[k]
+        following = row_match[i]
+        column_match[k] = i
+        row_match[i] = k
+        if i == source:
+            return
+        k = following
+
+
+_ = ARC_TAIL
