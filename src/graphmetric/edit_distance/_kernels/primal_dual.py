@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.compiling import fragment, part
+from graphmetric.compiling import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_REVERSE,
     HEAD,
@@ -31,7 +31,9 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     Singles,
 )
 
-ZERO, ONE, TWO = np.float32(0), np.float32(1), np.float32(2)
+ZERO, ONE = np.float32(0), np.float32(1)
+WEIGHT = np.float32(4)  # prices move that much faster than masses; of 1 to 14, on molecules of 25 and 35 atoms
+OVER = np.float32(1.75)  # over-relaxation: a third fewer steps than without
 
 # Fields of Steps.work, one line of the target's arcs each
 FORWARD, BACKWARD, BAR, BAR_BACKWARD = range(4)
@@ -114,16 +116,22 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
 
 
 @part
-def take_steps(dual: DualPair, steps: Steps, n_steps: int, weight: float) -> None:
-    """Take some steps; ``weight`` makes the prices move faster and the masses slower."""
+def take_steps(dual: DualPair, steps: Steps, n_steps: int) -> None:
+    """Take some steps."""
     for _ in range(n_steps):
-        move_nodes(dual, steps, np.float32(weight))
-        move_edges(dual, steps, np.float32(weight))
-        move_in_prices(dual, steps, np.float32(weight))
+        move_nodes(dual, steps)
+        move_edges(dual, steps)
+        move_in_prices(dual, steps)
+
+
+@hot_part
+def raised(price: float, rise: float) -> float:
+    """A price that is never negative, moved beyond its aim."""
+    return price + OVER * (max(ZERO, price + rise) - price)
 
 
 @fragment
-def move_nodes(dual: DualPair, steps: Steps, weight: float) -> None:
+def move_nodes(dual: DualPair, steps: Steps) -> None:
     """x, and the prices of rows and columns."""
     sizes = dual.sizes
     n_rows, n_columns, n_slots = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_SLOTS]
@@ -148,21 +156,21 @@ def move_nodes(dual: DualPair, steps: Steps, weight: float) -> None:
         row_sum = -ONE
         for k in range(n_columns):
             # entries of the variable: its arcs on both sides, its row and its column
-            step = column_weight[k] / ((ONE + degree * column_weight[k]) * weight)
+            step = column_weight[k] / ((ONE + degree * column_weight[k]) * WEIGHT)
             new = max(ZERO, x[k] + step * gain[k])
             bar = new + new - x[k]
-            x[k] = new
+            x[k] += OVER * (new - x[k])
             x_bar[k] = bar
             column_sum[k] += bar
         for k in range(n_columns):
             row_sum += x_bar[k]
-        steps.row_price[i] = max(ZERO, row_price + weight / np.float32(n_columns) * row_sum)
+        steps.row_price[i] = raised(row_price, WEIGHT / np.float32(n_columns) * row_sum)
     for k in range(n_columns):
-        column_price[k] = max(ZERO, column_price[k] + weight / np.float32(n_rows) * column_sum[k])
+        column_price[k] = raised(column_price[k], WEIGHT / np.float32(n_rows) * column_sum[k])
 
 
 @fragment
-def move_edges(dual: DualPair, steps: Steps, weight: float) -> None:
+def move_edges(dual: DualPair, steps: Steps) -> None:
     """y, and the prices of the out constraints; sums up the in constraints."""
     sizes = dual.sizes
     n_columns, n_arcs, n_slots = sizes[N_COLUMNS], sizes[N_COLUMN_ARCS], sizes[N_SLOTS]
@@ -170,7 +178,7 @@ def move_edges(dual: DualPair, steps: Steps, weight: float) -> None:
     forward, backward = steps.work[FORWARD], steps.work[BACKWARD]
     bar, bar_backward = steps.work[BAR], steps.work[BAR_BACKWARD]
     sums, sums_backward, column_weight = steps.sums[0], steps.sums[1], steps.column_weight
-    step = np.float32(0.25) / weight
+    step = np.float32(0.25) / WEIGHT
     for i in range(sizes[N_ROWS]):
         in_sum = steps.in_sum[i]
         for arc in range(n_arcs):
@@ -191,7 +199,7 @@ def move_edges(dual: DualPair, steps: Steps, weight: float) -> None:
         for arc in range(n_arcs):
             new = max(ZERO, y[arc] + step * (saving[arc] - forward[arc] - bar_backward[arc]))
             bar[arc] = new + new - y[arc]
-            y[arc] = new
+            y[arc] += OVER * (new - y[arc])
         for arc in range(n_arcs):
             bar_backward[arc] = bar[reverse[arc]]
         for arc in range(n_arcs):
@@ -208,18 +216,18 @@ def move_edges(dual: DualPair, steps: Steps, weight: float) -> None:
                 sums[k] += bar[start + k]
                 sums_backward[k] += bar_backward[start + k]
         for k in range(n_columns):
-            out_price[k] = max(ZERO, out_price[k] + weight * column_weight[k] * sums[k])
-            out_backward[k] = max(ZERO, out_backward[k] + weight * column_weight[k] * sums_backward[k])
+            out_price[k] = raised(out_price[k], WEIGHT * column_weight[k] * sums[k])
+            out_backward[k] = raised(out_backward[k], WEIGHT * column_weight[k] * sums_backward[k])
 
 
 @fragment
-def move_in_prices(dual: DualPair, steps: Steps, weight: float) -> None:
+def move_in_prices(dual: DualPair, steps: Steps) -> None:
     """The prices of the in constraints."""
     slot_start = dual.slot_start
     for i in range(dual.sizes[N_ROWS]):
         price, total, x_bar = steps.in_price[i], steps.in_sum[i], steps.x_bar[i]
-        rate = weight * steps.row_weight[i]
+        rate = WEIGHT * steps.row_weight[i]
         for slot in range(dual.sizes[N_SLOTS]):
             start = slot_start[slot]
             for k in range(slot_start[slot + 1] - start):
-                price[start + k] = max(ZERO, price[start + k] + rate * (total[start + k] - x_bar[k]))
+                price[start + k] = raised(price[start + k], rate * (total[start + k] - x_bar[k]))

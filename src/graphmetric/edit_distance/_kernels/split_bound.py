@@ -15,9 +15,9 @@ import numpy as np
 from graphmetric.compiling import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_REVERSE,
-    ARC_TAIL,
     HEAD,
     LARGEST_SAVING,
+    MAY_DELETE,
     N_COLUMN_ARCS,
     N_COLUMNS,
     N_ROW_EDGES,
@@ -50,6 +50,7 @@ class Splits(NamedTuple):
     work: Floats  # (field, position)
     places: Integers  # (field, position)
     small: Floats  # (degree, degree): one block of high degree
+    block_places: Integers  # (field, position), while ``places`` is in use
 
 
 def allocate_splits(size: DualSize, largest_degree: int) -> Splits:
@@ -66,7 +67,8 @@ def allocate_splits(size: DualSize, largest_degree: int) -> Splits:
         np.zeros((CLOSED, CLOSED, columns)),
         np.zeros((4, max(widest, arcs))),
         np.zeros((4, widest), dtype=np.int64),
-        np.zeros((largest_degree, largest_degree)),
+        np.zeros((max(CLOSED, largest_degree), max(CLOSED, largest_degree))),
+        np.zeros((4, widest), dtype=np.int64),
     )
 
 
@@ -117,6 +119,9 @@ def weigh_blocks(dual: DualPair, splits: Splits) -> None:
         while k < n_columns and (degree > CLOSED or dual.degree[k] > CLOSED):
             splits.weight[i, k] = dual.node_saving[i, k] + match_large_block(dual, splits, first, degree, k)
             k += 1
+        if sizes[MAY_DELETE] == 1:
+            for k in range(n_columns):
+                splits.weight[i, k] = max(0.0, splits.weight[i, k])  # both stay free
     for i in range(sizes[N_ROWS], n_columns):
         for k in range(n_columns):
             splits.weight[i, k] = 0.0
@@ -348,5 +353,3 @@ def augment_weights(splits: Splits, n: int, source: int) -> None:
             return
         k = following
 
-
-_ = ARC_TAIL

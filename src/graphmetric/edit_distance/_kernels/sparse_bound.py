@@ -1,0 +1,625 @@
+"""The dual bound over the node pairs that may still be in a better map, one such problem per depth of a search tree.
+
+Once some pairs are ruled out, most edge pairs are gone too, and what is left is far smaller than the dense layout
+(dual_pair.py). A *pair* is (row, column); a *link* joins two pairs whose rows and whose columns are adjacent, and
+saves something when both are chosen. Links of one pair that lead to the same row, or to the same column, exclude each
+other: they form a *group*, which has the price of one out or in constraint. The problem of a depth lies behind that of
+the depth before in common arrays.
+
+To fix a pair is to move the savings of its links into the pairs at their other ends, and to drop its row and column.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from graphmetric.compiling import fragment, hot_part, part
+from graphmetric.edit_distance._kernels.dual_pair import (
+    ARC_HEAD,
+    ARC_REVERSE,
+    ARC_TAIL,
+    DEAREST,
+    HEAD,
+    LARGEST_SAVING,
+    MAY_DELETE,
+    N_COLUMN_ARCS,
+    N_COLUMNS,
+    N_ROW_EDGES,
+    N_ROWS,
+    N_SLOTS,
+    TAIL,
+    UNIT,
+    DualPair,
+    DualSize,
+    Floats,
+    Singles,
+)
+from graphmetric.edit_distance._kernels.packing import Integers
+from graphmetric.edit_distance._kernels.primal_dual import ONE, OVER, WEIGHT, ZERO, Steps, raised, unit_of_steps
+from graphmetric.edit_distance._kernels.split_bound import CLOSED, FREE, Splits, match_rectangle, solve_weights
+
+FORBIDDEN = -float(1 << 49)  # weight of a pair that is ruled out
+DEAD, ALIVE, FIXED = range(3)
+
+# Fields of Sparse.pairs, pair_values, pair_steps
+ROW, COLUMN, STATE, FIRST_LINK, N_PAIR_FIELDS = range(5)
+SAVING, BLOCK_WEIGHT, SLACK = range(3)
+X, X_BAR, GAIN, STEP, STEP_SAVING = range(5)
+# Fields of Sparse.links, link_values, link_steps
+LEFT, RIGHT, GROUP, LEFT_SLOT, RIGHT_SLOT, LEFT_ARC, RIGHT_ARC, LINK_STATE = 0, 1, 2, 6, 7, 8, 9, 10
+LINK_SAVING, SHARE = range(2)
+Y, Y_SAVING = range(2)
+# Fields of Sparse.groups, group_steps
+OWNER, MEMBERS = range(2)
+PRICE, SUM, RATE, OLD_PRICE = range(4)
+# Fields of Sparse.lines: of each depth, for rows and for columns
+ROW_PRICE, ROW_RATE, COLUMN_PRICE, COLUMN_RATE, LINE_SUM = range(5)
+# Fields of Sparse.state
+FIRST_PAIR, END_PAIR, FIRST_LINK_AT, END_LINK, FIRST_GROUP, END_GROUP, BRANCH, PHASE, N_OPEN_ROWS = range(9)
+# Fields of Sparse.values
+FIXED_SAVING, BEST_BOUND, LAST_BOUND = range(3)
+# Fields of Sparse.maps
+IMAGE, PREIMAGE, MATCHED = range(3)
+OPEN, DELETED = np.int64(-2), np.int64(-1)
+
+
+class Sparse(NamedTuple):
+    """The problems of all depths."""
+
+    state: Integers  # (depth, field)
+    values: Floats  # (depth, field)
+    maps: Integers  # (depth, field, row or column): images of fixed rows, rows of fixed columns, the last matching
+    prices: Floats  # (depth, column): of the last assignment
+    lines: Singles  # (depth, field, row or column)
+    pairs: Integers
+    pair_values: Floats
+    pair_steps: Singles
+    links: Integers
+    link_values: Floats
+    link_steps: Singles
+    groups: Integers
+    group_steps: Singles
+    incident: Integers  # links of each pair; the other half of the room is scratch
+    places: Integers  # (field, scratch)
+
+
+def allocate_sparse(size: DualSize, memory: int = 1 << 26) -> Sparse:
+    """Make room for all depths, in about ``memory`` bytes at most but for the root at least."""
+    n_depths, widest = size.rows + 2, max(size.rows, size.columns) + 1
+    all_pairs, all_links = size.rows * (size.columns + 1), 2 * size.row_edges * size.column_edges
+    rooms = min(n_depths, max(2, memory // (400 * (all_links + all_pairs + 1))))
+    n_pairs, n_links = rooms * all_pairs + widest, rooms * all_links + 1
+    n_groups = 4 * n_links
+
+    def integers(*shape: int) -> Integers:
+        return np.zeros(shape, dtype=np.int64)
+
+    return Sparse(
+        integers(n_depths, 9),
+        np.zeros((n_depths, 3)),
+        integers(n_depths, 3, widest),
+        np.zeros((n_depths, widest)),
+        np.zeros((n_depths, 5, widest), dtype=np.float32),
+        integers(N_PAIR_FIELDS, n_pairs),
+        np.zeros((3, n_pairs)),
+        np.zeros((5, n_pairs), dtype=np.float32),
+        integers(11, n_links),
+        np.zeros((2, n_links)),
+        np.zeros((2, n_links), dtype=np.float32),
+        integers(2, n_groups),
+        np.zeros((4, n_groups), dtype=np.float32),
+        integers(2 * n_links),
+        integers(3, max(n_groups, n_pairs, 2 * size.row_edges * size.columns + 2 * size.column_edges * size.rows)),
+    )
+
+
+@part
+def gather_root(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -> None:
+    """Depth 0 from the dense layout: the pairs in ``alive`` (row, column), and where the steps stand."""
+    sizes = dual.sizes
+    n_rows, n_columns, n_arcs = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
+    pairs, links, groups = sparse.pairs, sparse.links, sparse.groups
+    place = sparse.places[0]
+    scale = 1.0 / unit_of_steps(dual)
+    at = 0
+    for i in range(n_rows):
+        sparse.maps[0, IMAGE, i] = OPEN
+        sparse.lines[0, ROW_PRICE, i] = steps.row_price[i]
+        for k in range(n_columns):
+            place[i * n_columns + k] = FREE
+            if alive[i, k] == 1:
+                place[i * n_columns + k] = at
+                pairs[ROW, at], pairs[COLUMN, at], pairs[STATE, at] = i, k, ALIVE
+                sparse.pair_values[SAVING, at] = dual.node_saving[i, k]
+                sparse.pair_steps[X, at] = steps.x[i, k]
+                at += 1
+        if sizes[MAY_DELETE] == 1:
+            pairs[ROW, at], pairs[COLUMN, at], pairs[STATE, at] = i, n_columns, ALIVE
+            sparse.pair_values[SAVING, at] = 0.0
+            sparse.pair_steps[X, at] = ZERO
+            at += 1
+    for k in range(n_columns):
+        sparse.maps[0, PREIMAGE, k] = OPEN
+        sparse.lines[0, COLUMN_PRICE, k] = steps.column_price[k]
+    state = sparse.state[0]
+    state[FIRST_PAIR], state[END_PAIR] = 0, at
+    # group numbers of out constraints (arc, column), then of in constraints (row, arc)
+    number = sparse.places[1]
+    n_out = 2 * sizes[N_ROW_EDGES] * n_columns
+    for g in range(n_out + n_rows * n_arcs):
+        number[g] = FREE
+    n_links, n_groups = 0, 0
+    for edge in range(sizes[N_ROW_EDGES]):
+        i, j = dual.arcs[TAIL, 2 * edge], dual.arcs[HEAD, 2 * edge]
+        for arc in range(n_arcs):
+            saving = dual.edge_saving[edge, arc]
+            k, l, back = dual.column_arcs[ARC_TAIL, arc], dual.column_arcs[ARC_HEAD, arc], dual.column_arcs[ARC_REVERSE, arc]
+            left, right = place[i * n_columns + k], place[j * n_columns + l]
+            if saving <= 0.0 or left == FREE or right == FREE:
+                continue
+            links[LEFT, n_links], links[RIGHT, n_links], links[LINK_STATE, n_links] = left, right, ALIVE
+            links[LEFT_ARC, n_links], links[RIGHT_ARC, n_links] = 2 * edge, arc
+            sparse.link_values[LINK_SAVING, n_links] = saving
+            sparse.link_steps[Y, n_links] = steps.y[edge, arc]
+            keys = (
+                2 * edge * n_columns + k,
+                n_out + i * n_arcs + arc,
+                (2 * edge + 1) * n_columns + l,
+                n_out + j * n_arcs + back,
+            )
+            for side in range(4):
+                key = keys[side]
+                if number[key] == FREE:
+                    number[key] = n_groups
+                    groups[OWNER, n_groups] = left if side < 2 else right
+                    if side == 0:
+                        price = steps.out_price[2 * edge, k]
+                    elif side == 1:
+                        price = steps.in_price[i, arc]
+                    elif side == 2:
+                        price = steps.out_price[2 * edge + 1, l]
+                    else:
+                        price = steps.in_price[j, back]
+                    sparse.group_steps[PRICE, n_groups] = price
+                    n_groups += 1
+                links[GROUP + side, n_links] = number[key]
+            n_links += 1
+    state[FIRST_LINK_AT], state[END_LINK], state[FIRST_GROUP], state[END_GROUP] = 0, n_links, 0, n_groups
+    sparse.values[0, FIXED_SAVING] = 0.0
+    place_slots(dual, sparse)
+    finish_level(sparse, dual, 0, scale)
+
+
+@fragment
+def place_slots(dual: DualPair, sparse: Sparse) -> None:
+    """Where a link stands in the blocks of its two pairs: number of the arc at its row and at its column, packed."""
+    links = sparse.links
+    rank = sparse.places[1]
+    for i in range(dual.sizes[N_ROWS]):
+        for a in range(dual.row_start[i], dual.row_start[i + 1]):
+            rank[dual.row_arcs[a]] = a - dual.row_start[i]
+    slot_of = sparse.places[2]
+    for slot in range(dual.sizes[N_SLOTS]):
+        for arc in range(dual.slot_start[slot], dual.slot_start[slot + 1]):
+            slot_of[arc] = slot
+    for link in range(sparse.state[0, END_LINK]):
+        arc, image = links[LEFT_ARC, link], links[RIGHT_ARC, link]
+        links[LEFT_SLOT, link] = (rank[arc] << 20) + slot_of[image]
+        links[RIGHT_SLOT, link] = (rank[arc + 1] << 20) + slot_of[dual.column_arcs[ARC_REVERSE, image]]
+
+
+@part
+def finish_level(sparse: Sparse, dual: DualPair, depth: int, scale: float) -> None:
+    """What follows from pairs, links and groups: who is incident to whom, and how far each variable steps."""
+    state, pairs, links, groups = sparse.state[depth], sparse.pairs, sparse.links, sparse.groups
+    first, end = state[FIRST_PAIR], state[END_PAIR]
+    first_link, end_link = state[FIRST_LINK_AT], state[END_LINK]
+    first_group, end_group = state[FIRST_GROUP], state[END_GROUP]
+    lines = sparse.lines[depth]
+    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    for i in range(n_rows):
+        lines[ROW_RATE, i] = ZERO
+    for k in range(n_columns + 1):
+        lines[COLUMN_RATE, k] = ZERO
+    for g in range(first_group, end_group):
+        groups[MEMBERS, g] = 0
+    for c in range(first, end):
+        sparse.pair_steps[STEP, c] = 2.0
+        sparse.pair_steps[STEP_SAVING, c] = sparse.pair_values[SAVING, c] * scale
+        lines[ROW_RATE, pairs[ROW, c]] += ONE
+        lines[COLUMN_RATE, pairs[COLUMN, c]] += ONE
+        pairs[FIRST_LINK, c] = 0
+    for link in range(first_link, end_link):
+        sparse.link_steps[Y_SAVING, link] = sparse.link_values[LINK_SAVING, link] * scale
+        pairs[FIRST_LINK, links[LEFT, link]] += 1
+        pairs[FIRST_LINK, links[RIGHT, link]] += 1
+        for side in range(4):
+            groups[MEMBERS, links[GROUP + side, link]] += 1
+    for g in range(first_group, end_group):
+        sparse.group_steps[RATE, g] = 1.0 / (groups[MEMBERS, g] + 1)
+        sparse.pair_steps[STEP, groups[OWNER, g]] += ONE
+    at = 2 * first_link
+    for c in range(first, end):
+        sparse.pair_steps[STEP, c] = 1.0 / (sparse.pair_steps[STEP, c] * WEIGHT)
+        at += pairs[FIRST_LINK, c]
+        pairs[FIRST_LINK, c] = at
+    for link in range(end_link - 1, first_link - 1, -1):
+        for side in range(2):
+            c = links[LEFT + side, link]
+            pairs[FIRST_LINK, c] -= 1
+            sparse.incident[pairs[FIRST_LINK, c]] = 2 * link + side
+    open_rows = 0
+    for i in range(n_rows):
+        open_rows += sparse.maps[depth, IMAGE, i] == OPEN
+        if lines[ROW_RATE, i] > ZERO:
+            lines[ROW_RATE, i] = WEIGHT / lines[ROW_RATE, i]
+    for k in range(n_columns):
+        if lines[COLUMN_RATE, k] > ZERO:
+            lines[COLUMN_RATE, k] = WEIGHT / lines[COLUMN_RATE, k]
+    lines[COLUMN_RATE, n_columns] = ZERO  # any number of rows may be deleted
+    lines[COLUMN_PRICE, n_columns] = ZERO
+    state[N_OPEN_ROWS] = open_rows
+
+
+@part
+def take_sparse_steps(dual: DualPair, sparse: Sparse, depth: int, n_steps: int) -> None:
+    """Primal-dual steps as in primal_dual.py; every open row must take one of its pairs, so its price may be negative."""
+    state, pairs, links = sparse.state[depth], sparse.pairs, sparse.links
+    first, end = state[FIRST_PAIR], state[END_PAIR]
+    first_link, end_link = state[FIRST_LINK_AT], state[END_LINK]
+    first_group, end_group = state[FIRST_GROUP], state[END_GROUP]
+    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    full = n_rows == n_columns and dual.sizes[MAY_DELETE] == 0
+    lines = sparse.lines[depth]
+    row_price, column_price, line_sum = lines[ROW_PRICE], lines[COLUMN_PRICE], lines[LINE_SUM]
+    row_rate, column_rate = lines[ROW_RATE], lines[COLUMN_RATE]
+    row, column = pairs[ROW], pairs[COLUMN]
+    x, x_bar, gain = sparse.pair_steps[X], sparse.pair_steps[X_BAR], sparse.pair_steps[GAIN]
+    step, saving = sparse.pair_steps[STEP], sparse.pair_steps[STEP_SAVING]
+    owner, price, total, rate = (
+        sparse.groups[OWNER],
+        sparse.group_steps[PRICE],
+        sparse.group_steps[SUM],
+        sparse.group_steps[RATE],
+    )
+    y, y_saving = sparse.link_steps[Y], sparse.link_steps[Y_SAVING]
+    a, b, c, d = links[GROUP], links[GROUP + 1], links[GROUP + 2], links[GROUP + 3]
+    y_step = np.float32(0.25) / WEIGHT
+    for _ in range(n_steps):
+        for p in range(first, end):
+            gain[p] = saving[p] - row_price[row[p]] - column_price[column[p]]
+        for g in range(first_group, end_group):
+            gain[owner[g]] += price[g]
+        for p in range(first, end):
+            new = max(ZERO, x[p] + step[p] * gain[p])
+            x_bar[p] = new + new - x[p]
+            x[p] += OVER * (new - x[p])
+        for i in range(n_rows):
+            line_sum[i] = -ONE
+        for p in range(first, end):
+            line_sum[row[p]] += x_bar[p]
+        for i in range(n_rows):
+            row_price[i] += OVER * row_rate[i] * line_sum[i]
+        for k in range(n_columns + 1):
+            line_sum[k] = -ONE
+        for p in range(first, end):
+            line_sum[column[p]] += x_bar[p]
+        for k in range(n_columns):
+            if full:
+                column_price[k] += OVER * column_rate[k] * line_sum[k]
+            else:
+                column_price[k] = raised(column_price[k], column_rate[k] * line_sum[k])
+        for g in range(first_group, end_group):
+            total[g] = -x_bar[owner[g]]
+        for e in range(first_link, end_link):
+            ga, gb, gc, gd = a[e], b[e], c[e], d[e]
+            new = max(ZERO, y[e] + y_step * (y_saving[e] - (price[ga] + price[gb]) - (price[gc] + price[gd])))
+            bar = new + new - y[e]
+            y[e] += OVER * (new - y[e])
+            total[ga] += bar
+            total[gb] += bar
+            total[gc] += bar
+            total[gd] += bar
+        for g in range(first_group, end_group):
+            price[g] = raised(price[g], WEIGHT * rate[g] * total[g])
+
+
+@part
+def bound_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> float:
+    """A lower bound of all maps of the level, whole in the unit of the splits; leaves slacks and a matching."""
+    share_links(dual, sparse, depth)
+    n = weigh_level(dual, sparse, splits, depth)
+    total = solve_weights(splits, n)
+    note_slacks(dual, sparse, splits, depth)
+    bound = np.float64(dual.sizes[DEAREST]) * dual.sizes[UNIT] - sparse.values[depth, FIXED_SAVING] - total
+    sparse.values[depth, LAST_BOUND] = bound
+    sparse.values[depth, BEST_BOUND] = max(bound, sparse.values[depth, BEST_BOUND])
+    return bound
+
+
+@fragment
+def share_links(dual: DualPair, sparse: Sparse, depth: int) -> None:
+    """Split the saving of each link by the prices at its ends."""
+    links, price = sparse.links, sparse.group_steps[PRICE]
+    half = 0.5 * unit_of_steps(dual)
+    most = 8.0 * dual.sizes[LARGEST_SAVING] * dual.sizes[UNIT]
+    saving, share = sparse.link_values[LINK_SAVING], sparse.link_values[SHARE]
+    for e in range(sparse.state[depth, FIRST_LINK_AT], sparse.state[depth, END_LINK]):
+        left = np.float64(price[links[GROUP, e]]) + np.float64(price[links[GROUP + 1, e]])
+        right = np.float64(price[links[GROUP + 2, e]]) + np.float64(price[links[GROUP + 3, e]])
+        share[e] = np.rint(min(most, max(-most, 0.5 * saving[e] + half * (left - right))))
+
+
+@fragment
+def weigh_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> int:
+    """Fill the assignment problem of the level; returns its size."""
+    state, pairs = sparse.state[depth], sparse.pairs
+    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    row_place, column_place = splits.places[2], splits.places[3]
+    n_open = 0
+    for i in range(n_rows):
+        if sparse.maps[depth, IMAGE, i] == OPEN:
+            row_place[i] = n_open
+            n_open += 1
+    n = 0
+    for k in range(n_columns):
+        if sparse.maps[depth, PREIMAGE, k] == OPEN:
+            column_place[k] = n
+            n += 1
+    weight = splits.weight
+    for i in range(n):
+        base = FORBIDDEN if i < n_open else 0.0
+        for k in range(n):
+            weight[i, k] = base
+    if dual.sizes[MAY_DELETE] == 1:
+        for p in range(state[FIRST_PAIR], state[END_PAIR]):
+            if pairs[COLUMN, p] == n_columns and pairs[STATE, p] == ALIVE:
+                for k in range(n):
+                    weight[row_place[pairs[ROW, p]], k] = sparse.pair_values[SAVING, p]
+    for p in range(state[FIRST_PAIR], state[END_PAIR]):
+        if pairs[STATE, p] == ALIVE and pairs[COLUMN, p] < n_columns:
+            value = sparse.pair_values[SAVING, p] + match_links(sparse, splits, depth, p)
+            sparse.pair_values[BLOCK_WEIGHT, p] = value
+            i, k = row_place[pairs[ROW, p]], column_place[pairs[COLUMN, p]]
+            weight[i, k] = max(weight[i, k], value)
+    for i in range(n_rows):
+        if sparse.maps[depth, IMAGE, i] == OPEN:
+            k = sparse.maps[depth, MATCHED, i]
+            kept = k >= 0 and sparse.maps[depth, PREIMAGE, k] == OPEN
+            splits.row_match[row_place[i]] = column_place[k] if kept else FREE
+    for i in range(n_open, n):
+        splits.row_match[i] = FREE
+    for k in range(n_columns):
+        if sparse.maps[depth, PREIMAGE, k] == OPEN:
+            splits.column_price[column_place[k]] = sparse.prices[depth, k]
+    return n
+
+
+@fragment
+def match_links(sparse: Sparse, splits: Splits, depth: int, p: int) -> float:
+    """The largest matching of the links of one pair."""
+    end_all = 2 * sparse.state[depth, END_LINK]
+    begin = sparse.pairs[FIRST_LINK, p]
+    end = sparse.pairs[FIRST_LINK, p + 1] if p + 1 < sparse.state[depth, END_PAIR] else end_all
+    best, highest = 0.0, 0
+    small = splits.small
+    if end - begin <= 1:
+        for at in range(begin, end):
+            best = max(best, share_of(sparse, sparse.incident[at]))
+        return best
+    for at in range(begin, end):
+        slots = slots_of(sparse, sparse.incident[at])
+        highest = max(highest, max(slots >> 20, slots & 0xFFFFF))
+    if highest < CLOSED:
+        for r in range(CLOSED):
+            for s in range(CLOSED):
+                small[r, s] = 0.0
+        for at in range(begin, end):
+            slots = slots_of(sparse, sparse.incident[at])
+            small[slots >> 20, slots & 0xFFFFF] = max(0.0, share_of(sparse, sparse.incident[at]))
+        return match_four(small)
+    highest += 1
+    for r in range(highest):
+        for s in range(highest):
+            small[r, s] = 0.0
+    for at in range(begin, end):
+        slots = slots_of(sparse, sparse.incident[at])
+        small[slots >> 20, slots & 0xFFFFF] = max(0.0, share_of(sparse, sparse.incident[at]))
+    return match_rectangle_apart(small, highest, splits)
+
+
+@part
+def match_rectangle_apart(small: Floats, n: int, splits: Splits) -> float:
+    """As `match_rectangle`, with scratch of its own: the places of rows and columns are in use."""
+    return match_rectangle(small, n, n, splits.work, splits.block_places)
+
+
+@hot_part
+def share_of(sparse: Sparse, entry: int) -> float:
+    """What the pair on this side of a link gets of its saving."""
+    share = sparse.link_values[SHARE, entry >> 1]
+    return share if entry & 1 == 0 else sparse.link_values[LINK_SAVING, entry >> 1] - share
+
+
+@hot_part
+def slots_of(sparse: Sparse, entry: int) -> int:
+    """Place of a link in the block of the pair on this side."""
+    return sparse.links[LEFT_SLOT + (entry & 1), entry >> 1]
+
+
+@hot_part
+def match_four(w: Floats) -> float:
+    """The largest matching of four rows and four columns of weights that are not negative."""
+    best = max(w[0, 0] + w[1, 1], w[0, 1] + w[1, 0]) + max(w[2, 2] + w[3, 3], w[2, 3] + w[3, 2])
+    best = max(best, max(w[0, 0] + w[1, 2], w[0, 2] + w[1, 0]) + max(w[2, 1] + w[3, 3], w[2, 3] + w[3, 1]))
+    best = max(best, max(w[0, 0] + w[1, 3], w[0, 3] + w[1, 0]) + max(w[2, 1] + w[3, 2], w[2, 2] + w[3, 1]))
+    best = max(best, max(w[0, 1] + w[1, 2], w[0, 2] + w[1, 1]) + max(w[2, 0] + w[3, 3], w[2, 3] + w[3, 0]))
+    best = max(best, max(w[0, 1] + w[1, 3], w[0, 3] + w[1, 1]) + max(w[2, 0] + w[3, 2], w[2, 2] + w[3, 0]))
+    return max(best, max(w[0, 2] + w[1, 3], w[0, 3] + w[1, 2]) + max(w[2, 0] + w[3, 1], w[2, 1] + w[3, 0]))
+
+
+@fragment
+def note_slacks(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> None:
+    """How much choosing each pair lifts the bound; prices and matching for the next time."""
+    state, pairs = sparse.state[depth], sparse.pairs
+    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    n_open, n = 0, 0
+    row_place, column_place = splits.block_places[0], splits.block_places[1]
+    cheapest = 1e300
+    column_of = splits.block_places[2]
+    for k in range(n_columns):
+        if sparse.maps[depth, PREIMAGE, k] == OPEN:
+            column_place[k] = n
+            column_of[n] = k
+            sparse.prices[depth, k] = splits.column_price[n]
+            cheapest = min(cheapest, splits.column_price[n])
+            n += 1
+    for i in range(n_rows):
+        if sparse.maps[depth, IMAGE, i] == OPEN:
+            row_place[i] = n_open
+            sparse.maps[depth, MATCHED, i] = column_of[splits.row_match[n_open]]
+            n_open += 1
+    for p in range(state[FIRST_PAIR], state[END_PAIR]):
+        if pairs[STATE, p] == ALIVE:
+            price = splits.row_price[row_place[pairs[ROW, p]]]
+            if pairs[COLUMN, p] < n_columns:
+                price += splits.column_price[column_place[pairs[COLUMN, p]]]
+                sparse.pair_values[SLACK, p] = price - sparse.pair_values[BLOCK_WEIGHT, p]
+            else:
+                sparse.pair_values[SLACK, p] = price + cheapest - sparse.pair_values[SAVING, p]
+
+
+@part
+def rule_out(sparse: Sparse, depth: int, limit: float) -> int:
+    """Kill the pairs that lift the last bound above the limit, and links whose two pairs do; returns how many died."""
+    state, pairs, links = sparse.state[depth], sparse.pairs, sparse.links
+    room = limit - sparse.values[depth, LAST_BOUND]
+    slack = sparse.pair_values[SLACK]
+    died = 0
+    for p in range(state[FIRST_PAIR], state[END_PAIR]):
+        if pairs[STATE, p] == ALIVE and slack[p] > room:
+            pairs[STATE, p] = DEAD
+            died += 1
+    for e in range(state[FIRST_LINK_AT], state[END_LINK]):
+        if links[LINK_STATE, e] == ALIVE and slack[links[LEFT, e]] + slack[links[RIGHT, e]] > room:
+            links[LINK_STATE, e] = DEAD
+            died += 1
+    return died
+
+
+@part
+def fix_forced(dual: DualPair, sparse: Sparse, depth: int) -> int:
+    """Mark pairs that are the only ones of their row; returns how many, or -1 if some row has none."""
+    state, pairs = sparse.state[depth], sparse.pairs
+    n_rows = dual.sizes[N_ROWS]
+    count, last = sparse.places[0], sparse.places[1]
+    for i in range(n_rows):
+        count[i] = 0
+    for p in range(state[FIRST_PAIR], state[END_PAIR]):
+        if pairs[STATE, p] == ALIVE:
+            count[pairs[ROW, p]] += 1
+            last[pairs[ROW, p]] = p
+    fixed = 0
+    for i in range(n_rows):
+        if sparse.maps[depth, IMAGE, i] == OPEN:
+            if count[i] == 0:
+                return -1
+            if count[i] == 1:
+                pairs[STATE, last[i]] = FIXED
+                fixed += 1
+    return fixed
+
+
+@part
+def derive_level(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> bool:
+    """Write the problem of ``parent``, without what is dead and with what is fixed, to ``depth``: itself or the next.
+
+    False if two fixed pairs exclude each other, or if there is no room for the next depth.
+    """
+    state, old, pairs, links, groups = sparse.state[depth], sparse.state[parent], sparse.pairs, sparse.links, sparse.groups
+    first, end = old[FIRST_PAIR], old[END_PAIR]
+    first_link, end_link, first_group, end_group = old[FIRST_LINK_AT], old[END_LINK], old[FIRST_GROUP], old[END_GROUP]
+    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    if parent != depth:
+        room = pairs.shape[1] - 2 * end + first, links.shape[1] - 2 * end_link + first_link
+        if room[0] < 1 or room[1] < 1:
+            return False
+        state[FIRST_PAIR], state[FIRST_LINK_AT], state[FIRST_GROUP] = end, end_link, end_group
+        for i in range(n_rows):
+            sparse.maps[depth, IMAGE, i] = sparse.maps[parent, IMAGE, i]
+            sparse.maps[depth, MATCHED, i] = sparse.maps[parent, MATCHED, i]
+            sparse.lines[depth, ROW_PRICE, i] = sparse.lines[parent, ROW_PRICE, i]
+        for k in range(n_columns):
+            sparse.maps[depth, PREIMAGE, k] = sparse.maps[parent, PREIMAGE, k]
+            sparse.prices[depth, k] = sparse.prices[parent, k]
+            sparse.lines[depth, COLUMN_PRICE, k] = sparse.lines[parent, COLUMN_PRICE, k]
+        sparse.values[depth, FIXED_SAVING] = sparse.values[parent, FIXED_SAVING]
+        sparse.values[depth, BEST_BOUND] = sparse.values[parent, BEST_BOUND]
+    for e in range(first_link, end_link):
+        if links[LINK_STATE, e] != ALIVE:  # not both of its pairs
+            left, right = links[LEFT, e], links[RIGHT, e]
+            if pairs[STATE, left] == FIXED and pairs[STATE, right] == ALIVE:
+                pairs[STATE, right] = DEAD
+            elif pairs[STATE, right] == FIXED and pairs[STATE, left] == ALIVE:
+                pairs[STATE, left] = DEAD
+    possible = True
+    for p in range(first, end):
+        if pairs[STATE, p] == FIXED:
+            i, k = pairs[ROW, p], pairs[COLUMN, p]
+            if sparse.maps[depth, IMAGE, i] != OPEN or (k < n_columns and sparse.maps[depth, PREIMAGE, k] != OPEN):
+                possible = False
+            sparse.maps[depth, IMAGE, i] = k if k < n_columns else DELETED
+            if k < n_columns:
+                sparse.maps[depth, PREIMAGE, k] = i
+            sparse.values[depth, FIXED_SAVING] += sparse.pair_values[SAVING, p]
+    if not possible:
+        return False
+    place = sparse.places[0]
+    at = state[FIRST_PAIR]
+    for p in range(first, end):
+        i, k = pairs[ROW, p], pairs[COLUMN, p]
+        open_pair = sparse.maps[depth, IMAGE, i] == OPEN and (k == n_columns or sparse.maps[depth, PREIMAGE, k] == OPEN)
+        place[p] = FREE
+        if pairs[STATE, p] == FIXED:
+            place[p] = -2
+        elif pairs[STATE, p] == ALIVE and open_pair:
+            place[p] = at
+            pairs[ROW, at], pairs[COLUMN, at], pairs[STATE, at] = i, k, ALIVE
+            sparse.pair_values[SAVING, at] = sparse.pair_values[SAVING, p]
+            sparse.pair_values[SLACK, at] = sparse.pair_values[SLACK, p]
+            sparse.pair_steps[X, at] = sparse.pair_steps[X, p]
+            at += 1
+    state[END_PAIR] = at
+    number = sparse.places[1]
+    old_price = sparse.group_steps[OLD_PRICE]
+    for g in range(first_group, end_group):
+        number[g] = FREE
+        old_price[g] = sparse.group_steps[PRICE, g]
+    at, n_groups = state[FIRST_LINK_AT], state[FIRST_GROUP]
+    for e in range(first_link, end_link):
+        left, right = place[links[LEFT, e]], place[links[RIGHT, e]]
+        if left >= 0 and right >= 0:
+            if links[LINK_STATE, e] != ALIVE:
+                continue
+            for side in range(4):
+                g = links[GROUP + side, e]
+                if number[g] == FREE:
+                    number[g] = n_groups
+                    groups[OWNER, n_groups] = left if side < 2 else right
+                    sparse.group_steps[PRICE, n_groups] = old_price[g]
+                    n_groups += 1
+                links[GROUP + side, at] = number[g]
+            links[LEFT, at], links[RIGHT, at], links[LINK_STATE, at] = left, right, ALIVE
+            links[LEFT_SLOT, at], links[RIGHT_SLOT, at] = links[LEFT_SLOT, e], links[RIGHT_SLOT, e]
+            sparse.link_values[LINK_SAVING, at] = sparse.link_values[LINK_SAVING, e]
+            sparse.link_steps[Y, at] = sparse.link_steps[Y, e]
+            at += 1
+        elif left == -2 and right >= 0:
+            sparse.pair_values[SAVING, right] += sparse.link_values[LINK_SAVING, e]
+        elif right == -2 and left >= 0:
+            sparse.pair_values[SAVING, left] += sparse.link_values[LINK_SAVING, e]
+        elif left == -2 and right == -2:
+            sparse.values[depth, FIXED_SAVING] += sparse.link_values[LINK_SAVING, e]
+    state[END_LINK], state[END_GROUP] = at, n_groups
+    finish_level(sparse, dual, depth, 1.0 / unit_of_steps(dual))
+    return True
