@@ -12,7 +12,7 @@ import numpy as np
 
 from graphmetric.compiling import entry, fragment, part
 from graphmetric.edit_distance._kernels.attainable import round_up
-from graphmetric.edit_distance._kernels.batch import SearchLimits, SearchResults
+from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults
 from graphmetric.edit_distance._kernels.dual_pair import (
     DEAREST,
     MAY_DELETE,
@@ -21,6 +21,7 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     UNIT,
     DualPair,
     DualSize,
+    Floats,
     allocate_dual_pair,
     load_dual_pair,
 )
@@ -43,6 +44,7 @@ from graphmetric.edit_distance._kernels.sparse_bound import (
     FIRST_PAIR,
     FIXED,
     IMAGE,
+    LAST_BOUND,
     MATCHED,
     N_OPEN_ROWS,
     OPEN,
@@ -76,6 +78,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     N_TARGET,
     QUERY,
     RESIDUE,
+    ROOT,
     TARGET,
     TRIAL,
     UPPER,
@@ -140,6 +143,39 @@ def search_dual(
         write_bounds(work.base, bounds, p, lower)
         results.expanded[p] = work.status[EXPANDED]
         results.finished[p] = 1 if is_over(work) or lower == results.upper[p] else 0
+
+
+class DualBounds(NamedTuple):
+    """One row for each pair; ``bound`` is the lower bound before it is rounded up to what is attainable."""
+
+    lower: Integers
+    upper: Integers
+    bound: Floats
+    node_map: Integers
+
+
+@entry
+def bound_dual(
+    first: PackedGraphs,
+    second: PackedGraphs,
+    costs: EditCostTables,
+    pairs: Integers,
+    n_steps: int,
+    work: DualWork,
+    results: DualBounds,
+) -> None:
+    """Bounds of every pair by at most ``n_steps`` steps, and the best map met on the way."""
+    for p in range(len(pairs)):
+        load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.base.pair)
+        load_dual_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
+        start_dual(work, np.int64(NO_LIMIT), np.int64(0))
+        left = n_steps
+        while left > 0 and work.status[DEPTH] == 0:
+            step_root(work, np.int64(min(left, DENSE_CHUNK)))
+            left -= DENSE_CHUNK
+        lower = lower_bound_of(work)
+        write_bounds(work.base, BoundResults(results.lower, results.upper, results.node_map), p, lower)
+        results.bound[p] = max(0.0, work.sparse.values[0, BEST_BOUND] / work.dual.sizes[UNIT])
 
 
 @part
@@ -224,11 +260,10 @@ def advance_dual(work: DualWork, max_expanded: int) -> None:
 
 
 @part
-def advance_root(work: DualWork) -> None:
-    """Some dense steps, a bound, a map; go over to the sparse problem when enough is ruled out."""
+def step_root(work: DualWork, n_steps: int) -> None:
+    """Some dense steps, a bound, a map."""
     status, dual, splits = work.status, work.dual, work.splits
-    take_steps(dual, work.steps, DENSE_CHUNK)
-    status[CHUNKS] += 1
+    take_steps(dual, work.steps, n_steps)
     split_by_prices(dual, work.steps, splits)
     weigh_blocks(dual, splits)
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
@@ -239,11 +274,22 @@ def advance_root(work: DualWork) -> None:
         k = splits.row_match[i]
         work.sparse.maps[0, MATCHED, i] = k
         work.sparse.maps[0, IMAGE, i] = OPEN
-    try_map(work, 0, True)
-    limit = limit_of(work)
-    if values[0, BEST_BOUND] > limit or status[BEST_LOWER] > best_of_interest(work):
+    try_map(work, ROOT, True)
+    values[0, LAST_BOUND] = bound
+    if values[0, BEST_BOUND] > limit_of(work) or status[BEST_LOWER] > best_of_interest(work):
         status[DEPTH] = -1
+
+
+@part
+def advance_root(work: DualWork) -> None:
+    """Take dense steps; go over to the sparse problem when enough is ruled out."""
+    status, dual, splits = work.status, work.dual, work.splits
+    step_root(work, np.int64(DENSE_CHUNK))
+    status[CHUNKS] += 1
+    if status[DEPTH] < 0:
         return
+    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    limit, bound = limit_of(work), work.sparse.values[0, LAST_BOUND]
     left = 0
     for i in range(n_rows):
         for k in range(n_columns):
