@@ -9,13 +9,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults
+from graphmetric.edit_distance._kernels.batch import NO_LIMIT
 from graphmetric.edit_distance._kernels.dual_pair import DualSize
 from graphmetric.edit_distance._kernels.dual_search import (
-    DualBounds,
+    STEPS_PER_BOUND,
+    DualLimits,
+    DualResults,
     DualWork,
     allocate_dual_work,
-    bound_dual,
     search_dual,
 )
 from graphmetric.edit_distance._kernels.packing import PackedGraphs
@@ -57,11 +58,18 @@ class DualBound(EditDistanceMethod):
             raise InvalidArgument(f"steps is {self.steps!r}; it must be a whole number that is not negative")
 
     def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
-        lower, upper, expanded = np.zeros((3, len(pairs)), dtype=np.int64)
-        results = DualBounds(lower, upper, np.zeros(len(pairs)), empty_maps(problem, pairs))
+        results = self.bound(problem, pairs)
+        nothing_expanded = np.zeros(len(pairs), dtype=np.int64)
+        value = results.lower.astype(np.float64)
+        return Solutions(results.lower, results.upper, value, nothing_expanded, results.node_map)
+
+    def bound(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> DualResults:
+        """Bounds, with the lower one also as it was before it was rounded up."""
+        results = _room_for(problem, pairs)
+        limits = DualLimits(np.full(len(pairs), NO_LIMIT), 0, 1 + -(-self.steps // STEPS_PER_BOUND), 0, 1)
         work = dual_work(problem, pairs)
-        bound_dual(problem.first, problem.second, problem.tables, pairs, np.int64(self.steps), work, results)
-        return Solutions(lower, upper, lower.astype(np.float64), expanded, results.node_map)
+        search_dual(problem.first, problem.second, problem.tables, pairs, limits, work, results)
+        return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,23 +89,27 @@ class DualSearch(EditDistanceMethod):
 
     def solve_within(self, problem: EncodedProblem, pairs: NDArray[np.int64], limits: NDArray[np.int64]) -> Solutions:
         """Search every pair; costs above its limit, in integer units, are of no interest."""
-        lower, upper, expanded, finished = np.zeros((4, len(pairs)), dtype=np.int64)
-        results = SearchResults(lower, upper, expanded, finished, empty_maps(problem, pairs))
-        work = dual_work(problem, pairs)
+        results, work = _room_for(problem, pairs), dual_work(problem, pairs)
         most = NO_LIMIT if self.node_limit is None else max(1, self.node_limit)
-        tables = problem.tables
+        first, second, tables = problem.first, problem.second, problem.tables
         if self.time_limit is None:
-            search_dual(problem.first, problem.second, tables, pairs, SearchLimits(limits, 0, most, 0), work, results)
+            search_dual(first, second, tables, pairs, DualLimits(limits, 0, most, 0, 0), work, results)
         else:
             for p in range(len(pairs)):
-                row = SearchResults(*(column[p : p + 1] for column in results))
+                row = DualResults(*(column[p : p + 1] for column in results))
                 end, allowed, resume = time.monotonic() + self.time_limit, 0, 0
                 while not resume or not (row.finished[0] or allowed >= most or time.monotonic() > end):
                     allowed = min(allowed + _SLICE, most)
-                    slice_ = SearchLimits(limits[p : p + 1], 0, allowed, resume)
-                    search_dual(problem.first, problem.second, tables, pairs[p : p + 1], slice_, work, row)
+                    until = DualLimits(limits[p : p + 1], 0, allowed, resume, 0)
+                    search_dual(first, second, tables, pairs[p : p + 1], until, work, row)
                     resume = 1
-        return Solutions(lower, upper, upper.astype(np.float64), expanded, results.node_map)
+        value = results.upper.astype(np.float64)
+        return Solutions(results.lower, results.upper, value, results.expanded, results.node_map)
+
+
+def _room_for(problem: EncodedProblem, pairs: NDArray[np.int64]) -> DualResults:
+    lower, upper, expanded, finished = np.zeros((4, len(pairs)), dtype=np.int64)
+    return DualResults(lower, upper, np.zeros(len(pairs)), expanded, finished, empty_maps(problem, pairs))
 
 
 def dual_work(problem: EncodedProblem, pairs: NDArray[np.int64]) -> DualWork:

@@ -33,8 +33,10 @@ Singles = NDArray[np.float32]
 # Fields of DualPair.sizes
 N_ROWS, N_COLUMNS, N_ROW_EDGES, N_COLUMN_ARCS, N_SLOTS, DEAREST, MAY_DELETE, UNIT, LARGEST_SAVING = range(9)
 N_DUAL_SIZES = 9
-# Fields of DualPair.arcs, which has two lines for each edge of the query, 2 * edge and 2 * edge + 1
-TAIL, HEAD = range(2)
+# Fields of DualPair.arcs; edge e of the query has the arcs 2 * e and 2 * e + 1, BY_ROW lists all arcs row by row
+TAIL, HEAD, BY_ROW = range(3)
+# Fields of DualPair.lines, by row, by target node, by column or by slot
+ROW_START, COLUMN_OF, NODE_OF, DEGREE_OF, SLOT_START = range(5)
 # Fields of DualPair.column_arcs
 ARC_TAIL, ARC_HEAD, ARC_REVERSE, ARC_CODE = range(4)
 
@@ -46,12 +48,7 @@ class DualPair(NamedTuple):
 
     sizes: Integers
     arcs: Integers  # (field, arc of the query)
-    row_start: Integers  # (rows + 1): the arcs of row i are row_arcs[row_start[i]:row_start[i + 1]]
-    row_arcs: Integers
-    columns: Integers  # (target node): its column
-    nodes: Integers  # (column): its target node
-    degree: Integers  # (column)
-    slot_start: Integers  # (slots + 1): where the arcs of a slot start; a slot holds as many as columns reach it
+    lines: Integers  # (field, position): where the arcs of a row start; columns, nodes and degrees; where slots start
     column_arcs: Integers  # (field, arc of the target)
     node_saving: Floats  # (row, column)
     edge_saving: Floats  # (edge of the query in its own direction, arc of the target)
@@ -75,13 +72,8 @@ def allocate_dual_pair(size: DualSize) -> DualPair:
     arcs, column_arcs = 2 * size.row_edges, 2 * size.column_edges
     return DualPair(
         integers(N_DUAL_SIZES),
-        integers(2, arcs),
-        integers(size.rows + 1),
-        integers(arcs),
-        integers(size.columns),
-        integers(size.columns),
-        integers(size.columns),
-        integers(size.columns + 2),
+        integers(3, arcs),
+        integers(5, max(size.rows, size.columns) + 2),
         integers(4, column_arcs),
         np.zeros((size.rows, size.columns)),
         np.zeros((size.row_edges, column_arcs)),
@@ -108,7 +100,7 @@ def load_dual_pair(
 def list_row_arcs(pair: Pair, dual: DualPair) -> None:
     """Both directions of every edge of the query, and the arcs of each row."""
     n_rows, n_edges = dual.sizes[N_ROWS], dual.sizes[N_ROW_EDGES]
-    start, arcs = dual.row_start, dual.arcs
+    start, arcs = dual.lines[ROW_START], dual.arcs
     for i in range(n_rows + 1):
         start[i] = 0
     for edge in range(n_edges):
@@ -124,14 +116,14 @@ def list_row_arcs(pair: Pair, dual: DualPair) -> None:
     for arc in range(2 * n_edges - 1, -1, -1):
         tail = arcs[TAIL, arc]
         start[tail] -= 1
-        dual.row_arcs[start[tail]] = arc
+        arcs[BY_ROW, start[tail]] = arc
 
 
 @fragment
 def sort_columns(pair: Pair, dual: DualPair) -> None:
     """Target nodes by falling degree (counting is dear for few nodes: insertion sort), and where the slots start."""
     n_columns = dual.sizes[N_COLUMNS]
-    nodes, degree = dual.nodes, dual.degree
+    nodes, degree, slot_start = dual.lines[NODE_OF], dual.lines[DEGREE_OF], dual.lines[SLOT_START]
     for v in range(n_columns):
         count = 0
         for w in range(n_columns):
@@ -145,15 +137,15 @@ def sort_columns(pair: Pair, dual: DualPair) -> None:
         nodes[place] = v
     n_slots = degree[0] if n_columns > 0 else 0
     dual.sizes[N_SLOTS] = n_slots
-    dual.slot_start[0] = 0
+    slot_start[0] = 0
     for slot in range(n_slots):
         reaching = 0
         while reaching < n_columns and degree[reaching] > slot:
             reaching += 1
-        dual.slot_start[slot + 1] = dual.slot_start[slot] + reaching
-    dual.sizes[N_COLUMN_ARCS] = dual.slot_start[n_slots]
+        slot_start[slot + 1] = slot_start[slot] + reaching
+    dual.sizes[N_COLUMN_ARCS] = slot_start[n_slots]
     for k in range(n_columns):
-        dual.columns[nodes[k]] = k
+        dual.lines[COLUMN_OF, nodes[k]] = k
 
 
 @fragment
@@ -164,15 +156,15 @@ def list_column_arcs(pair: Pair, costs: EditCostTables, dual: DualPair) -> None:
     for k in range(n_columns):
         slot = 0
         for l in range(n_columns):
-            code = pair.adjacency[TARGET, dual.nodes[k], dual.nodes[l]]
+            code = pair.adjacency[TARGET, dual.lines[NODE_OF, k], dual.lines[NODE_OF, l]]
             if code > 0:
-                arc = dual.slot_start[slot] + k
+                arc = dual.lines[SLOT_START, slot] + k
                 arcs[ARC_TAIL, arc], arcs[ARC_HEAD, arc], arcs[ARC_CODE, arc] = k, l, code
                 slot += 1
     for arc in range(dual.sizes[N_COLUMN_ARCS]):
         tail, head = arcs[ARC_TAIL, arc], arcs[ARC_HEAD, arc]
-        for slot in range(dual.degree[head]):
-            back = dual.slot_start[slot] + head
+        for slot in range(dual.lines[DEGREE_OF, head]):
+            back = dual.lines[SLOT_START, slot] + head
             if arcs[ARC_HEAD, back] == tail:
                 arcs[ARC_REVERSE, arc] = back
 
@@ -210,7 +202,7 @@ def place_savings(
     sizes[MAY_DELETE] = 0
     for row in range(sizes[N_ROWS]):
         for column in range(sizes[N_COLUMNS]):
-            a, b = (dual.nodes[column], row) if swapped == 1 else (row, dual.nodes[column])
+            a, b = (dual.lines[NODE_OF, column], row) if swapped == 1 else (row, dual.lines[NODE_OF, column])
             code_a = first.node_code[first.node_start[i] + a]
             code_b = second.node_code[second.node_start[j] + b]
             saving = costs.node_delete[code_a] + costs.node_insert[code_b] - costs.node_substitute[code_a, code_b]

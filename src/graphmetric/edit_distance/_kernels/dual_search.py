@@ -12,12 +12,13 @@ import numpy as np
 
 from graphmetric.compiling import entry, fragment, part
 from graphmetric.edit_distance._kernels.attainable import round_up
-from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults
 from graphmetric.edit_distance._kernels.dual_pair import (
+    BY_ROW,
     DEAREST,
-    MAY_DELETE,
     N_COLUMNS,
     N_ROWS,
+    NODE_OF,
+    ROW_START,
     UNIT,
     DualPair,
     DualSize,
@@ -29,26 +30,32 @@ from graphmetric.edit_distance._kernels.load_pair import load_pair
 from graphmetric.edit_distance._kernels.local_search import evaluate_map
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
 from graphmetric.edit_distance._kernels.primal_dual import Steps, allocate_steps, start_steps, take_steps
-from graphmetric.edit_distance._kernels.root_map import keep_trial, solve_root, swap_trial, write_bounds, BoundResults
+from graphmetric.edit_distance._kernels.primal_dual import X as DENSE_X
+from graphmetric.edit_distance._kernels.root_map import (
+    BoundResults,
+    keep_trial,
+    list_inserted,
+    solve_root,
+    write_bounds,
+)
+from graphmetric.edit_distance._kernels.rounding import exchange_images, round_masses
 from graphmetric.edit_distance._kernels.sparse_bound import (
     ALIVE,
     BEST_BOUND,
     BRANCH,
     COLUMN,
     DEAD,
-    DELETED,
     END_LINK,
     END_PAIR,
     FIRST_LINK,
-    FIRST_LINK_AT,
     FIRST_PAIR,
     FIXED,
     IMAGE,
-    LAST_BOUND,
     MATCHED,
     N_OPEN_ROWS,
     OPEN,
     PHASE,
+    ROOT_BOUND,
     ROW,
     SLACK,
     STATE,
@@ -59,11 +66,15 @@ from graphmetric.edit_distance._kernels.sparse_bound import (
     derive_level,
     fix_forced,
     gather_root,
+    is_full,
     rule_out,
     take_sparse_steps,
 )
 from graphmetric.edit_distance._kernels.split_bound import (
+    COLUMN_DUAL,
     FREE,
+    ROW_DUAL,
+    ROW_MATCH,
     Splits,
     allocate_splits,
     solve_weights,
@@ -74,26 +85,23 @@ from graphmetric.edit_distance._kernels.workspace import (
     HAS_TWINS,
     MODULUS,
     N_NULL,
-    N_QUERY,
     N_TARGET,
     QUERY,
+    REFINED,
     RESIDUE,
-    ROOT,
     TARGET,
     TRIAL,
     UPPER,
     Workspace,
 )
 
-import os
-DENSE_CHUNK = int(os.environ.get('DC','25'))  # steps between two bounds at the root
-MOST_CHUNKS = int(os.environ.get('MC','8'))
-CHUNK = int(os.environ.get('CH','10'))
-PATIENCE = float(os.environ.get('PA','6'))
-ROOT_PATIENCE = float(os.environ.get('RP','20'))
+STEPS_PER_BOUND = 25
+DENSE_CHUNK, MOST_CHUNKS, CHUNK, PATIENCE, ROOT_PATIENCE, DIED, SPARSE_AT, RULE, REFINE, MIN_ROUNDS, RULE_W, DERIVE = range(12)
+TUNING = np.array([25, 8, 10, 6, 20, .002, .33, 3, 0, 3, 1.0, 0])
 # Fields of DualWork.status
 DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER, LAST_COST = range(8)
 NEW, RETURNED = range(2)
+SPARSE = 1 << 20  # in CHUNKS: the dense steps are over
 
 
 class DualWork(NamedTuple):
@@ -105,7 +113,10 @@ class DualWork(NamedTuple):
     splits: Splits
     sparse: Sparse
     alive: Integers  # (row, column): 1 unless ruled out
+    score: Floats  # (row, column): scratch of rounding
+    image: Integers  # (row)
     status: Integers
+    tuning: Floats
 
 
 def allocate_dual_work(base: Workspace, size: DualSize, largest_degree: int) -> DualWork:
@@ -117,8 +128,32 @@ def allocate_dual_work(base: Workspace, size: DualSize, largest_degree: int) -> 
         allocate_splits(size, largest_degree),
         allocate_sparse(size),
         np.zeros((size.rows, size.columns), dtype=np.int64),
+        np.zeros((size.rows, size.columns)),
+        np.zeros(size.rows, dtype=np.int64),
         np.zeros(8, dtype=np.int64),
+        TUNING.copy(),
     )
+
+
+class DualLimits(NamedTuple):
+    """When to stop, and whether to go on with what the work holds."""
+
+    upper_limit: Integers  # for each pair; costs above are of no interest, NO_LIMIT searches them all
+    stop_at_limit: int  # 1: any map within the limit will do
+    max_expanded: int  # for each pair, counted from its start; a chunk of steps at the root counts as one
+    resume: int  # 1: the one pair given is the one in the work, stopped before by max_expanded
+    root_only: int  # 1: steps at the root, no tree
+
+
+class DualResults(NamedTuple):
+    """One row for each pair; ``node_map`` gives the node of the second graph for every node of the first, or -1."""
+
+    lower: Integers
+    upper: Integers
+    relaxed: Floats  # the best bound of the root, not rounded up
+    expanded: Integers
+    finished: Integers  # 1 when more expansions would change nothing
+    node_map: Integers
 
 
 @entry
@@ -127,55 +162,31 @@ def search_dual(
     second: PackedGraphs,
     costs: EditCostTables,
     pairs: Integers,
-    limits: SearchLimits,
+    limits: DualLimits,
     work: DualWork,
-    results: SearchResults,
+    results: DualResults,
 ) -> None:
-    """As `search_pairs`; an expansion is a tree node or a few steps at the root, a fraction of a millisecond."""
+    """Search every pair within its limits; an expansion takes a fraction of a millisecond at 35 nodes.
+
+    To stop by the clock, search one pair in slices: raise ``max_expanded`` and resume until it is finished.
+    """
     for p in range(len(pairs)):
         if limits.resume == 0:
             load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.base.pair)
             load_dual_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
             start_dual(work, limits.upper_limit[p], limits.stop_at_limit)
-        advance_dual(work, limits.max_expanded)
-        lower = lower_bound_of(work)
-        bounds = BoundResults(results.lower, results.upper, results.node_map)
-        write_bounds(work.base, bounds, p, lower)
-        results.expanded[p] = work.status[EXPANDED]
-        results.finished[p] = 1 if is_over(work) or lower == results.upper[p] else 0
-
-
-class DualBounds(NamedTuple):
-    """One row for each pair; ``bound`` is the lower bound before it is rounded up to what is attainable."""
-
-    lower: Integers
-    upper: Integers
-    bound: Floats
-    node_map: Integers
-
-
-@entry
-def bound_dual(
-    first: PackedGraphs,
-    second: PackedGraphs,
-    costs: EditCostTables,
-    pairs: Integers,
-    n_steps: int,
-    work: DualWork,
-    results: DualBounds,
-) -> None:
-    """Bounds of every pair by at most ``n_steps`` steps, and the best map met on the way."""
-    for p in range(len(pairs)):
-        load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.base.pair)
-        load_dual_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
-        start_dual(work, np.int64(NO_LIMIT), np.int64(0))
-        left = n_steps
-        while left > 0 and work.status[DEPTH] == 0:
-            step_root(work, np.int64(min(left, DENSE_CHUNK)))
-            left -= DENSE_CHUNK
+        status = work.status
+        while not is_over(work) and status[EXPANDED] < limits.max_expanded:
+            status[EXPANDED] += 1
+            if status[CHUNKS] != SPARSE:
+                advance_root(work, limits.root_only)
+            else:
+                advance_tree(work)
         lower = lower_bound_of(work)
         write_bounds(work.base, BoundResults(results.lower, results.upper, results.node_map), p, lower)
-        results.bound[p] = max(0.0, work.sparse.values[0, BEST_BOUND] / work.dual.sizes[UNIT])
+        results.relaxed[p] = max(0.0, work.sparse.values[0, ROOT_BOUND] / work.dual.sizes[UNIT])
+        results.expanded[p] = status[EXPANDED]
+        results.finished[p] = 1 if is_over(work) or lower == results.upper[p] else 0
 
 
 @part
@@ -185,18 +196,14 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
     status[DEPTH], status[CHUNKS], status[EXPANDED], status[FULL_MEMORY] = -1, 0, 1, 0
     status[UPPER_LIMIT], status[STOP_AT_LIMIT], status[LAST_COST] = upper_limit, stop_at_limit, -1
     status[BEST_LOWER] = solve_root(work.base)
-    cost = work.base.progress.status[UPPER]
-    cost = swap_trial(work.base, status[BEST_LOWER], cost)
-    if cost < work.base.progress.status[UPPER]:
-        keep_trial(work.base, cost)
     start_steps(dual, work.steps)
     for i in range(dual.sizes[N_ROWS]):
         for k in range(dual.sizes[N_COLUMNS]):
             work.alive[i, k] = 1
     for k in range(dual.sizes[N_COLUMNS]):
-        work.splits.column_price[k] = 0.0
-        work.splits.row_match[k] = FREE
-    work.sparse.values[0, BEST_BOUND] = -1e300
+        work.splits.values[COLUMN_DUAL, k] = 0.0
+        work.splits.places[ROW_MATCH, k] = FREE
+    work.sparse.values[0, BEST_BOUND], work.sparse.values[0, ROOT_BOUND] = -1e300, -1e300
     status[DEPTH] = 0
     if status[BEST_LOWER] > best_of_interest(work) or dual.sizes[N_ROWS] == 0:
         status[DEPTH] = -1
@@ -247,91 +254,84 @@ def rounded(work: DualWork, bound: float) -> int:
     return round_up(2 * whole, root[RESIDUE], root[MODULUS])
 
 
-@part
-def advance_dual(work: DualWork, max_expanded: int) -> None:
-    """Go on until all is done or ``max_expanded`` is reached in total."""
-    status = work.status
-    while not is_over(work) and status[EXPANDED] < max_expanded:
-        status[EXPANDED] += 1
-        if status[CHUNKS] < MOST_CHUNKS:
-            advance_root(work)
-        else:
-            advance_tree(work)
-
-
-@part
-def step_root(work: DualWork, n_steps: int) -> None:
-    """Some dense steps, a bound, a map."""
-    status, dual, splits = work.status, work.dual, work.splits
-    take_steps(dual, work.steps, n_steps)
+@fragment
+def advance_root(work: DualWork, root_only: int) -> None:
+    """Some dense steps, a bound, a map; go over to the sparse problem when enough is ruled out."""
+    status, dual, splits, values = work.status, work.dual, work.splits, work.sparse.values
+    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    take_steps(dual, work.steps, np.int64(work.tuning[DENSE_CHUNK]))
+    status[CHUNKS] += 1
     split_by_prices(dual, work.steps, splits)
     weigh_blocks(dual, splits)
-    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
     bound = np.float64(dual.sizes[DEAREST]) * dual.sizes[UNIT] - solve_weights(splits, n_columns)
-    values = work.sparse.values
     values[0, BEST_BOUND] = max(values[0, BEST_BOUND], bound)
+    values[0, ROOT_BOUND] = max(values[0, ROOT_BOUND], bound)
     for i in range(n_rows):
-        k = splits.row_match[i]
-        work.sparse.maps[0, MATCHED, i] = k
-        work.sparse.maps[0, IMAGE, i] = OPEN
-    try_map(work, ROOT, True)
-    values[0, LAST_BOUND] = bound
-    if values[0, BEST_BOUND] > limit_of(work) or status[BEST_LOWER] > best_of_interest(work):
+        work.image[i] = FREE
+        for k in range(n_columns):
+            work.score[i, k] = work.steps.nodes[DENSE_X, i, k]
+    try_rounding(work)
+    limit = limit_of(work)
+    if values[0, BEST_BOUND] > limit or status[BEST_LOWER] > best_of_interest(work):
         status[DEPTH] = -1
-
-
-@part
-def advance_root(work: DualWork) -> None:
-    """Take dense steps; go over to the sparse problem when enough is ruled out."""
-    status, dual, splits = work.status, work.dual, work.splits
-    step_root(work, np.int64(DENSE_CHUNK))
-    status[CHUNKS] += 1
-    if status[DEPTH] < 0:
         return
-    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
-    limit, bound = limit_of(work), work.sparse.values[0, LAST_BOUND]
+    if root_only == 1:
+        return
     left = 0
     for i in range(n_rows):
         for k in range(n_columns):
-            if splits.row_price[i] + splits.column_price[k] - splits.weight[i, k] > limit - bound:
+            slack = splits.values[ROW_DUAL, i] + splits.values[COLUMN_DUAL, k] - splits.weight[i, k]
+            if slack > limit - bound:
                 work.alive[i, k] = 0
             left += work.alive[i, k]
-    if 3 * left < n_rows * n_columns:
-        status[CHUNKS] = MOST_CHUNKS
-    if status[CHUNKS] >= MOST_CHUNKS:
+    if status[CHUNKS] >= work.tuning[MOST_CHUNKS] or left < work.tuning[SPARSE_AT] * n_rows * n_columns:
+        status[CHUNKS] = SPARSE
         gather_root(dual, work.steps, work.alive, work.sparse)
+        for i in range(n_rows):
+            work.sparse.maps[0, MATCHED, i] = splits.places[ROW_MATCH, i]
         for k in range(n_columns):
-            work.sparse.prices[0, k] = splits.column_price[k]
+            work.sparse.prices[0, k] = splits.values[COLUMN_DUAL, k]
         work.sparse.state[0, PHASE] = NEW
-        work.sparse.state[0, BRANCH] = FREE
 
 
 @part
-def try_map(work: DualWork, depth: int, refine: bool) -> None:
-    """Price the map of the last matching; improve it if it is new and asked for, and keep it if it is the best."""
-    base, dual, sparse = work.base, work.dual, work.sparse
+def try_rounding(work: DualWork) -> None:
+    """Round the masses in ``work.score`` to a map, improve it by exchanges, and keep it if it is the best."""
+    base, dual, image = work.base, work.dual, work.image
     trial = base.progress.maps[TRIAL]
     n_target = base.pair.sizes[N_TARGET] - base.pair.sizes[N_NULL]
+    round_masses(dual, work.score, image)
     for i in range(dual.sizes[N_ROWS]):
-        k = sparse.maps[depth, IMAGE, i]
-        if k == OPEN:
-            k = sparse.maps[depth, MATCHED, i]
-            deleted = dual.sizes[MAY_DELETE] == 1 and dual.node_saving[i, k] < 0.0
-        else:
-            deleted = k == DELETED
-        trial[i] = n_target + i if deleted else dual.nodes[k]
+        trial[i] = n_target + i if image[i] < 0 else dual.lines[NODE_OF, image[i]]
     cost = evaluate_map(base.pair, base.progress.maps)
-    known = base.progress.status[UPPER]
-    if cost < known:
+    if cost == work.status[LAST_COST]:
+        return
+    work.status[LAST_COST] = cost
+    list_inserted(base)
+    cost = exchange_images(base.pair, dual, base.progress.maps, cost, work.status[BEST_LOWER])
+    if cost < base.progress.status[UPPER]:
+        for i in range(dual.sizes[N_ROWS]):
+            trial[i] = base.progress.maps[REFINED, i]
         keep_trial(base, cost)
-    if cost < known or (refine and cost != work.status[LAST_COST]):
-        work.status[LAST_COST] = cost
-        cost = swap_trial(base, work.status[BEST_LOWER], cost)
-        if cost < base.progress.status[UPPER]:
-            keep_trial(base, cost)
 
 
 @part
+def round_level(work: DualWork, depth: int) -> None:
+    """A map from the masses of a level."""
+    dual, sparse = work.dual, work.sparse
+    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    for i in range(n_rows):
+        k = sparse.maps[depth, IMAGE, i]
+        work.image[i] = FREE if k == OPEN else (k if k >= 0 else -2)
+        for column in range(n_columns):
+            work.score[i, column] = -1.0
+    for p in range(sparse.state[depth, FIRST_PAIR], sparse.state[depth, END_PAIR]):
+        if sparse.whole[COLUMN, p] < n_columns:
+            work.score[sparse.whole[ROW, p], sparse.whole[COLUMN, p]] = sparse.steps[X, p]
+    try_rounding(work)
+
+
+@fragment
 def advance_tree(work: DualWork) -> None:
     """Bound the deepest problem; leave it or split it."""
     sparse, status = work.sparse, work.status
@@ -341,9 +341,9 @@ def advance_tree(work: DualWork) -> None:
     if bound_node(work, depth):
         choose_pair(work, depth)
         branch = sparse.state[depth, BRANCH]
-        sparse.pairs[STATE, branch] = FIXED
+        sparse.whole[STATE, branch] = FIXED
         possible = derive_level(work.dual, sparse, depth, depth + 1)
-        sparse.pairs[STATE, branch] = ALIVE
+        sparse.whole[STATE, branch] = ALIVE
         sparse.state[depth, PHASE] = RETURNED
         if possible:
             sparse.state[depth + 1, PHASE] = NEW
@@ -354,30 +354,20 @@ def advance_tree(work: DualWork) -> None:
     status[DEPTH] = depth - 1
 
 
-@fragment
-def is_full(sparse: Sparse, depth: int) -> bool:
-    """Whether the next depth has no room."""
-    state = sparse.state[depth]
-    return (
-        sparse.pairs.shape[1] < 1 + 2 * state[END_PAIR] - state[FIRST_PAIR]
-        or sparse.links.shape[1] < 1 + 2 * state[END_LINK] - state[FIRST_LINK_AT]
-    )
-
-
 @part
 def rule_out_branch(work: DualWork, depth: int) -> None:
     """The fixed pair leads to nothing better: nor do the twins of its row with the twins of its column."""
     sparse, dual, pair = work.sparse, work.dual, work.base.pair
-    state, pairs = sparse.state[depth], sparse.pairs
+    state, pairs = sparse.state[depth], sparse.whole
     branch = state[BRANCH]
     pairs[STATE, branch] = DEAD
     n_columns = dual.sizes[N_COLUMNS]
     if pair.sizes[HAS_TWINS] == 0 or pairs[COLUMN, branch] == n_columns:
         return
-    row_twin, column_twin = pair.twin[QUERY, pairs[ROW, branch]], pair.twin[TARGET, dual.nodes[pairs[COLUMN, branch]]]
+    row_twin, column_twin = pair.twin[QUERY, pairs[ROW, branch]], pair.twin[TARGET, dual.lines[NODE_OF, pairs[COLUMN, branch]]]
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
         if pairs[COLUMN, p] < n_columns and pair.twin[QUERY, pairs[ROW, p]] == row_twin:
-            if pair.twin[TARGET, dual.nodes[pairs[COLUMN, p]]] == column_twin:
+            if pair.twin[TARGET, dual.lines[NODE_OF, pairs[COLUMN, p]]] == column_twin:
                 pairs[STATE, p] = DEAD
 
 
@@ -391,19 +381,21 @@ def bound_node(work: DualWork, depth: int) -> bool:
     rounds = 0
     while True:
         if rounds > 0:
-            take_sparse_steps(dual, sparse, depth, CHUNK)
+            take_sparse_steps(dual, sparse, depth, np.int64(work.tuning[CHUNK]))
         before = values[BEST_BOUND]
         bound_level(dual, sparse, work.splits, depth)
-        try_map(work, depth, False)
         limit = limit_of(work)
         if values[BEST_BOUND] > limit:
             return False
         died = rule_out(sparse, depth, limit)
-        if died > 0 and not shrink(work, depth):
+        if died > work.tuning[DERIVE] * (state[END_PAIR] - state[FIRST_PAIR]) and not shrink(work, depth):
             return False
-        gain = values[BEST_BOUND] - before + 0.002 * died * dual.sizes[UNIT]
+        gain = values[BEST_BOUND] - before + work.tuning[DIED] * died * dual.sizes[UNIT]
         rounds += 1
-        if rounds > 2 and gain * (ROOT_PATIENCE if depth == 0 else PATIENCE) < limit + 1.0 - values[BEST_BOUND]:
+        if rounds == 2:
+            round_level(work, depth)
+            limit = limit_of(work)
+        if rounds >= work.tuning[MIN_ROUNDS] and gain * (work.tuning[ROOT_PATIENCE] if depth == 0 else work.tuning[PATIENCE]) < limit + 1.0 - values[BEST_BOUND]:
             return True
 
 
@@ -416,7 +408,7 @@ def shrink(work: DualWork, depth: int) -> bool:
         if fixed < 0 or not derive_level(dual, sparse, depth, depth):
             return False
         if sparse.state[depth, N_OPEN_ROWS] == 0:
-            try_map(work, depth, False)
+            round_level(work, depth)
             return False
         if fixed == 0:
             return True
@@ -426,7 +418,7 @@ def shrink(work: DualWork, depth: int) -> bool:
 def choose_pair(work: DualWork, depth: int) -> None:
     """The row with fewest pairs left, many links first among equals; in it the pair with the least slack."""
     sparse, dual = work.sparse, work.dual
-    state, pairs = sparse.state[depth], sparse.pairs
+    state, pairs = sparse.state[depth], sparse.whole
     count, links = sparse.places[0], sparse.places[1]
     n_rows = dual.sizes[N_ROWS]
     for i in range(n_rows):
@@ -437,23 +429,30 @@ def choose_pair(work: DualWork, depth: int) -> None:
         end = pairs[FIRST_LINK, p + 1] if p + 1 < state[END_PAIR] else end_all
         count[pairs[ROW, p]] += 1
         links[pairs[ROW, p]] += end - pairs[FIRST_LINK, p]
-    chosen = FREE
+    chosen, top = FREE, 0.0
     for i in range(n_rows):
         if sparse.maps[depth, IMAGE, i] == OPEN:
-            if (
-                chosen == FREE
-                or count[i] < count[chosen]
-                or (count[i] == count[chosen] and links[i] > links[chosen])
-            ):
-                chosen = np.int64(i)
+            degree = dual.lines[ROW_START, i + 1] - dual.lines[ROW_START, i]
+            if work.tuning[RULE] == 0:
+                score = -1000.0 * count[i] + links[i]
+            elif work.tuning[RULE] == 1:
+                score = work.tuning[RULE_W] * degree - count[i]
+            elif work.tuning[RULE] == 2:
+                score = -1000.0 * count[i] - links[i]
+            elif work.tuning[RULE] == 3:
+                score = work.tuning[RULE_W] * links[i] / count[i] - count[i]
+            else:
+                score = work.tuning[RULE_W] * links[i] / count[i] - count[i]
+                for a in range(dual.lines[ROW_START, i], dual.lines[ROW_START, i + 1]):
+                    score += sparse.maps[depth, IMAGE, dual.arcs[1, dual.arcs[BY_ROW, a]]] != OPEN
+            if chosen == FREE or score > top:
+                chosen, top = np.int64(i), score
     best = FREE
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
         if pairs[ROW, p] == chosen:
-            if best == FREE or sparse.pair_values[SLACK, p] < sparse.pair_values[SLACK, best]:
+            if best == FREE or sparse.exact[SLACK, p] < sparse.exact[SLACK, best]:
                 best = np.int64(p)
-            elif sparse.pair_values[SLACK, p] == sparse.pair_values[SLACK, best] and sparse.pair_steps[X, p] > sparse.pair_steps[X, best]:
+            elif sparse.exact[SLACK, p] == sparse.exact[SLACK, best] and sparse.steps[X, p] > sparse.steps[X, best]:
                 best = np.int64(p)
     state[BRANCH] = best
 
-
-_ = ALIVE, N_QUERY

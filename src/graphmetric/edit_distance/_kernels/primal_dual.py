@@ -17,6 +17,8 @@ import numpy as np
 from graphmetric.compiling import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_REVERSE,
+    BY_ROW,
+    DEGREE_OF,
     HEAD,
     LARGEST_SAVING,
     N_COLUMN_ARCS,
@@ -24,6 +26,8 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     N_ROW_EDGES,
     N_ROWS,
     N_SLOTS,
+    ROW_START,
+    SLOT_START,
     TAIL,
     UNIT,
     DualPair,
@@ -35,27 +39,23 @@ ZERO, ONE = np.float32(0), np.float32(1)
 WEIGHT = np.float32(4)  # prices move that much faster than masses; of 1 to 14, on molecules of 25 and 35 atoms
 OVER = np.float32(1.75)  # over-relaxation: a third fewer steps than without
 
-# Fields of Steps.work, one line of the target's arcs each
+# Fields of Steps.nodes, edges, ins, lines and work
+NODE_SAVING, X, X_BAR = range(3)
+EDGE_SAVING, Y = range(2)
+IN_PRICE, IN_SUM = range(2)
+ROW_PRICE, COLUMN_PRICE, ROW_WEIGHT, COLUMN_WEIGHT, SUMS, SUMS_BACKWARD = range(6)
 FORWARD, BACKWARD, BAR, BAR_BACKWARD = range(4)
 
 
 class Steps(NamedTuple):
     """Where the steps stand, in single precision and in units of half the largest edge saving."""
 
-    node_saving: Singles  # (row, column)
-    edge_saving: Singles  # (edge, arc)
-    x: Singles  # (row, column)
-    x_bar: Singles
-    y: Singles  # (edge, arc)
-    row_price: Singles
-    column_price: Singles
-    out_price: Singles  # (arc of the query, column)
-    in_price: Singles  # (row, arc of the target)
-    in_sum: Singles
-    row_weight: Singles
-    column_weight: Singles  # 1 / (degree + 1), the step of the out constraints
-    work: Singles  # (field, arc)
-    sums: Singles  # (2, column)
+    nodes: Singles  # (field, row, column)
+    edges: Singles  # (field, edge, arc of the target)
+    outs: Singles  # (arc of the query, column): prices of the out constraints
+    ins: Singles  # (field, row, arc of the target)
+    lines: Singles  # (field, row or column); the weights are 1 / (degree + 1), the steps of the constraints
+    work: Singles  # (field, arc of the target)
 
 
 def allocate_steps(size: DualSize) -> Steps:
@@ -66,20 +66,12 @@ def allocate_steps(size: DualSize) -> Steps:
 
     rows, columns, edges, arcs = size.rows, size.columns, size.row_edges, 2 * size.column_edges
     return Steps(
-        singles(rows, columns),
-        singles(edges, arcs),
-        singles(rows, columns),
-        singles(rows, columns),
-        singles(edges, arcs),
-        singles(rows),
-        singles(columns),
+        singles(3, rows, columns),
+        singles(2, edges, arcs),
         singles(2 * edges, columns),
-        singles(rows, arcs),
-        singles(rows, arcs),
-        singles(rows),
-        singles(columns),
+        singles(2, rows, arcs),
+        singles(6, max(rows, columns)),
         singles(4, arcs),
-        singles(2, columns),
     )
 
 
@@ -96,23 +88,23 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
     n_rows, n_columns, n_arcs = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
     scale = 1.0 / unit_of_steps(dual)
     for i in range(n_rows):
-        steps.row_price[i] = ZERO
-        steps.row_weight[i] = 1.0 / (dual.row_start[i + 1] - dual.row_start[i] + 1)
+        steps.lines[ROW_PRICE, i] = ZERO
+        steps.lines[ROW_WEIGHT, i] = 1.0 / (dual.lines[ROW_START, i + 1] - dual.lines[ROW_START, i] + 1)
         for k in range(n_columns):
-            steps.node_saving[i, k] = dual.node_saving[i, k] * scale
-            steps.x[i, k] = ZERO
+            steps.nodes[NODE_SAVING, i, k] = dual.node_saving[i, k] * scale
+            steps.nodes[X, i, k] = ZERO
         for arc in range(n_arcs):
-            steps.in_price[i, arc] = ZERO
+            steps.ins[IN_PRICE, i, arc] = ZERO
     for k in range(n_columns):
-        steps.column_price[k] = ZERO
-        steps.column_weight[k] = 1.0 / (dual.degree[k] + 1)
+        steps.lines[COLUMN_PRICE, k] = ZERO
+        steps.lines[COLUMN_WEIGHT, k] = 1.0 / (dual.lines[DEGREE_OF, k] + 1)
     for edge in range(sizes[N_ROW_EDGES]):
         for arc in range(n_arcs):
-            steps.edge_saving[edge, arc] = dual.edge_saving[edge, arc] * scale
-            steps.y[edge, arc] = ZERO
+            steps.edges[EDGE_SAVING, edge, arc] = dual.edge_saving[edge, arc] * scale
+            steps.edges[Y, edge, arc] = ZERO
         for k in range(n_columns):
-            steps.out_price[2 * edge, k] = ZERO
-            steps.out_price[2 * edge + 1, k] = ZERO
+            steps.outs[2 * edge, k] = ZERO
+            steps.outs[2 * edge + 1, k] = ZERO
 
 
 @part
@@ -135,24 +127,24 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
     """x, and the prices of rows and columns."""
     sizes = dual.sizes
     n_rows, n_columns, n_slots = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_SLOTS]
-    gain, column_sum = steps.sums[0], steps.sums[1]
-    column_price, column_weight = steps.column_price, steps.column_weight
+    gain, column_sum = steps.lines[SUMS], steps.lines[SUMS_BACKWARD]
+    column_price, column_weight = steps.lines[COLUMN_PRICE], steps.lines[COLUMN_WEIGHT]
     for k in range(n_columns):
         column_sum[k] = -ONE
     for i in range(n_rows):
-        saving, in_price, x, x_bar = steps.node_saving[i], steps.in_price[i], steps.x[i], steps.x_bar[i]
-        row_price = steps.row_price[i]
+        saving, in_price, x, x_bar = steps.nodes[NODE_SAVING, i], steps.ins[IN_PRICE, i], steps.nodes[X, i], steps.nodes[X_BAR, i]
+        row_price = steps.lines[ROW_PRICE, i]
         for k in range(n_columns):
             gain[k] = saving[k] - column_price[k] - row_price
-        for a in range(dual.row_start[i], dual.row_start[i + 1]):
-            out_price = steps.out_price[dual.row_arcs[a]]
+        for a in range(dual.lines[ROW_START, i], dual.lines[ROW_START, i + 1]):
+            out_price = steps.outs[dual.arcs[BY_ROW, a]]
             for k in range(n_columns):
                 gain[k] += out_price[k]
         for slot in range(n_slots):
-            start = dual.slot_start[slot]
-            for k in range(dual.slot_start[slot + 1] - start):
+            start = dual.lines[SLOT_START, slot]
+            for k in range(dual.lines[SLOT_START, slot + 1] - start):
                 gain[k] += in_price[start + k]
-        degree = ONE / steps.row_weight[i]
+        degree = ONE / steps.lines[ROW_WEIGHT, i]
         row_sum = -ONE
         for k in range(n_columns):
             # entries of the variable: its arcs on both sides, its row and its column
@@ -164,7 +156,7 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
             column_sum[k] += bar
         for k in range(n_columns):
             row_sum += x_bar[k]
-        steps.row_price[i] = raised(row_price, WEIGHT / np.float32(n_columns) * row_sum)
+        steps.lines[ROW_PRICE, i] = raised(row_price, WEIGHT / np.float32(n_columns) * row_sum)
     for k in range(n_columns):
         column_price[k] = raised(column_price[k], WEIGHT / np.float32(n_rows) * column_sum[k])
 
@@ -174,21 +166,21 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
     """y, and the prices of the out constraints; sums up the in constraints."""
     sizes = dual.sizes
     n_columns, n_arcs, n_slots = sizes[N_COLUMNS], sizes[N_COLUMN_ARCS], sizes[N_SLOTS]
-    reverse, slot_start = dual.column_arcs[ARC_REVERSE], dual.slot_start
+    reverse, slot_start = dual.column_arcs[ARC_REVERSE], dual.lines[SLOT_START]
     forward, backward = steps.work[FORWARD], steps.work[BACKWARD]
     bar, bar_backward = steps.work[BAR], steps.work[BAR_BACKWARD]
-    sums, sums_backward, column_weight = steps.sums[0], steps.sums[1], steps.column_weight
+    sums, sums_backward, column_weight = steps.lines[SUMS], steps.lines[SUMS_BACKWARD], steps.lines[COLUMN_WEIGHT]
     step = np.float32(0.25) / WEIGHT
     for i in range(sizes[N_ROWS]):
-        in_sum = steps.in_sum[i]
+        in_sum = steps.ins[IN_SUM, i]
         for arc in range(n_arcs):
             in_sum[arc] = ZERO
     for edge in range(sizes[N_ROW_EDGES]):
         i, j = dual.arcs[TAIL, 2 * edge], dual.arcs[HEAD, 2 * edge]
-        out_price, out_backward = steps.out_price[2 * edge], steps.out_price[2 * edge + 1]
-        in_price, in_backward = steps.in_price[i], steps.in_price[j]
-        in_sum, in_sum_backward = steps.in_sum[i], steps.in_sum[j]
-        y, saving = steps.y[edge], steps.edge_saving[edge]
+        out_price, out_backward = steps.outs[2 * edge], steps.outs[2 * edge + 1]
+        in_price, in_backward = steps.ins[IN_PRICE, i], steps.ins[IN_PRICE, j]
+        in_sum, in_sum_backward = steps.ins[IN_SUM, i], steps.ins[IN_SUM, j]
+        y, saving = steps.edges[Y, edge], steps.edges[EDGE_SAVING, edge]
         for slot in range(n_slots):
             start = slot_start[slot]
             for k in range(slot_start[slot + 1] - start):
@@ -206,7 +198,7 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
             in_sum[arc] += bar[arc]
         for arc in range(n_arcs):
             in_sum_backward[arc] += bar_backward[arc]
-        x_i, x_j = steps.x_bar[i], steps.x_bar[j]
+        x_i, x_j = steps.nodes[X_BAR, i], steps.nodes[X_BAR, j]
         for k in range(n_columns):
             sums[k] = -x_i[k]
             sums_backward[k] = -x_j[k]
@@ -223,10 +215,10 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
 @fragment
 def move_in_prices(dual: DualPair, steps: Steps) -> None:
     """The prices of the in constraints."""
-    slot_start = dual.slot_start
+    slot_start = dual.lines[SLOT_START]
     for i in range(dual.sizes[N_ROWS]):
-        price, total, x_bar = steps.in_price[i], steps.in_sum[i], steps.x_bar[i]
-        rate = WEIGHT * steps.row_weight[i]
+        price, total, x_bar = steps.ins[IN_PRICE, i], steps.ins[IN_SUM, i], steps.nodes[X_BAR, i]
+        rate = WEIGHT * steps.lines[ROW_WEIGHT, i]
         for slot in range(dual.sizes[N_SLOTS]):
             start = slot_start[slot]
             for k in range(slot_start[slot + 1] - start):

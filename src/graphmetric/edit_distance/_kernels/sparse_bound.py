@@ -18,6 +18,7 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_HEAD,
     ARC_REVERSE,
     ARC_TAIL,
+    BY_ROW,
     DEAREST,
     HEAD,
     LARGEST_SAVING,
@@ -27,6 +28,8 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     N_ROW_EDGES,
     N_ROWS,
     N_SLOTS,
+    ROW_START,
+    SLOT_START,
     TAIL,
     UNIT,
     DualPair,
@@ -35,29 +38,47 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     Singles,
 )
 from graphmetric.edit_distance._kernels.packing import Integers
-from graphmetric.edit_distance._kernels.primal_dual import ONE, OVER, WEIGHT, ZERO, Steps, raised, unit_of_steps
-from graphmetric.edit_distance._kernels.split_bound import CLOSED, FREE, Splits, match_rectangle, solve_weights
+from graphmetric.edit_distance._kernels.primal_dual import COLUMN_PRICE as DENSE_COLUMN_PRICE
+from graphmetric.edit_distance._kernels.primal_dual import (
+    IN_PRICE,
+    ONE,
+    OVER,
+    WEIGHT,
+    ZERO,
+    Steps,
+    raised,
+    unit_of_steps,
+)
+from graphmetric.edit_distance._kernels.primal_dual import ROW_PRICE as DENSE_ROW_PRICE
+from graphmetric.edit_distance._kernels.primal_dual import X as DENSE_X
+from graphmetric.edit_distance._kernels.primal_dual import Y as DENSE_Y
+from graphmetric.edit_distance._kernels.split_bound import (
+    CLOSED,
+    COLUMN_AT,
+    COLUMN_DUAL,
+    COLUMN_PLACE,
+    FREE,
+    ROW_DUAL,
+    ROW_MATCH,
+    ROW_PLACE,
+    Splits,
+    match_rectangle,
+    solve_weights,
+)
 
 FORBIDDEN = -float(1 << 49)  # weight of a pair that is ruled out
 DEAD, ALIVE, FIXED = range(3)
 
-# Fields of Sparse.pairs, pair_values, pair_steps
-ROW, COLUMN, STATE, FIRST_LINK, N_PAIR_FIELDS = range(5)
-SAVING, BLOCK_WEIGHT, SLACK = range(3)
-X, X_BAR, GAIN, STEP, STEP_SAVING = range(5)
-# Fields of Sparse.links, link_values, link_steps
-LEFT, RIGHT, GROUP, LEFT_SLOT, RIGHT_SLOT, LEFT_ARC, RIGHT_ARC, LINK_STATE = 0, 1, 2, 6, 7, 8, 9, 10
-LINK_SAVING, SHARE = range(2)
-Y, Y_SAVING = range(2)
-# Fields of Sparse.groups, group_steps
-OWNER, MEMBERS = range(2)
-PRICE, SUM, RATE, OLD_PRICE = range(4)
+# Fields of Sparse.whole, .exact and .steps: of pairs, then of links, then of groups
+ROW, COLUMN, STATE, FIRST_LINK, LEFT, RIGHT, LEFT_SLOT, RIGHT_SLOT, LINK_STATE, OWNER, MEMBERS, GROUP = range(12)
+SAVING, BLOCK_WEIGHT, SLACK, LINK_SAVING, SHARE = range(5)
+X, X_BAR, GAIN, STEP, STEP_SAVING, Y, Y_SAVING, PRICE, SUM, RATE, OLD_PRICE = range(11)
 # Fields of Sparse.lines: of each depth, for rows and for columns
 ROW_PRICE, ROW_RATE, COLUMN_PRICE, COLUMN_RATE, LINE_SUM = range(5)
 # Fields of Sparse.state
 FIRST_PAIR, END_PAIR, FIRST_LINK_AT, END_LINK, FIRST_GROUP, END_GROUP, BRANCH, PHASE, N_OPEN_ROWS = range(9)
 # Fields of Sparse.values
-FIXED_SAVING, BEST_BOUND, LAST_BOUND = range(3)
+FIXED_SAVING, BEST_BOUND, LAST_BOUND, ROOT_BOUND = range(4)
 # Fields of Sparse.maps
 IMAGE, PREIMAGE, MATCHED = range(3)
 OPEN, DELETED = np.int64(-2), np.int64(-1)
@@ -71,15 +92,10 @@ class Sparse(NamedTuple):
     maps: Integers  # (depth, field, row or column): images of fixed rows, rows of fixed columns, the last matching
     prices: Floats  # (depth, column): of the last assignment
     lines: Singles  # (depth, field, row or column)
-    pairs: Integers
-    pair_values: Floats
-    pair_steps: Singles
-    links: Integers
-    link_values: Floats
-    link_steps: Singles
-    groups: Integers
-    group_steps: Singles
-    incident: Integers  # links of each pair; the other half of the room is scratch
+    whole: Integers  # (field, pair, link or group); the four groups of a link are fields from GROUP on
+    exact: Floats
+    steps: Singles
+    incident: Integers  # links of each pair, twice their number plus the side on which the pair is
     places: Integers  # (field, scratch)
 
 
@@ -87,29 +103,24 @@ def allocate_sparse(size: DualSize, memory: int = 1 << 26) -> Sparse:
     """Make room for all depths, in about ``memory`` bytes at most but for the root at least."""
     n_depths, widest = size.rows + 2, max(size.rows, size.columns) + 1
     all_pairs, all_links = size.rows * (size.columns + 1), 2 * size.row_edges * size.column_edges
-    rooms = min(n_depths, max(2, memory // (400 * (all_links + all_pairs + 1))))
+    rooms = min(n_depths, max(2, memory // (1000 * (all_links + all_pairs + 1))))
     n_pairs, n_links = rooms * all_pairs + widest, rooms * all_links + 1
-    n_groups = 4 * n_links
+    room = max(n_pairs, 4 * n_links)
 
     def integers(*shape: int) -> Integers:
         return np.zeros(shape, dtype=np.int64)
 
     return Sparse(
         integers(n_depths, 9),
-        np.zeros((n_depths, 3)),
+        np.zeros((n_depths, 4)),
         integers(n_depths, 3, widest),
         np.zeros((n_depths, widest)),
         np.zeros((n_depths, 5, widest), dtype=np.float32),
-        integers(N_PAIR_FIELDS, n_pairs),
-        np.zeros((3, n_pairs)),
-        np.zeros((5, n_pairs), dtype=np.float32),
-        integers(11, n_links),
-        np.zeros((2, n_links)),
-        np.zeros((2, n_links), dtype=np.float32),
-        integers(2, n_groups),
-        np.zeros((4, n_groups), dtype=np.float32),
+        integers(GROUP + 4, room),
+        np.zeros((5, room)),
+        np.zeros((11, room), dtype=np.float32),
         integers(2 * n_links),
-        integers(3, max(n_groups, n_pairs, 2 * size.row_edges * size.columns + 2 * size.column_edges * size.rows)),
+        integers(3, max(room, 2 * size.row_edges * size.columns + 2 * size.column_edges * size.rows)),
     )
 
 
@@ -118,29 +129,29 @@ def gather_root(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -
     """Depth 0 from the dense layout: the pairs in ``alive`` (row, column), and where the steps stand."""
     sizes = dual.sizes
     n_rows, n_columns, n_arcs = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
-    pairs, links, groups = sparse.pairs, sparse.links, sparse.groups
+    pairs, links, groups = sparse.whole, sparse.whole, sparse.whole
     place = sparse.places[0]
     scale = 1.0 / unit_of_steps(dual)
     at = 0
     for i in range(n_rows):
         sparse.maps[0, IMAGE, i] = OPEN
-        sparse.lines[0, ROW_PRICE, i] = steps.row_price[i]
+        sparse.lines[0, ROW_PRICE, i] = steps.lines[DENSE_ROW_PRICE, i]
         for k in range(n_columns):
             place[i * n_columns + k] = FREE
             if alive[i, k] == 1:
                 place[i * n_columns + k] = at
                 pairs[ROW, at], pairs[COLUMN, at], pairs[STATE, at] = i, k, ALIVE
-                sparse.pair_values[SAVING, at] = dual.node_saving[i, k]
-                sparse.pair_steps[X, at] = steps.x[i, k]
+                sparse.exact[SAVING, at] = dual.node_saving[i, k]
+                sparse.steps[X, at] = steps.nodes[DENSE_X, i, k]
                 at += 1
         if sizes[MAY_DELETE] == 1:
             pairs[ROW, at], pairs[COLUMN, at], pairs[STATE, at] = i, n_columns, ALIVE
-            sparse.pair_values[SAVING, at] = 0.0
-            sparse.pair_steps[X, at] = ZERO
+            sparse.exact[SAVING, at] = 0.0
+            sparse.steps[X, at] = ZERO
             at += 1
     for k in range(n_columns):
         sparse.maps[0, PREIMAGE, k] = OPEN
-        sparse.lines[0, COLUMN_PRICE, k] = steps.column_price[k]
+        sparse.lines[0, COLUMN_PRICE, k] = steps.lines[DENSE_COLUMN_PRICE, k]
     state = sparse.state[0]
     state[FIRST_PAIR], state[END_PAIR] = 0, at
     # group numbers of out constraints (arc, column), then of in constraints (row, arc)
@@ -158,9 +169,9 @@ def gather_root(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -
             if saving <= 0.0 or left == FREE or right == FREE:
                 continue
             links[LEFT, n_links], links[RIGHT, n_links], links[LINK_STATE, n_links] = left, right, ALIVE
-            links[LEFT_ARC, n_links], links[RIGHT_ARC, n_links] = 2 * edge, arc
-            sparse.link_values[LINK_SAVING, n_links] = saving
-            sparse.link_steps[Y, n_links] = steps.y[edge, arc]
+            links[LEFT_SLOT, n_links], links[RIGHT_SLOT, n_links] = 2 * edge, arc  # slots follow
+            sparse.exact[LINK_SAVING, n_links] = saving
+            sparse.steps[Y, n_links] = steps.edges[DENSE_Y, edge, arc]
             keys = (
                 2 * edge * n_columns + k,
                 n_out + i * n_arcs + arc,
@@ -173,14 +184,14 @@ def gather_root(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -
                     number[key] = n_groups
                     groups[OWNER, n_groups] = left if side < 2 else right
                     if side == 0:
-                        price = steps.out_price[2 * edge, k]
+                        price = steps.outs[2 * edge, k]
                     elif side == 1:
-                        price = steps.in_price[i, arc]
+                        price = steps.ins[IN_PRICE, i, arc]
                     elif side == 2:
-                        price = steps.out_price[2 * edge + 1, l]
+                        price = steps.outs[2 * edge + 1, l]
                     else:
-                        price = steps.in_price[j, back]
-                    sparse.group_steps[PRICE, n_groups] = price
+                        price = steps.ins[IN_PRICE, j, back]
+                    sparse.steps[PRICE, n_groups] = price
                     n_groups += 1
                 links[GROUP + side, n_links] = number[key]
             n_links += 1
@@ -193,17 +204,17 @@ def gather_root(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -
 @fragment
 def place_slots(dual: DualPair, sparse: Sparse) -> None:
     """Where a link stands in the blocks of its two pairs: number of the arc at its row and at its column, packed."""
-    links = sparse.links
+    links = sparse.whole
     rank = sparse.places[1]
     for i in range(dual.sizes[N_ROWS]):
-        for a in range(dual.row_start[i], dual.row_start[i + 1]):
-            rank[dual.row_arcs[a]] = a - dual.row_start[i]
+        for a in range(dual.lines[ROW_START, i], dual.lines[ROW_START, i + 1]):
+            rank[dual.arcs[BY_ROW, a]] = a - dual.lines[ROW_START, i]
     slot_of = sparse.places[2]
     for slot in range(dual.sizes[N_SLOTS]):
-        for arc in range(dual.slot_start[slot], dual.slot_start[slot + 1]):
+        for arc in range(dual.lines[SLOT_START, slot], dual.lines[SLOT_START, slot + 1]):
             slot_of[arc] = slot
     for link in range(sparse.state[0, END_LINK]):
-        arc, image = links[LEFT_ARC, link], links[RIGHT_ARC, link]
+        arc, image = links[LEFT_SLOT, link], links[RIGHT_SLOT, link]
         links[LEFT_SLOT, link] = (rank[arc] << 20) + slot_of[image]
         links[RIGHT_SLOT, link] = (rank[arc + 1] << 20) + slot_of[dual.column_arcs[ARC_REVERSE, image]]
 
@@ -211,7 +222,7 @@ def place_slots(dual: DualPair, sparse: Sparse) -> None:
 @part
 def finish_level(sparse: Sparse, dual: DualPair, depth: int, scale: float) -> None:
     """What follows from pairs, links and groups: who is incident to whom, and how far each variable steps."""
-    state, pairs, links, groups = sparse.state[depth], sparse.pairs, sparse.links, sparse.groups
+    state, pairs, links, groups = sparse.state[depth], sparse.whole, sparse.whole, sparse.whole
     first, end = state[FIRST_PAIR], state[END_PAIR]
     first_link, end_link = state[FIRST_LINK_AT], state[END_LINK]
     first_group, end_group = state[FIRST_GROUP], state[END_GROUP]
@@ -224,23 +235,23 @@ def finish_level(sparse: Sparse, dual: DualPair, depth: int, scale: float) -> No
     for g in range(first_group, end_group):
         groups[MEMBERS, g] = 0
     for c in range(first, end):
-        sparse.pair_steps[STEP, c] = 2.0
-        sparse.pair_steps[STEP_SAVING, c] = sparse.pair_values[SAVING, c] * scale
+        sparse.steps[STEP, c] = 2.0
+        sparse.steps[STEP_SAVING, c] = sparse.exact[SAVING, c] * scale
         lines[ROW_RATE, pairs[ROW, c]] += ONE
         lines[COLUMN_RATE, pairs[COLUMN, c]] += ONE
         pairs[FIRST_LINK, c] = 0
     for link in range(first_link, end_link):
-        sparse.link_steps[Y_SAVING, link] = sparse.link_values[LINK_SAVING, link] * scale
+        sparse.steps[Y_SAVING, link] = sparse.exact[LINK_SAVING, link] * scale
         pairs[FIRST_LINK, links[LEFT, link]] += 1
         pairs[FIRST_LINK, links[RIGHT, link]] += 1
         for side in range(4):
             groups[MEMBERS, links[GROUP + side, link]] += 1
     for g in range(first_group, end_group):
-        sparse.group_steps[RATE, g] = 1.0 / (groups[MEMBERS, g] + 1)
-        sparse.pair_steps[STEP, groups[OWNER, g]] += ONE
+        sparse.steps[RATE, g] = 1.0 / (groups[MEMBERS, g] + 1)
+        sparse.steps[STEP, groups[OWNER, g]] += ONE
     at = 2 * first_link
     for c in range(first, end):
-        sparse.pair_steps[STEP, c] = 1.0 / (sparse.pair_steps[STEP, c] * WEIGHT)
+        sparse.steps[STEP, c] = 1.0 / (sparse.steps[STEP, c] * WEIGHT)
         at += pairs[FIRST_LINK, c]
         pairs[FIRST_LINK, c] = at
     for link in range(end_link - 1, first_link - 1, -1):
@@ -264,7 +275,7 @@ def finish_level(sparse: Sparse, dual: DualPair, depth: int, scale: float) -> No
 @part
 def take_sparse_steps(dual: DualPair, sparse: Sparse, depth: int, n_steps: int) -> None:
     """Primal-dual steps as in primal_dual.py; every open row must take one of its pairs, so its price may be negative."""
-    state, pairs, links = sparse.state[depth], sparse.pairs, sparse.links
+    state, pairs, links = sparse.state[depth], sparse.whole, sparse.whole
     first, end = state[FIRST_PAIR], state[END_PAIR]
     first_link, end_link = state[FIRST_LINK_AT], state[END_LINK]
     first_group, end_group = state[FIRST_GROUP], state[END_GROUP]
@@ -274,15 +285,15 @@ def take_sparse_steps(dual: DualPair, sparse: Sparse, depth: int, n_steps: int) 
     row_price, column_price, line_sum = lines[ROW_PRICE], lines[COLUMN_PRICE], lines[LINE_SUM]
     row_rate, column_rate = lines[ROW_RATE], lines[COLUMN_RATE]
     row, column = pairs[ROW], pairs[COLUMN]
-    x, x_bar, gain = sparse.pair_steps[X], sparse.pair_steps[X_BAR], sparse.pair_steps[GAIN]
-    step, saving = sparse.pair_steps[STEP], sparse.pair_steps[STEP_SAVING]
+    x, x_bar, gain = sparse.steps[X], sparse.steps[X_BAR], sparse.steps[GAIN]
+    step, saving = sparse.steps[STEP], sparse.steps[STEP_SAVING]
     owner, price, total, rate = (
-        sparse.groups[OWNER],
-        sparse.group_steps[PRICE],
-        sparse.group_steps[SUM],
-        sparse.group_steps[RATE],
+        sparse.whole[OWNER],
+        sparse.steps[PRICE],
+        sparse.steps[SUM],
+        sparse.steps[RATE],
     )
-    y, y_saving = sparse.link_steps[Y], sparse.link_steps[Y_SAVING]
+    y, y_saving = sparse.steps[Y], sparse.steps[Y_SAVING]
     a, b, c, d = links[GROUP], links[GROUP + 1], links[GROUP + 2], links[GROUP + 3]
     y_step = np.float32(0.25) / WEIGHT
     for _ in range(n_steps):
@@ -340,10 +351,10 @@ def bound_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> f
 @fragment
 def share_links(dual: DualPair, sparse: Sparse, depth: int) -> None:
     """Split the saving of each link by the prices at its ends."""
-    links, price = sparse.links, sparse.group_steps[PRICE]
+    links, price = sparse.whole, sparse.steps[PRICE]
     half = 0.5 * unit_of_steps(dual)
     most = 8.0 * dual.sizes[LARGEST_SAVING] * dual.sizes[UNIT]
-    saving, share = sparse.link_values[LINK_SAVING], sparse.link_values[SHARE]
+    saving, share = sparse.exact[LINK_SAVING], sparse.exact[SHARE]
     for e in range(sparse.state[depth, FIRST_LINK_AT], sparse.state[depth, END_LINK]):
         left = np.float64(price[links[GROUP, e]]) + np.float64(price[links[GROUP + 1, e]])
         right = np.float64(price[links[GROUP + 2, e]]) + np.float64(price[links[GROUP + 3, e]])
@@ -353,9 +364,9 @@ def share_links(dual: DualPair, sparse: Sparse, depth: int) -> None:
 @fragment
 def weigh_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> int:
     """Fill the assignment problem of the level; returns its size."""
-    state, pairs = sparse.state[depth], sparse.pairs
+    state, pairs = sparse.state[depth], sparse.whole
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
-    row_place, column_place = splits.places[2], splits.places[3]
+    row_place, column_place = splits.places[ROW_PLACE], splits.places[COLUMN_PLACE]
     n_open = 0
     for i in range(n_rows):
         if sparse.maps[depth, IMAGE, i] == OPEN:
@@ -375,23 +386,23 @@ def weigh_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> i
         for p in range(state[FIRST_PAIR], state[END_PAIR]):
             if pairs[COLUMN, p] == n_columns and pairs[STATE, p] == ALIVE:
                 for k in range(n):
-                    weight[row_place[pairs[ROW, p]], k] = sparse.pair_values[SAVING, p]
+                    weight[row_place[pairs[ROW, p]], k] = sparse.exact[SAVING, p]
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
         if pairs[STATE, p] == ALIVE and pairs[COLUMN, p] < n_columns:
-            value = sparse.pair_values[SAVING, p] + match_links(sparse, splits, depth, p)
-            sparse.pair_values[BLOCK_WEIGHT, p] = value
+            value = sparse.exact[SAVING, p] + match_links(sparse, splits, depth, p)
+            sparse.exact[BLOCK_WEIGHT, p] = value
             i, k = row_place[pairs[ROW, p]], column_place[pairs[COLUMN, p]]
             weight[i, k] = max(weight[i, k], value)
     for i in range(n_rows):
         if sparse.maps[depth, IMAGE, i] == OPEN:
             k = sparse.maps[depth, MATCHED, i]
             kept = k >= 0 and sparse.maps[depth, PREIMAGE, k] == OPEN
-            splits.row_match[row_place[i]] = column_place[k] if kept else FREE
+            splits.places[ROW_MATCH, row_place[i]] = column_place[k] if kept else FREE
     for i in range(n_open, n):
-        splits.row_match[i] = FREE
+        splits.places[ROW_MATCH, i] = FREE
     for k in range(n_columns):
         if sparse.maps[depth, PREIMAGE, k] == OPEN:
-            splits.column_price[column_place[k]] = sparse.prices[depth, k]
+            splits.values[COLUMN_DUAL, column_place[k]] = sparse.prices[depth, k]
     return n
 
 
@@ -399,8 +410,8 @@ def weigh_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> i
 def match_links(sparse: Sparse, splits: Splits, depth: int, p: int) -> float:
     """The largest matching of the links of one pair."""
     end_all = 2 * sparse.state[depth, END_LINK]
-    begin = sparse.pairs[FIRST_LINK, p]
-    end = sparse.pairs[FIRST_LINK, p + 1] if p + 1 < sparse.state[depth, END_PAIR] else end_all
+    begin = sparse.whole[FIRST_LINK, p]
+    end = sparse.whole[FIRST_LINK, p + 1] if p + 1 < sparse.state[depth, END_PAIR] else end_all
     best, highest = 0.0, 0
     small = splits.small
     if end - begin <= 1:
@@ -425,26 +436,20 @@ def match_links(sparse: Sparse, splits: Splits, depth: int, p: int) -> float:
     for at in range(begin, end):
         slots = slots_of(sparse, sparse.incident[at])
         small[slots >> 20, slots & 0xFFFFF] = max(0.0, share_of(sparse, sparse.incident[at]))
-    return match_rectangle_apart(small, highest, splits)
-
-
-@part
-def match_rectangle_apart(small: Floats, n: int, splits: Splits) -> float:
-    """As `match_rectangle`, with scratch of its own: the places of rows and columns are in use."""
-    return match_rectangle(small, n, n, splits.work, splits.block_places)
+    return match_rectangle(splits, highest, highest)
 
 
 @hot_part
 def share_of(sparse: Sparse, entry: int) -> float:
     """What the pair on this side of a link gets of its saving."""
-    share = sparse.link_values[SHARE, entry >> 1]
-    return share if entry & 1 == 0 else sparse.link_values[LINK_SAVING, entry >> 1] - share
+    share = sparse.exact[SHARE, entry >> 1]
+    return share if entry & 1 == 0 else sparse.exact[LINK_SAVING, entry >> 1] - share
 
 
 @hot_part
 def slots_of(sparse: Sparse, entry: int) -> int:
     """Place of a link in the block of the pair on this side."""
-    return sparse.links[LEFT_SLOT + (entry & 1), entry >> 1]
+    return sparse.whole[LEFT_SLOT + (entry & 1), entry >> 1]
 
 
 @hot_part
@@ -461,40 +466,40 @@ def match_four(w: Floats) -> float:
 @fragment
 def note_slacks(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> None:
     """How much choosing each pair lifts the bound; prices and matching for the next time."""
-    state, pairs = sparse.state[depth], sparse.pairs
+    state, pairs = sparse.state[depth], sparse.whole
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
     n_open, n = 0, 0
-    row_place, column_place = splits.block_places[0], splits.block_places[1]
+    row_place, column_place = splits.places[ROW_PLACE], splits.places[COLUMN_PLACE]
     cheapest = 1e300
-    column_of = splits.block_places[2]
+    column_of = splits.places[COLUMN_AT]
     for k in range(n_columns):
         if sparse.maps[depth, PREIMAGE, k] == OPEN:
             column_place[k] = n
             column_of[n] = k
-            sparse.prices[depth, k] = splits.column_price[n]
-            cheapest = min(cheapest, splits.column_price[n])
+            sparse.prices[depth, k] = splits.values[COLUMN_DUAL, n]
+            cheapest = min(cheapest, splits.values[COLUMN_DUAL, n])
             n += 1
     for i in range(n_rows):
         if sparse.maps[depth, IMAGE, i] == OPEN:
             row_place[i] = n_open
-            sparse.maps[depth, MATCHED, i] = column_of[splits.row_match[n_open]]
+            sparse.maps[depth, MATCHED, i] = column_of[splits.places[ROW_MATCH, n_open]]
             n_open += 1
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
         if pairs[STATE, p] == ALIVE:
-            price = splits.row_price[row_place[pairs[ROW, p]]]
+            price = splits.values[ROW_DUAL, row_place[pairs[ROW, p]]]
             if pairs[COLUMN, p] < n_columns:
-                price += splits.column_price[column_place[pairs[COLUMN, p]]]
-                sparse.pair_values[SLACK, p] = price - sparse.pair_values[BLOCK_WEIGHT, p]
+                price += splits.values[COLUMN_DUAL, column_place[pairs[COLUMN, p]]]
+                sparse.exact[SLACK, p] = price - sparse.exact[BLOCK_WEIGHT, p]
             else:
-                sparse.pair_values[SLACK, p] = price + cheapest - sparse.pair_values[SAVING, p]
+                sparse.exact[SLACK, p] = price + cheapest - sparse.exact[SAVING, p]
 
 
 @part
 def rule_out(sparse: Sparse, depth: int, limit: float) -> int:
     """Kill the pairs that lift the last bound above the limit, and links whose two pairs do; returns how many died."""
-    state, pairs, links = sparse.state[depth], sparse.pairs, sparse.links
+    state, pairs, links = sparse.state[depth], sparse.whole, sparse.whole
     room = limit - sparse.values[depth, LAST_BOUND]
-    slack = sparse.pair_values[SLACK]
+    slack = sparse.exact[SLACK]
     died = 0
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
         if pairs[STATE, p] == ALIVE and slack[p] > room:
@@ -510,7 +515,7 @@ def rule_out(sparse: Sparse, depth: int, limit: float) -> int:
 @part
 def fix_forced(dual: DualPair, sparse: Sparse, depth: int) -> int:
     """Mark pairs that are the only ones of their row; returns how many, or -1 if some row has none."""
-    state, pairs = sparse.state[depth], sparse.pairs
+    state, pairs = sparse.state[depth], sparse.whole
     n_rows = dual.sizes[N_ROWS]
     count, last = sparse.places[0], sparse.places[1]
     for i in range(n_rows):
@@ -531,18 +536,27 @@ def fix_forced(dual: DualPair, sparse: Sparse, depth: int) -> int:
 
 
 @part
+def is_full(sparse: Sparse, depth: int) -> bool:
+    """Whether there may be no room for the next depth."""
+    state = sparse.state[depth]
+    return (
+        sparse.whole.shape[1] < 1 + 2 * state[END_PAIR] - state[FIRST_PAIR]
+        or sparse.incident.shape[0] < 2 * (1 + 2 * state[END_LINK] - state[FIRST_LINK_AT])
+    )
+
+
+@part
 def derive_level(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> bool:
     """Write the problem of ``parent``, without what is dead and with what is fixed, to ``depth``: itself or the next.
 
     False if two fixed pairs exclude each other, or if there is no room for the next depth.
     """
-    state, old, pairs, links, groups = sparse.state[depth], sparse.state[parent], sparse.pairs, sparse.links, sparse.groups
+    state, old, pairs, links, groups = sparse.state[depth], sparse.state[parent], sparse.whole, sparse.whole, sparse.whole
     first, end = old[FIRST_PAIR], old[END_PAIR]
     first_link, end_link, first_group, end_group = old[FIRST_LINK_AT], old[END_LINK], old[FIRST_GROUP], old[END_GROUP]
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
     if parent != depth:
-        room = pairs.shape[1] - 2 * end + first, links.shape[1] - 2 * end_link + first_link
-        if room[0] < 1 or room[1] < 1:
+        if is_full(sparse, parent):
             return False
         state[FIRST_PAIR], state[FIRST_LINK_AT], state[FIRST_GROUP] = end, end_link, end_group
         for i in range(n_rows):
@@ -571,7 +585,7 @@ def derive_level(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> boo
             sparse.maps[depth, IMAGE, i] = k if k < n_columns else DELETED
             if k < n_columns:
                 sparse.maps[depth, PREIMAGE, k] = i
-            sparse.values[depth, FIXED_SAVING] += sparse.pair_values[SAVING, p]
+            sparse.values[depth, FIXED_SAVING] += sparse.exact[SAVING, p]
     if not possible:
         return False
     place = sparse.places[0]
@@ -585,16 +599,16 @@ def derive_level(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> boo
         elif pairs[STATE, p] == ALIVE and open_pair:
             place[p] = at
             pairs[ROW, at], pairs[COLUMN, at], pairs[STATE, at] = i, k, ALIVE
-            sparse.pair_values[SAVING, at] = sparse.pair_values[SAVING, p]
-            sparse.pair_values[SLACK, at] = sparse.pair_values[SLACK, p]
-            sparse.pair_steps[X, at] = sparse.pair_steps[X, p]
+            sparse.exact[SAVING, at] = sparse.exact[SAVING, p]
+            sparse.exact[SLACK, at] = sparse.exact[SLACK, p]
+            sparse.steps[X, at] = sparse.steps[X, p]
             at += 1
     state[END_PAIR] = at
     number = sparse.places[1]
-    old_price = sparse.group_steps[OLD_PRICE]
+    old_price = sparse.steps[OLD_PRICE]
     for g in range(first_group, end_group):
         number[g] = FREE
-        old_price[g] = sparse.group_steps[PRICE, g]
+        old_price[g] = sparse.steps[PRICE, g]
     at, n_groups = state[FIRST_LINK_AT], state[FIRST_GROUP]
     for e in range(first_link, end_link):
         left, right = place[links[LEFT, e]], place[links[RIGHT, e]]
@@ -606,20 +620,20 @@ def derive_level(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> boo
                 if number[g] == FREE:
                     number[g] = n_groups
                     groups[OWNER, n_groups] = left if side < 2 else right
-                    sparse.group_steps[PRICE, n_groups] = old_price[g]
+                    sparse.steps[PRICE, n_groups] = old_price[g]
                     n_groups += 1
                 links[GROUP + side, at] = number[g]
             links[LEFT, at], links[RIGHT, at], links[LINK_STATE, at] = left, right, ALIVE
             links[LEFT_SLOT, at], links[RIGHT_SLOT, at] = links[LEFT_SLOT, e], links[RIGHT_SLOT, e]
-            sparse.link_values[LINK_SAVING, at] = sparse.link_values[LINK_SAVING, e]
-            sparse.link_steps[Y, at] = sparse.link_steps[Y, e]
+            sparse.exact[LINK_SAVING, at] = sparse.exact[LINK_SAVING, e]
+            sparse.steps[Y, at] = sparse.steps[Y, e]
             at += 1
         elif left == -2 and right >= 0:
-            sparse.pair_values[SAVING, right] += sparse.link_values[LINK_SAVING, e]
+            sparse.exact[SAVING, right] += sparse.exact[LINK_SAVING, e]
         elif right == -2 and left >= 0:
-            sparse.pair_values[SAVING, left] += sparse.link_values[LINK_SAVING, e]
+            sparse.exact[SAVING, left] += sparse.exact[LINK_SAVING, e]
         elif left == -2 and right == -2:
-            sparse.values[depth, FIXED_SAVING] += sparse.link_values[LINK_SAVING, e]
+            sparse.values[depth, FIXED_SAVING] += sparse.exact[LINK_SAVING, e]
     state[END_LINK], state[END_GROUP] = at, n_groups
     finish_level(sparse, dual, depth, 1.0 / unit_of_steps(dual))
     return True

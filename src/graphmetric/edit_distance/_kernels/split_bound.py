@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.compiling import fragment, hot_part, part
+from graphmetric.compiling import fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_REVERSE,
+    BY_ROW,
+    DEGREE_OF,
     HEAD,
     LARGEST_SAVING,
     MAY_DELETE,
@@ -23,6 +25,8 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     N_ROW_EDGES,
     N_ROWS,
     N_SLOTS,
+    ROW_START,
+    SLOT_START,
     TAIL,
     UNIT,
     DualPair,
@@ -30,45 +34,40 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     Floats,
 )
 from graphmetric.edit_distance._kernels.packing import Integers
-from graphmetric.edit_distance._kernels.primal_dual import BACKWARD, FORWARD, Steps, unit_of_steps
+from graphmetric.edit_distance._kernels.primal_dual import BACKWARD, FORWARD, IN_PRICE, Steps, unit_of_steps
 
 CLOSED = 4  # up to this degree a block is solved by a formula, many blocks at once
 HUGE = 4e15  # above any sum
 FREE = np.int64(-1)
 
 
+# Fields of Splits.values and Splits.places
+ROW_DUAL, COLUMN_DUAL, WORK = 0, 1, 2
+ROW_MATCH, COLUMN_MATCH, FREE_ROWS, PARENT, ORDER, ROW_PLACE, COLUMN_PLACE, COLUMN_AT, SMALL = range(9)
+
+
 class Splits(NamedTuple):
-    """A split, the assignment over its blocks, and its prices; ``row_price[i] + column_price[k] >= weight[i, k]``."""
+    """A split and the assignment over its blocks; the duals of row i and column k sum to at least weight[i, k]."""
 
     split: Floats  # (edge, arc): what the block of the edge's tail gets
     weight: Floats  # (row, column); rows beyond those of the query leave a column free
-    row_price: Floats
-    column_price: Floats
-    row_match: Integers
-    column_match: Integers
+    values: Floats  # (field, position): duals, and three lines from WORK on as scratch
+    places: Integers  # (field, position); four lines from SMALL on are scratch of one block
     block: Floats  # (CLOSED, CLOSED, column): weights of the blocks of one row
-    work: Floats  # (field, position)
-    places: Integers  # (field, position)
-    small: Floats  # (degree, degree): one block of high degree
-    block_places: Integers  # (field, position), while ``places`` is in use
+    small: Floats  # (degree, degree): one block
 
 
 def allocate_splits(size: DualSize, largest_degree: int) -> Splits:
     """Make room."""
-    columns, arcs = size.columns, 2 * size.column_edges
-    widest = max(columns, largest_degree) + 1
+    degree = max(CLOSED, largest_degree)
+    widest = max(size.columns, degree) + 1
     return Splits(
-        np.zeros((size.row_edges, arcs)),
-        np.zeros((columns, columns)),
-        np.zeros(columns),
-        np.zeros(columns),
-        np.zeros(columns, dtype=np.int64),
-        np.zeros(columns, dtype=np.int64),
-        np.zeros((CLOSED, CLOSED, columns)),
-        np.zeros((4, max(widest, arcs))),
-        np.zeros((4, widest), dtype=np.int64),
-        np.zeros((max(CLOSED, largest_degree), max(CLOSED, largest_degree))),
-        np.zeros((4, widest), dtype=np.int64),
+        np.zeros((size.row_edges, 2 * size.column_edges)),
+        np.zeros((size.columns, size.columns)),
+        np.zeros((WORK + 3, widest)),
+        np.zeros((SMALL + 4, widest), dtype=np.int64),
+        np.zeros((CLOSED, CLOSED, size.columns)),
+        np.zeros((degree, degree)),
     )
 
 
@@ -76,15 +75,15 @@ def allocate_splits(size: DualSize, largest_degree: int) -> Splits:
 def split_by_prices(dual: DualPair, steps: Steps, splits: Splits) -> None:
     """Each end of an edge gets what its prices say, and half of what they leave over."""
     sizes = dual.sizes
-    n_arcs, n_slots, slot_start = sizes[N_COLUMN_ARCS], sizes[N_SLOTS], dual.slot_start
+    n_arcs, n_slots, slot_start = sizes[N_COLUMN_ARCS], sizes[N_SLOTS], dual.lines[SLOT_START]
     reverse = dual.column_arcs[ARC_REVERSE]
     forward, backward = steps.work[FORWARD], steps.work[BACKWARD]
     half = 0.5 * unit_of_steps(dual)
     most = 8.0 * sizes[LARGEST_SAVING] * sizes[UNIT]
     for edge in range(sizes[N_ROW_EDGES]):
         i, j = dual.arcs[TAIL, 2 * edge], dual.arcs[HEAD, 2 * edge]
-        out_price, out_backward = steps.out_price[2 * edge], steps.out_price[2 * edge + 1]
-        in_price, in_backward = steps.in_price[i], steps.in_price[j]
+        out_price, out_backward = steps.outs[2 * edge], steps.outs[2 * edge + 1]
+        in_price, in_backward = steps.ins[IN_PRICE, i], steps.ins[IN_PRICE, j]
         saving, split = dual.edge_saving[edge], splits.split[edge]
         for slot in range(n_slots):
             start = slot_start[slot]
@@ -110,13 +109,13 @@ def weigh_blocks(dual: DualPair, splits: Splits) -> None:
     sizes = dual.sizes
     n_columns = sizes[N_COLUMNS]
     for i in range(sizes[N_ROWS]):
-        first = dual.row_start[i]
-        degree = dual.row_start[i + 1] - first
+        first = dual.lines[ROW_START, i]
+        degree = dual.lines[ROW_START, i + 1] - first
         if degree <= CLOSED:
             place_blocks(dual, splits, first, degree)
             match_blocks(splits.block, dual.node_saving[i], splits.weight[i], n_columns)
         k = 0
-        while k < n_columns and (degree > CLOSED or dual.degree[k] > CLOSED):
+        while k < n_columns and (degree > CLOSED or dual.lines[DEGREE_OF, k] > CLOSED):
             splits.weight[i, k] = dual.node_saving[i, k] + match_large_block(dual, splits, first, degree, k)
             k += 1
         if sizes[MAY_DELETE] == 1:
@@ -130,14 +129,14 @@ def weigh_blocks(dual: DualPair, splits: Splits) -> None:
 @fragment
 def place_blocks(dual: DualPair, splits: Splits, first: int, degree: int) -> None:
     """Weights of the arcs of one row over the first slots of all columns, 0 where there is none."""
-    slot_start, n_slots, n_columns = dual.slot_start, dual.sizes[N_SLOTS], dual.sizes[N_COLUMNS]
+    slot_start, n_slots, n_columns = dual.lines[SLOT_START], dual.sizes[N_SLOTS], dual.sizes[N_COLUMNS]
     reverse = dual.column_arcs[ARC_REVERSE]
     for r in range(CLOSED):
         for s in range(CLOSED):
             block = splits.block[r, s]
             filled = 0
             if r < degree and s < n_slots:
-                arc = dual.row_arcs[first + r]
+                arc = dual.arcs[BY_ROW, first + r]
                 split, start = splits.split[arc >> 1], slot_start[s]
                 filled = slot_start[s + 1] - start
                 if arc & 1 == 0:
@@ -150,12 +149,6 @@ def place_blocks(dual: DualPair, splits: Splits, first: int, degree: int) -> Non
                         block[k] = max(0.0, saving[back] - split[back])
             for k in range(filled, n_columns):
                 block[k] = 0.0
-
-
-@hot_part
-def crossed(a: float, b: float, c: float, d: float) -> float:
-    """The better matching of two rows (a, b) and (c, d)."""
-    return max(a + d, b + c)
 
 
 @fragment
@@ -178,12 +171,12 @@ def match_blocks(block: Floats, base: Floats, weight: Floats, n_columns: int) ->
 @part
 def match_large_block(dual: DualPair, splits: Splits, first: int, degree: int, k: int) -> float:
     """The largest matching of the arcs of one row with the arcs of column k, of any degrees."""
-    reverse, slot_start = dual.column_arcs[ARC_REVERSE], dual.slot_start
-    n_slots = dual.degree[k]
+    reverse, slot_start = dual.column_arcs[ARC_REVERSE], dual.lines[SLOT_START]
+    n_slots = dual.lines[DEGREE_OF, k]
     small = splits.small
     flip = degree > n_slots
     for r in range(degree):
-        arc = dual.row_arcs[first + r]
+        arc = dual.arcs[BY_ROW, first + r]
         split, saving = splits.split[arc >> 1], dual.edge_saving[arc >> 1]
         for s in range(n_slots):
             at = slot_start[s] + k
@@ -192,14 +185,20 @@ def match_large_block(dual: DualPair, splits: Splits, first: int, degree: int, k
                 small[s, r] = max(0.0, share)
             else:
                 small[r, s] = max(0.0, share)
-    return match_rectangle(small, min(degree, n_slots), max(degree, n_slots), splits.work, splits.places)
+    return match_rectangle(splits, min(degree, n_slots), max(degree, n_slots))
 
 
 @part
-def match_rectangle(weight: Floats, n_rows: int, n_columns: int, work: Floats, places: Integers) -> float:
+def match_rectangle(splits: Splits, n_rows: int, n_columns: int) -> float:
     """The largest matching of all rows, at most as many as columns: one shortest path for each row."""
-    row_price, column_price, distance = work[0], work[1], work[2]
-    match, parent, done = places[0], places[1], places[2]
+    weight = splits.small
+    row_price, column_price, distance = splits.values[WORK], splits.values[WORK + 1], splits.values[WORK + 2]
+    match, parent, done, held = (
+        splits.places[SMALL],
+        splits.places[SMALL + 1],
+        splits.places[SMALL + 2],
+        splits.places[SMALL + 3],
+    )
     for k in range(n_columns):
         column_price[k] = 0.0
         match[k] = FREE
@@ -234,7 +233,7 @@ def match_rectangle(weight: Floats, n_rows: int, n_columns: int, work: Floats, p
             if done[k] == 1 and k != last:
                 row_price[match[k]] -= reach - distance[k]
                 column_price[k] += reach - distance[k]
-        flip_small_path(match, parent, places[3], last, source)
+        flip_small_path(match, parent, held, last, source)
     total = 0.0
     for i in range(n_rows):
         total += row_price[i]
@@ -260,12 +259,12 @@ def flip_small_path(match: Integers, parent: Integers, held: Integers, last: int
 @part
 def solve_weights(splits: Splits, n: int) -> float:
     """The largest assignment of n rows and columns, from the prices and the matching of the last time."""
-    weight, row_price, column_price = splits.weight, splits.row_price, splits.column_price
-    row_match, column_match = splits.row_match, splits.column_match
+    weight, row_price, column_price = splits.weight, splits.values[ROW_DUAL], splits.values[COLUMN_DUAL]
+    row_match, column_match = splits.places[ROW_MATCH], splits.places[COLUMN_MATCH]
     for k in range(n):
         column_match[k] = FREE
     n_free = 0
-    free_rows = splits.places[0]
+    free_rows = splits.places[FREE_ROWS]
     for i in range(n):
         line = weight[i]
         best = -HUGE
@@ -302,10 +301,10 @@ def solve_weights(splits: Splits, n: int) -> float:
 @part
 def augment_weights(splits: Splits, n: int, source: int) -> None:
     """Match one more row by a shortest path (Dijkstra) over the slacks."""
-    weight, row_price, column_price = splits.weight, splits.row_price, splits.column_price
-    row_match, column_match = splits.row_match, splits.column_match
-    distance, tentative = splits.work[0], splits.work[1]
-    parent, order = splits.places[1], splits.places[2]
+    weight, row_price, column_price = splits.weight, splits.values[ROW_DUAL], splits.values[COLUMN_DUAL]
+    row_match, column_match = splits.places[ROW_MATCH], splits.places[COLUMN_MATCH]
+    distance, tentative = splits.values[WORK], splits.values[WORK + 1]
+    parent, order = splits.places[PARENT], splits.places[ORDER]
     line = weight[source]
     for k in range(n):
         distance[k] = row_price[source] + column_price[k] - line[k]
