@@ -1,8 +1,8 @@
 """Two graphs laid out for the dual bound: savings instead of costs, arcs instead of edges.
 
 A map starts from the dearest edit path, which deletes everything in the query and inserts everything in the target.
-Mapping node i to k saves p[i, k] = delete(i) + insert(k) - substitute(i, k); if moreover an edge of i lands on an edge of
-k, that saves s = delete + insert - substitute of the two edges. The distance is the dearest path minus the largest
+Mapping node i to k saves p[i, k] = delete(i) + insert(k) - substitute(i, k); if moreover an edge of i lands on an edge
+of k, that saves s = delete + insert - substitute of the two edges. The distance is the dearest path minus the largest
 saving of any map.
 
 The nodes of the target are renumbered by falling degree and called columns. Slot number s of all columns that have
@@ -155,11 +155,11 @@ def list_column_arcs(pair: Pair, costs: EditCostTables, dual: DualPair) -> None:
     arcs = dual.column_arcs
     for k in range(n_columns):
         slot = 0
-        for l in range(n_columns):
-            code = pair.adjacency[TARGET, dual.lines[NODE_OF, k], dual.lines[NODE_OF, l]]
+        for other in range(n_columns):
+            code = pair.adjacency[TARGET, dual.lines[NODE_OF, k], dual.lines[NODE_OF, other]]
             if code > 0:
                 arc = dual.lines[SLOT_START, slot] + k
-                arcs[ARC_TAIL, arc], arcs[ARC_HEAD, arc], arcs[ARC_CODE, arc] = k, l, code
+                arcs[ARC_TAIL, arc], arcs[ARC_HEAD, arc], arcs[ARC_CODE, arc] = k, other, code
                 slot += 1
     for arc in range(dual.sizes[N_COLUMN_ARCS]):
         tail, head = arcs[ARC_TAIL, arc], arcs[ARC_HEAD, arc]

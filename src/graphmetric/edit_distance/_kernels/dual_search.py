@@ -1,9 +1,10 @@
 """Branch and bound with the dual bound: few tree nodes, each with a bound that is nearly exact.
 
 The root starts with primal-dual steps over all node pairs. Every bound on the way rules out pairs, and once enough are
-gone the rest goes on as a sparse problem (sparse_bound.py). A tree node takes steps while they promise to close it, then
-splits: one pair is fixed in the child; when that is done with, the pair is ruled out and the node goes on without it.
-So there is one open problem per depth, and the least of their bounds is a lower bound of the distance at any time.
+gone the rest goes on as a sparse problem (sparse_bound.py). A tree node takes steps while they promise to close it,
+then splits: one pair is fixed in the child; when that is done with, the pair is ruled out and the node goes on
+without it. So there is one open problem per depth, and the least of their bounds is a lower bound of the distance at
+any time.
 """
 
 from typing import NamedTuple
@@ -13,12 +14,10 @@ import numpy as np
 from graphmetric.compiling import entry, fragment, part
 from graphmetric.edit_distance._kernels.attainable import round_up
 from graphmetric.edit_distance._kernels.dual_pair import (
-    BY_ROW,
     DEAREST,
     N_COLUMNS,
     N_ROWS,
     NODE_OF,
-    ROW_START,
     UNIT,
     DualPair,
     DualSize,
@@ -45,7 +44,6 @@ from graphmetric.edit_distance._kernels.sparse_bound import (
     BRANCH,
     COLUMN,
     DEAD,
-    END_LINK,
     END_PAIR,
     FIRST_LINK,
     FIRST_PAIR,
@@ -64,6 +62,8 @@ from graphmetric.edit_distance._kernels.sparse_bound import (
     allocate_sparse,
     bound_level,
     derive_level,
+    end_of_links,
+    fits_sparse,
     fix_forced,
     gather_root,
     is_full,
@@ -95,9 +95,14 @@ from graphmetric.edit_distance._kernels.workspace import (
     Workspace,
 )
 
-STEPS_PER_BOUND = 25
-DENSE_CHUNK, MOST_CHUNKS, CHUNK, PATIENCE, ROOT_PATIENCE, DIED, SPARSE_AT, RULE, REFINE, MIN_ROUNDS, RULE_W, DERIVE = range(12)
-TUNING = np.array([25, 8, 10, 6, 20, .002, .33, 3, 0, 3, 1.0, 0])
+STEPS_PER_BOUND = 25  # at the root
+MOST_DENSE = 8  # bounds from dense steps; then the sparse problem, unless it is too large
+MOST_DENSE_IF_FULL = 40
+FEW_PAIRS = 0.33  # of all: the sparse problem is quicker
+SPARSE_STEPS = 10  # between two bounds in the tree
+LEAST_ROUNDS = 3  # bounds of a tree node before it may be split
+PATIENCE, ROOT_PATIENCE = 6.0, 20.0  # go on while that many rounds like the last would close the node
+DEATH = 0.002  # what a pair or link that was ruled out counts as, compared with a rise of the bound by one
 # Fields of DualWork.status
 DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER, LAST_COST = range(8)
 NEW, RETURNED = range(2)
@@ -116,7 +121,6 @@ class DualWork(NamedTuple):
     score: Floats  # (row, column): scratch of rounding
     image: Integers  # (row)
     status: Integers
-    tuning: Floats
 
 
 def allocate_dual_work(base: Workspace, size: DualSize, largest_degree: int) -> DualWork:
@@ -131,7 +135,6 @@ def allocate_dual_work(base: Workspace, size: DualSize, largest_degree: int) -> 
         np.zeros((size.rows, size.columns)),
         np.zeros(size.rows, dtype=np.int64),
         np.zeros(8, dtype=np.int64),
-        TUNING.copy(),
     )
 
 
@@ -189,7 +192,7 @@ def search_dual(
         results.finished[p] = 1 if is_over(work) or lower == results.upper[p] else 0
 
 
-@part
+@fragment
 def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
     """The branch bound and its map; nothing is ruled out yet."""
     status, dual = work.status, work.dual
@@ -218,20 +221,20 @@ def best_of_interest(work: DualWork) -> int:
     return min(upper - (gap if gap > 0 else root[MODULUS]), work.status[UPPER_LIMIT])
 
 
-@part
+@fragment
 def limit_of(work: DualWork) -> float:
     """Bounds above this lead to nothing of interest, in the unit of the splits."""
     return np.float64(best_of_interest(work)) * work.dual.sizes[UNIT]
 
 
-@part
+@fragment
 def is_over(work: DualWork) -> bool:
     """Whether nothing is left to do."""
     decided = work.status[STOP_AT_LIMIT] == 1 and work.base.progress.status[UPPER] <= work.status[UPPER_LIMIT]
     return decided or work.status[DEPTH] < 0 or work.status[FULL_MEMORY] == 1
 
 
-@part
+@fragment
 def lower_bound_of(work: DualWork) -> int:
     """A lower bound of the distance, at any time."""
     root, status = work.base.levels.state[0], work.status
@@ -244,7 +247,7 @@ def lower_bound_of(work: DualWork) -> int:
     return status[BEST_LOWER]
 
 
-@part
+@fragment
 def rounded(work: DualWork, bound: float) -> int:
     """The least attainable cost that is not below a bound in the unit of the splits."""
     root = work.base.levels.state[0]
@@ -259,7 +262,7 @@ def advance_root(work: DualWork, root_only: int) -> None:
     """Some dense steps, a bound, a map; go over to the sparse problem when enough is ruled out."""
     status, dual, splits, values = work.status, work.dual, work.splits, work.sparse.values
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
-    take_steps(dual, work.steps, np.int64(work.tuning[DENSE_CHUNK]))
+    take_steps(dual, work.steps, np.int64(STEPS_PER_BOUND))
     status[CHUNKS] += 1
     split_by_prices(dual, work.steps, splits)
     weigh_blocks(dual, splits)
@@ -284,7 +287,9 @@ def advance_root(work: DualWork, root_only: int) -> None:
             if slack > limit - bound:
                 work.alive[i, k] = 0
             left += work.alive[i, k]
-    if status[CHUNKS] >= work.tuning[MOST_CHUNKS] or left < work.tuning[SPARSE_AT] * n_rows * n_columns:
+    if status[CHUNKS] < MOST_DENSE and left >= FEW_PAIRS * n_rows * n_columns:
+        return
+    if fits_sparse(dual, work.alive, work.sparse):
         status[CHUNKS] = SPARSE
         gather_root(dual, work.steps, work.alive, work.sparse)
         for i in range(n_rows):
@@ -292,6 +297,8 @@ def advance_root(work: DualWork, root_only: int) -> None:
         for k in range(n_columns):
             work.sparse.prices[0, k] = splits.values[COLUMN_DUAL, k]
         work.sparse.state[0, PHASE] = NEW
+    elif status[CHUNKS] >= MOST_DENSE_IF_FULL:
+        status[FULL_MEMORY] = 1
 
 
 @part
@@ -354,7 +361,7 @@ def advance_tree(work: DualWork) -> None:
     status[DEPTH] = depth - 1
 
 
-@part
+@fragment
 def rule_out_branch(work: DualWork, depth: int) -> None:
     """The fixed pair leads to nothing better: nor do the twins of its row with the twins of its column."""
     sparse, dual, pair = work.sparse, work.dual, work.base.pair
@@ -364,38 +371,41 @@ def rule_out_branch(work: DualWork, depth: int) -> None:
     n_columns = dual.sizes[N_COLUMNS]
     if pair.sizes[HAS_TWINS] == 0 or pairs[COLUMN, branch] == n_columns:
         return
-    row_twin, column_twin = pair.twin[QUERY, pairs[ROW, branch]], pair.twin[TARGET, dual.lines[NODE_OF, pairs[COLUMN, branch]]]
+    row_twin = pair.twin[QUERY, pairs[ROW, branch]]
+    column_twin = pair.twin[TARGET, dual.lines[NODE_OF, pairs[COLUMN, branch]]]
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
-        if pairs[COLUMN, p] < n_columns and pair.twin[QUERY, pairs[ROW, p]] == row_twin:
-            if pair.twin[TARGET, dual.lines[NODE_OF, pairs[COLUMN, p]]] == column_twin:
-                pairs[STATE, p] = DEAD
+        if pairs[COLUMN, p] == n_columns or pair.twin[QUERY, pairs[ROW, p]] != row_twin:
+            continue
+        if pair.twin[TARGET, dual.lines[NODE_OF, pairs[COLUMN, p]]] == column_twin:
+            pairs[STATE, p] = DEAD
 
 
-@part
+@fragment
 def bound_node(work: DualWork, depth: int) -> bool:
     """Take steps as long as they promise to close the node; False when nothing of interest is left in it."""
     sparse, dual = work.sparse, work.dual
-    state, values = sparse.state[depth], sparse.values[depth]
+    values = sparse.values[depth]
     if not shrink(work, depth):
         return False
     rounds = 0
     while True:
         if rounds > 0:
-            take_sparse_steps(dual, sparse, depth, np.int64(work.tuning[CHUNK]))
+            take_sparse_steps(dual, sparse, depth, np.int64(SPARSE_STEPS))
         before = values[BEST_BOUND]
         bound_level(dual, sparse, work.splits, depth)
         limit = limit_of(work)
         if values[BEST_BOUND] > limit:
             return False
         died = rule_out(sparse, depth, limit)
-        if died > work.tuning[DERIVE] * (state[END_PAIR] - state[FIRST_PAIR]) and not shrink(work, depth):
+        if died > 0 and not shrink(work, depth):
             return False
-        gain = values[BEST_BOUND] - before + work.tuning[DIED] * died * dual.sizes[UNIT]
+        gain = values[BEST_BOUND] - before + DEATH * died * dual.sizes[UNIT]
         rounds += 1
         if rounds == 2:
             round_level(work, depth)
             limit = limit_of(work)
-        if rounds >= work.tuning[MIN_ROUNDS] and gain * (work.tuning[ROOT_PATIENCE] if depth == 0 else work.tuning[PATIENCE]) < limit + 1.0 - values[BEST_BOUND]:
+        patience = ROOT_PATIENCE if depth == 0 else PATIENCE
+        if rounds >= LEAST_ROUNDS and gain * patience < limit + 1.0 - values[BEST_BOUND]:
             return True
 
 
@@ -414,45 +424,30 @@ def shrink(work: DualWork, depth: int) -> bool:
             return True
 
 
-@part
+@fragment
 def choose_pair(work: DualWork, depth: int) -> None:
-    """The row with fewest pairs left, many links first among equals; in it the pair with the least slack."""
+    """A row with few pairs left and many links to each; in it the pair with the least slack, then the heaviest."""
     sparse, dual = work.sparse, work.dual
-    state, pairs = sparse.state[depth], sparse.whole
+    state, whole = sparse.state[depth], sparse.whole
     count, links = sparse.places[0], sparse.places[1]
     n_rows = dual.sizes[N_ROWS]
     for i in range(n_rows):
         count[i] = 0
         links[i] = 0
-    end_all = 2 * state[END_LINK]
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
-        end = pairs[FIRST_LINK, p + 1] if p + 1 < state[END_PAIR] else end_all
-        count[pairs[ROW, p]] += 1
-        links[pairs[ROW, p]] += end - pairs[FIRST_LINK, p]
+        count[whole[ROW, p]] += 1
+        links[whole[ROW, p]] += end_of_links(sparse, depth, p) - whole[FIRST_LINK, p]
     chosen, top = FREE, 0.0
     for i in range(n_rows):
         if sparse.maps[depth, IMAGE, i] == OPEN:
-            degree = dual.lines[ROW_START, i + 1] - dual.lines[ROW_START, i]
-            if work.tuning[RULE] == 0:
-                score = -1000.0 * count[i] + links[i]
-            elif work.tuning[RULE] == 1:
-                score = work.tuning[RULE_W] * degree - count[i]
-            elif work.tuning[RULE] == 2:
-                score = -1000.0 * count[i] - links[i]
-            elif work.tuning[RULE] == 3:
-                score = work.tuning[RULE_W] * links[i] / count[i] - count[i]
-            else:
-                score = work.tuning[RULE_W] * links[i] / count[i] - count[i]
-                for a in range(dual.lines[ROW_START, i], dual.lines[ROW_START, i + 1]):
-                    score += sparse.maps[depth, IMAGE, dual.arcs[1, dual.arcs[BY_ROW, a]]] != OPEN
+            score = links[i] / max(1, count[i]) - count[i]
             if chosen == FREE or score > top:
                 chosen, top = np.int64(i), score
     best = FREE
+    slack, mass = sparse.exact[SLACK], sparse.steps[X]
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
-        if pairs[ROW, p] == chosen:
-            if best == FREE or sparse.exact[SLACK, p] < sparse.exact[SLACK, best]:
-                best = np.int64(p)
-            elif sparse.exact[SLACK, p] == sparse.exact[SLACK, best] and sparse.steps[X, p] > sparse.steps[X, best]:
-                best = np.int64(p)
+        if whole[ROW, p] != chosen:
+            continue
+        if best == FREE or slack[p] < slack[best] or (slack[p] == slack[best] and mass[p] > mass[best]):
+            best = np.int64(p)
     state[BRANCH] = best
-

@@ -132,7 +132,12 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
     for k in range(n_columns):
         column_sum[k] = -ONE
     for i in range(n_rows):
-        saving, in_price, x, x_bar = steps.nodes[NODE_SAVING, i], steps.ins[IN_PRICE, i], steps.nodes[X, i], steps.nodes[X_BAR, i]
+        saving, in_price, x, x_bar = (
+            steps.nodes[NODE_SAVING, i],
+            steps.ins[IN_PRICE, i],
+            steps.nodes[X, i],
+            steps.nodes[X_BAR, i],
+        )
         row_price = steps.lines[ROW_PRICE, i]
         for k in range(n_columns):
             gain[k] = saving[k] - column_price[k] - row_price

@@ -99,13 +99,13 @@ class Sparse(NamedTuple):
     places: Integers  # (field, scratch)
 
 
-def allocate_sparse(size: DualSize, memory: int = 1 << 26) -> Sparse:
-    """Make room for all depths, in about ``memory`` bytes at most but for the root at least."""
+def allocate_sparse(size: DualSize, memory: int = 1 << 27) -> Sparse:
+    """Make room for all depths in about ``memory`` bytes at most: 67,000 links."""
     n_depths, widest = size.rows + 2, max(size.rows, size.columns) + 1
     all_pairs, all_links = size.rows * (size.columns + 1), 2 * size.row_edges * size.column_edges
-    rooms = min(n_depths, max(2, memory // (1000 * (all_links + all_pairs + 1))))
-    n_pairs, n_links = rooms * all_pairs + widest, rooms * all_links + 1
-    room = max(n_pairs, 4 * n_links)
+    n_links = min(n_depths * all_links, memory // 2000) + 1
+    room = max(4 * n_links, min(n_depths * all_pairs, memory // 1000)) + widest
+    all_groups = 2 * (size.row_edges * size.columns + size.column_edges * size.rows)
 
     def integers(*shape: int) -> Integers:
         return np.zeros(shape, dtype=np.int64)
@@ -120,7 +120,28 @@ def allocate_sparse(size: DualSize, memory: int = 1 << 26) -> Sparse:
         np.zeros((5, room)),
         np.zeros((11, room), dtype=np.float32),
         integers(2 * n_links),
-        integers(3, max(room, 2 * size.row_edges * size.columns + 2 * size.column_edges * size.rows)),
+        integers(3, max(room, min(max(all_groups, all_pairs), memory // 100))),
+    )
+
+
+@part
+def fits_sparse(dual: DualPair, alive: Integers, sparse: Sparse) -> bool:
+    """Whether there is room for the pairs in ``alive``, their links, and as many again."""
+    sizes = dual.sizes
+    n_rows, n_columns, n_arcs = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
+    n_pairs, n_links = n_rows, 1
+    for i in range(n_rows):
+        for k in range(n_columns):
+            n_pairs += alive[i, k]
+    for edge in range(sizes[N_ROW_EDGES]):
+        i, j = dual.arcs[TAIL, 2 * edge], dual.arcs[HEAD, 2 * edge]
+        for arc in range(n_arcs):
+            n_links += alive[i, dual.column_arcs[ARC_TAIL, arc]] & alive[j, dual.column_arcs[ARC_HEAD, arc]]
+    n_groups = 2 * sizes[N_ROW_EDGES] * n_columns + n_rows * n_arcs
+    return (
+        2 * n_pairs <= sparse.whole.shape[1]
+        and 4 * n_links <= sparse.incident.shape[0]
+        and max(n_groups, n_rows * n_columns) <= sparse.places.shape[1]
     )
 
 
@@ -164,8 +185,12 @@ def gather_root(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -
         i, j = dual.arcs[TAIL, 2 * edge], dual.arcs[HEAD, 2 * edge]
         for arc in range(n_arcs):
             saving = dual.edge_saving[edge, arc]
-            k, l, back = dual.column_arcs[ARC_TAIL, arc], dual.column_arcs[ARC_HEAD, arc], dual.column_arcs[ARC_REVERSE, arc]
-            left, right = place[i * n_columns + k], place[j * n_columns + l]
+            k, other, back = (
+                dual.column_arcs[ARC_TAIL, arc],
+                dual.column_arcs[ARC_HEAD, arc],
+                dual.column_arcs[ARC_REVERSE, arc],
+            )
+            left, right = place[i * n_columns + k], place[j * n_columns + other]
             if saving <= 0.0 or left == FREE or right == FREE:
                 continue
             links[LEFT, n_links], links[RIGHT, n_links], links[LINK_STATE, n_links] = left, right, ALIVE
@@ -175,7 +200,7 @@ def gather_root(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -
             keys = (
                 2 * edge * n_columns + k,
                 n_out + i * n_arcs + arc,
-                (2 * edge + 1) * n_columns + l,
+                (2 * edge + 1) * n_columns + other,
                 n_out + j * n_arcs + back,
             )
             for side in range(4):
@@ -188,7 +213,7 @@ def gather_root(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -
                     elif side == 1:
                         price = steps.ins[IN_PRICE, i, arc]
                     elif side == 2:
-                        price = steps.outs[2 * edge + 1, l]
+                        price = steps.outs[2 * edge + 1, other]
                     else:
                         price = steps.ins[IN_PRICE, j, back]
                     sparse.steps[PRICE, n_groups] = price
@@ -274,7 +299,7 @@ def finish_level(sparse: Sparse, dual: DualPair, depth: int, scale: float) -> No
 
 @part
 def take_sparse_steps(dual: DualPair, sparse: Sparse, depth: int, n_steps: int) -> None:
-    """Primal-dual steps as in primal_dual.py; every open row must take one of its pairs, so its price may be negative."""
+    """Primal-dual steps as in primal_dual.py; an open row must take one of its pairs, so its price may be negative."""
     state, pairs, links = sparse.state[depth], sparse.whole, sparse.whole
     first, end = state[FIRST_PAIR], state[END_PAIR]
     first_link, end_link = state[FIRST_LINK_AT], state[END_LINK]
@@ -406,12 +431,18 @@ def weigh_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> i
     return n
 
 
+@hot_part
+def end_of_links(sparse: Sparse, depth: int, p: int) -> int:
+    """Where the links of a pair end."""
+    if p + 1 < sparse.state[depth, END_PAIR]:
+        return sparse.whole[FIRST_LINK, p + 1]
+    return 2 * sparse.state[depth, END_LINK]
+
+
 @fragment
 def match_links(sparse: Sparse, splits: Splits, depth: int, p: int) -> float:
     """The largest matching of the links of one pair."""
-    end_all = 2 * sparse.state[depth, END_LINK]
-    begin = sparse.whole[FIRST_LINK, p]
-    end = sparse.whole[FIRST_LINK, p + 1] if p + 1 < sparse.state[depth, END_PAIR] else end_all
+    begin, end = sparse.whole[FIRST_LINK, p], end_of_links(sparse, depth, p)
     best, highest = 0.0, 0
     small = splits.small
     if end - begin <= 1:
@@ -539,9 +570,8 @@ def fix_forced(dual: DualPair, sparse: Sparse, depth: int) -> int:
 def is_full(sparse: Sparse, depth: int) -> bool:
     """Whether there may be no room for the next depth."""
     state = sparse.state[depth]
-    return (
-        sparse.whole.shape[1] < 1 + 2 * state[END_PAIR] - state[FIRST_PAIR]
-        or sparse.incident.shape[0] < 2 * (1 + 2 * state[END_LINK] - state[FIRST_LINK_AT])
+    return sparse.whole.shape[1] < 1 + 2 * state[END_PAIR] - state[FIRST_PAIR] or sparse.incident.shape[0] < 2 * (
+        1 + 2 * state[END_LINK] - state[FIRST_LINK_AT]
     )
 
 
@@ -551,7 +581,13 @@ def derive_level(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> boo
 
     False if two fixed pairs exclude each other, or if there is no room for the next depth.
     """
-    state, old, pairs, links, groups = sparse.state[depth], sparse.state[parent], sparse.whole, sparse.whole, sparse.whole
+    state, old, pairs, links, groups = (
+        sparse.state[depth],
+        sparse.state[parent],
+        sparse.whole,
+        sparse.whole,
+        sparse.whole,
+    )
     first, end = old[FIRST_PAIR], old[END_PAIR]
     first_link, end_link, first_group, end_group = old[FIRST_LINK_AT], old[END_LINK], old[FIRST_GROUP], old[END_GROUP]
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]

@@ -2,8 +2,8 @@
 
 For every arc i->j of the query and k->l of the target the saving s of mapping one to the other is split: block (i, k)
 gets t, block (j, l) gets s - t. With M[i, k] the largest matching of the arcs of i with the arcs of k by weights
-max(0, t), no map saves more than the largest assignment over p[i, k] + M[i, k]. The branch bound splits evenly; the best
-split gives the relaxed edit distance.
+max(0, t), no map saves more than the largest assignment over p[i, k] + M[i, k]. The branch bound splits evenly; the
+best split gives the relaxed edit distance.
 
 All numbers are whole (held as doubles below 2**53), so that no rounding error can make a bound invalid.
 """
@@ -351,4 +351,3 @@ def augment_weights(splits: Splits, n: int, source: int) -> None:
         if i == source:
             return
         k = following
-
