@@ -32,9 +32,9 @@ def relaxed_edit_distance(first: PlainGraph, second: PlainGraph, costs: PlainCos
             capacity["column", k].append((len(prices), 1.0))
             prices.append(costs.node_substitute[a][b] - costs.node_delete[a] - costs.node_insert[b])
     for i, j in sorted({(min(edge), max(edge)) for edge in first.edges}):
-        for k, l in sorted({edge for u, v in second.edges for edge in ((u, v), (v, u))}):
-            saved = _saving(first, second, costs, (i, j), (k, l))
-            for group in (("out", i, j, k), ("out", j, i, l), ("in", i, k, l), ("in", j, l, k)):
+        for k, m in sorted({edge for u, v in second.edges for edge in ((u, v), (v, u))}):
+            saved = _saving(first, second, costs, (i, j), (k, m))
+            for group in (("out", i, j, k), ("out", j, i, m), ("in", i, k, m), ("in", j, m, k)):
                 capacity[group].append((len(prices), 1.0))
             prices.append(-saved)
     for group, members in capacity.items():
@@ -56,8 +56,8 @@ def _saving(
     first: PlainGraph, second: PlainGraph, costs: PlainCosts, edge: tuple[int, int], image: tuple[int, int]
 ) -> float:
     """How much cheaper it is to turn what lies between i and j into what lies between k and l than to replace it."""
-    (i, j), (k, l) = edge, image
-    ways = (((i, j), (k, l)), ((j, i), (l, k))) if first.directed else (((i, j), (k, l)),)
+    (i, j), (k, m) = edge, image
+    ways = (((i, j), (k, m)), ((j, i), (m, k))) if first.directed else (((i, j), (k, m)),)
     saved = 0
     for (a, b), (c, d) in ways:
         before, after = first.edge(a, b), second.edge(c, d)
