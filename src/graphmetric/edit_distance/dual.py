@@ -41,9 +41,9 @@ class DualBound(EditDistanceMethod):
     """A lower bound close to the linear programme, and the best map met on the way.
 
     The branch bound gives half of the saving of every matched edge to each of its two ends. Here the division moves,
-    by primal-dual steps, towards the one with the largest bound; its limit is the tightest linear relaxation that is
-    known. Every step gives a valid bound. At 25 nodes a hundred steps take one to two milliseconds and close nine tenths
-    of the gap between branch bound and limit.
+    by primal-dual steps, towards the one with the largest bound; its limit is the tightest linear relaxation known.
+    Every step gives a valid bound. At 25 nodes a hundred steps take one to two milliseconds and close nine tenths of
+    the gap between branch bound and limit.
     """
 
     steps: int = 200

@@ -40,7 +40,7 @@ ROW_START, COLUMN_OF, NODE_OF, DEGREE_OF, SLOT_START = range(5)
 # Fields of DualPair.column_arcs
 ARC_TAIL, ARC_HEAD, ARC_REVERSE, ARC_CODE = range(4)
 
-EXACT_BITS = 50  # whole numbers up to 2**53 are exact in double precision, with room for sums
+EXACT_BITS = 42  # of the dearest path; whole numbers up to 2**53 are exact, and splits may be larger than savings
 
 
 class DualPair(NamedTuple):
@@ -189,7 +189,7 @@ def sum_dearest(
         left >>= 1
     dual.sizes[DEAREST] = total
     # nodes of very dear substitution count as forbidden, so no saving is below minus the total
-    dual.sizes[UNIT] = 1 << max(0, min(20, EXACT_BITS - 2 - bits))
+    dual.sizes[UNIT] = 1 << max(0, min(20, EXACT_BITS - bits))
 
 
 @fragment

@@ -40,7 +40,7 @@ WEIGHT = np.float32(4)  # prices move that much faster than masses; of 1 to 14, 
 OVER = np.float32(1.75)  # over-relaxation: a third fewer steps than without
 
 # Fields of Steps.nodes, edges, ins, lines and work
-NODE_SAVING, X, X_BAR = range(3)
+NODE_SAVING, X, X_BAR, NODE_STEP = range(4)
 EDGE_SAVING, Y = range(2)
 IN_PRICE, IN_SUM = range(2)
 ROW_PRICE, COLUMN_PRICE, ROW_WEIGHT, COLUMN_WEIGHT, SUMS, SUMS_BACKWARD = range(6)
@@ -66,7 +66,7 @@ def allocate_steps(size: DualSize) -> Steps:
 
     rows, columns, edges, arcs = size.rows, size.columns, size.row_edges, 2 * size.column_edges
     return Steps(
-        singles(3, rows, columns),
+        singles(4, rows, columns),
         singles(2, edges, arcs),
         singles(2 * edges, columns),
         singles(2, rows, arcs),
@@ -89,10 +89,13 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
     scale = 1.0 / unit_of_steps(dual)
     for i in range(n_rows):
         steps.lines[ROW_PRICE, i] = ZERO
-        steps.lines[ROW_WEIGHT, i] = 1.0 / (dual.lines[ROW_START, i + 1] - dual.lines[ROW_START, i] + 1)
+        degree = dual.lines[ROW_START, i + 1] - dual.lines[ROW_START, i]
+        steps.lines[ROW_WEIGHT, i] = 1.0 / (degree + 1)
         for k in range(n_columns):
             steps.nodes[NODE_SAVING, i, k] = dual.node_saving[i, k] * scale
             steps.nodes[X, i, k] = ZERO
+            # entries of the variable: its arcs on both sides, its row and its column
+            steps.nodes[NODE_STEP, i, k] = 1.0 / (WEIGHT * (degree + dual.lines[DEGREE_OF, k] + 2))
         for arc in range(n_arcs):
             steps.ins[IN_PRICE, i, arc] = ZERO
     for k in range(n_columns):
@@ -128,7 +131,7 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
     sizes = dual.sizes
     n_rows, n_columns, n_slots = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_SLOTS]
     gain, column_sum = steps.lines[SUMS], steps.lines[SUMS_BACKWARD]
-    column_price, column_weight = steps.lines[COLUMN_PRICE], steps.lines[COLUMN_WEIGHT]
+    column_price = steps.lines[COLUMN_PRICE]
     for k in range(n_columns):
         column_sum[k] = -ONE
     for i in range(n_rows):
@@ -138,7 +141,7 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
             steps.nodes[X, i],
             steps.nodes[X_BAR, i],
         )
-        row_price = steps.lines[ROW_PRICE, i]
+        row_price, step = steps.lines[ROW_PRICE, i], steps.nodes[NODE_STEP, i]
         for k in range(n_columns):
             gain[k] = saving[k] - column_price[k] - row_price
         for a in range(dual.lines[ROW_START, i], dual.lines[ROW_START, i + 1]):
@@ -149,12 +152,9 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
             start = dual.lines[SLOT_START, slot]
             for k in range(dual.lines[SLOT_START, slot + 1] - start):
                 gain[k] += in_price[start + k]
-        degree = ONE / steps.lines[ROW_WEIGHT, i]
         row_sum = -ONE
         for k in range(n_columns):
-            # entries of the variable: its arcs on both sides, its row and its column
-            step = column_weight[k] / ((ONE + degree * column_weight[k]) * WEIGHT)
-            new = max(ZERO, x[k] + step * gain[k])
+            new = max(ZERO, x[k] + step[k] * gain[k])
             bar = new + new - x[k]
             x[k] += OVER * (new - x[k])
             x_bar[k] = bar

@@ -1,7 +1,7 @@
 """Node maps from the masses of the primal-dual steps, and their improvement by exchanges that look at edges only.
 
-The assignment of a good bound is a poor map: nearly all pairs are tight, so it is an arbitrary one of many. The
-masses x of the steps say more. The heaviest pair is mapped first; every edge that it would save makes the pairs next to it
+The assignment of a good bound is a poor map: nearly all pairs are tight, so it is an arbitrary one of many. The masses
+x of the steps say more. The heaviest pair is mapped first; every edge that it would save makes the pairs next to it
 heavier. On molecules of 25 atoms that starts 3 edits above the distance where the assignment starts 20 above.
 """
 

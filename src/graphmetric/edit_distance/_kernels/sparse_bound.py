@@ -103,7 +103,7 @@ def allocate_sparse(size: DualSize, memory: int = 1 << 27) -> Sparse:
     """Make room for all depths in about ``memory`` bytes at most: 67,000 links."""
     n_depths, widest = size.rows + 2, max(size.rows, size.columns) + 1
     all_pairs, all_links = size.rows * (size.columns + 1), 2 * size.row_edges * size.column_edges
-    n_links = min(n_depths * all_links, memory // 2000) + 1
+    n_links = min(n_depths * all_links, memory // 2000) + 8
     room = max(4 * n_links, min(n_depths * all_pairs, memory // 1000)) + widest
     all_groups = 2 * (size.row_edges * size.columns + size.column_edges * size.rows)
 
