@@ -148,82 +148,76 @@ def fits_sparse(dual: DualPair, alive: Integers, sparse: Sparse) -> bool:
 @part
 def gather_root(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -> None:
     """Depth 0 from the dense layout: the pairs in ``alive`` (row, column), and where the steps stand."""
-    sizes = dual.sizes
-    n_rows, n_columns, n_arcs = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
-    pairs, links, groups = sparse.whole, sparse.whole, sparse.whole
-    place = sparse.places[0]
-    scale = 1.0 / unit_of_steps(dual)
-    at = 0
-    for i in range(n_rows):
+    sparse.values[0, FIXED_SAVING] = 0.0
+    for i in range(dual.sizes[N_ROWS]):
         sparse.maps[0, IMAGE, i] = OPEN
         sparse.lines[0, ROW_PRICE, i] = steps.lines[DENSE_ROW_PRICE, i]
+    for k in range(dual.sizes[N_COLUMNS]):
+        sparse.maps[0, PREIMAGE, k] = OPEN
+        sparse.lines[0, COLUMN_PRICE, k] = steps.lines[DENSE_COLUMN_PRICE, k]
+    gather_pairs(dual, steps, alive, sparse)
+    gather_links(dual, steps, sparse)
+    place_slots(dual, sparse)
+    finish_level(sparse, dual, np.int64(0), 1.0 / unit_of_steps(dual))
+
+
+@fragment
+def gather_pairs(dual: DualPair, steps: Steps, alive: Integers, sparse: Sparse) -> None:
+    """The pairs, row by row; where rows may be deleted, each has one more. Notes the number of each pair."""
+    n_columns, whole = dual.sizes[N_COLUMNS], sparse.whole
+    number_of = sparse.places[0]
+    at = 0
+    for i in range(dual.sizes[N_ROWS]):
         for k in range(n_columns):
-            place[i * n_columns + k] = FREE
+            number_of[i * n_columns + k] = FREE
             if alive[i, k] == 1:
-                place[i * n_columns + k] = at
-                pairs[ROW, at], pairs[COLUMN, at], pairs[STATE, at] = i, k, ALIVE
+                number_of[i * n_columns + k] = at
+                whole[ROW, at], whole[COLUMN, at], whole[STATE, at] = i, k, ALIVE
                 sparse.exact[SAVING, at] = dual.node_saving[i, k]
                 sparse.steps[X, at] = steps.nodes[DENSE_X, i, k]
                 at += 1
-        if sizes[MAY_DELETE] == 1:
-            pairs[ROW, at], pairs[COLUMN, at], pairs[STATE, at] = i, n_columns, ALIVE
+        if dual.sizes[MAY_DELETE] == 1:
+            whole[ROW, at], whole[COLUMN, at], whole[STATE, at] = i, n_columns, ALIVE
             sparse.exact[SAVING, at] = 0.0
             sparse.steps[X, at] = ZERO
             at += 1
-    for k in range(n_columns):
-        sparse.maps[0, PREIMAGE, k] = OPEN
-        sparse.lines[0, COLUMN_PRICE, k] = steps.lines[DENSE_COLUMN_PRICE, k]
-    state = sparse.state[0]
-    state[FIRST_PAIR], state[END_PAIR] = 0, at
-    # group numbers of out constraints (arc, column), then of in constraints (row, arc)
-    number = sparse.places[1]
-    n_out = 2 * sizes[N_ROW_EDGES] * n_columns
-    for g in range(n_out + n_rows * n_arcs):
-        number[g] = FREE
-    n_links, n_groups = 0, 0
-    for edge in range(sizes[N_ROW_EDGES]):
+    sparse.state[0, FIRST_PAIR], sparse.state[0, END_PAIR] = 0, at
+
+
+@fragment
+def gather_links(dual: DualPair, steps: Steps, sparse: Sparse) -> None:
+    """The links between the pairs, and their groups with the prices of the dense steps."""
+    n_columns, n_arcs = dual.sizes[N_COLUMNS], dual.sizes[N_COLUMN_ARCS]
+    number_of, group_of, whole = sparse.places[0], sparse.places[1], sparse.whole
+    n_out = 2 * dual.sizes[N_ROW_EDGES] * n_columns  # out constraints (arc, column) first, then in ones (row, arc)
+    for key in range(n_out + dual.sizes[N_ROWS] * n_arcs):
+        group_of[key] = FREE
+    at, n_groups = 0, 0
+    for edge in range(dual.sizes[N_ROW_EDGES]):
         i, j = dual.arcs[TAIL, 2 * edge], dual.arcs[HEAD, 2 * edge]
         for arc in range(n_arcs):
-            saving = dual.edge_saving[edge, arc]
-            k, other, back = (
-                dual.column_arcs[ARC_TAIL, arc],
-                dual.column_arcs[ARC_HEAD, arc],
-                dual.column_arcs[ARC_REVERSE, arc],
-            )
-            left, right = place[i * n_columns + k], place[j * n_columns + other]
+            k, other = dual.column_arcs[ARC_TAIL, arc], dual.column_arcs[ARC_HEAD, arc]
+            back, saving = dual.column_arcs[ARC_REVERSE, arc], dual.edge_saving[edge, arc]
+            left, right = number_of[i * n_columns + k], number_of[j * n_columns + other]
             if saving <= 0.0 or left == FREE or right == FREE:
                 continue
-            links[LEFT, n_links], links[RIGHT, n_links], links[LINK_STATE, n_links] = left, right, ALIVE
-            links[LEFT_SLOT, n_links], links[RIGHT_SLOT, n_links] = 2 * edge, arc  # slots follow
-            sparse.exact[LINK_SAVING, n_links] = saving
-            sparse.steps[Y, n_links] = steps.edges[DENSE_Y, edge, arc]
-            keys = (
-                2 * edge * n_columns + k,
-                n_out + i * n_arcs + arc,
-                (2 * edge + 1) * n_columns + other,
-                n_out + j * n_arcs + back,
-            )
+            whole[LEFT, at], whole[RIGHT, at], whole[LINK_STATE, at] = left, right, ALIVE
+            whole[LEFT_SLOT, at], whole[RIGHT_SLOT, at] = 2 * edge, arc  # slots take their place
+            sparse.exact[LINK_SAVING, at] = saving
+            sparse.steps[Y, at] = steps.edges[DENSE_Y, edge, arc]
             for side in range(4):
-                key = keys[side]
-                if number[key] == FREE:
-                    number[key] = n_groups
-                    groups[OWNER, n_groups] = left if side < 2 else right
-                    if side == 0:
-                        price = steps.outs[2 * edge, k]
-                    elif side == 1:
-                        price = steps.ins[IN_PRICE, i, arc]
-                    elif side == 2:
-                        price = steps.outs[2 * edge + 1, other]
-                    else:
-                        price = steps.ins[IN_PRICE, j, back]
+                tail, column, row, image = (2 * edge, k, i, arc) if side < 2 else (2 * edge + 1, other, j, back)
+                key = tail * n_columns + column if side % 2 == 0 else n_out + row * n_arcs + image
+                if group_of[key] == FREE:
+                    group_of[key] = n_groups
+                    whole[OWNER, n_groups] = left if side < 2 else right
+                    price = steps.outs[tail, column] if side % 2 == 0 else steps.ins[IN_PRICE, row, image]
                     sparse.steps[PRICE, n_groups] = price
                     n_groups += 1
-                links[GROUP + side, n_links] = number[key]
-            n_links += 1
-    state[FIRST_LINK_AT], state[END_LINK], state[FIRST_GROUP], state[END_GROUP] = 0, n_links, 0, n_groups
-    sparse.values[0, FIXED_SAVING] = 0.0
-    place_slots(dual, sparse)
-    finish_level(sparse, dual, 0, scale)
+                whole[GROUP + side, at] = group_of[key]
+            at += 1
+    state = sparse.state[0]
+    state[FIRST_LINK_AT], state[END_LINK], state[FIRST_GROUP], state[END_GROUP] = 0, at, 0, n_groups
 
 
 @fragment
@@ -581,95 +575,120 @@ def derive_level(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> boo
 
     False if two fixed pairs exclude each other, or if there is no room for the next depth.
     """
-    state, old, pairs, links, groups = (
-        sparse.state[depth],
-        sparse.state[parent],
-        sparse.whole,
-        sparse.whole,
-        sparse.whole,
-    )
-    first, end = old[FIRST_PAIR], old[END_PAIR]
-    first_link, end_link, first_group, end_group = old[FIRST_LINK_AT], old[END_LINK], old[FIRST_GROUP], old[END_GROUP]
-    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
     if parent != depth:
         if is_full(sparse, parent):
             return False
-        state[FIRST_PAIR], state[FIRST_LINK_AT], state[FIRST_GROUP] = end, end_link, end_group
-        for i in range(n_rows):
-            sparse.maps[depth, IMAGE, i] = sparse.maps[parent, IMAGE, i]
-            sparse.maps[depth, MATCHED, i] = sparse.maps[parent, MATCHED, i]
-            sparse.lines[depth, ROW_PRICE, i] = sparse.lines[parent, ROW_PRICE, i]
-        for k in range(n_columns):
-            sparse.maps[depth, PREIMAGE, k] = sparse.maps[parent, PREIMAGE, k]
-            sparse.prices[depth, k] = sparse.prices[parent, k]
-            sparse.lines[depth, COLUMN_PRICE, k] = sparse.lines[parent, COLUMN_PRICE, k]
-        sparse.values[depth, FIXED_SAVING] = sparse.values[parent, FIXED_SAVING]
-        sparse.values[depth, BEST_BOUND] = sparse.values[parent, BEST_BOUND]
-    for e in range(first_link, end_link):
-        if links[LINK_STATE, e] != ALIVE:  # not both of its pairs
-            left, right = links[LEFT, e], links[RIGHT, e]
-            if pairs[STATE, left] == FIXED and pairs[STATE, right] == ALIVE:
-                pairs[STATE, right] = DEAD
-            elif pairs[STATE, right] == FIXED and pairs[STATE, left] == ALIVE:
-                pairs[STATE, left] = DEAD
-    possible = True
-    for p in range(first, end):
-        if pairs[STATE, p] == FIXED:
-            i, k = pairs[ROW, p], pairs[COLUMN, p]
-            if sparse.maps[depth, IMAGE, i] != OPEN or (k < n_columns and sparse.maps[depth, PREIMAGE, k] != OPEN):
-                possible = False
-            sparse.maps[depth, IMAGE, i] = k if k < n_columns else DELETED
-            if k < n_columns:
-                sparse.maps[depth, PREIMAGE, k] = i
-            sparse.values[depth, FIXED_SAVING] += sparse.exact[SAVING, p]
-    if not possible:
+        inherit_lines(dual, sparse, parent, depth)
+    if not note_fixed(dual, sparse, parent, depth):
         return False
-    place = sparse.places[0]
+    # where the parent's arrays end must be kept: they may be the level's own
+    end_link, end_group = sparse.state[parent, END_LINK], sparse.state[parent, END_GROUP]
+    move_pairs(dual, sparse, parent, depth)
+    move_links(sparse, parent, depth, end_link, end_group)
+    finish_level(sparse, dual, depth, 1.0 / unit_of_steps(dual))
+    return True
+
+
+@fragment
+def inherit_lines(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> None:
+    """Begin a depth behind its parent with the parent's map, prices and bound."""
+    state, old = sparse.state[depth], sparse.state[parent]
+    state[FIRST_PAIR], state[FIRST_LINK_AT], state[FIRST_GROUP] = old[END_PAIR], old[END_LINK], old[END_GROUP]
+    for i in range(dual.sizes[N_ROWS]):
+        sparse.maps[depth, IMAGE, i] = sparse.maps[parent, IMAGE, i]
+        sparse.maps[depth, MATCHED, i] = sparse.maps[parent, MATCHED, i]
+        sparse.lines[depth, ROW_PRICE, i] = sparse.lines[parent, ROW_PRICE, i]
+    for k in range(dual.sizes[N_COLUMNS]):
+        sparse.maps[depth, PREIMAGE, k] = sparse.maps[parent, PREIMAGE, k]
+        sparse.prices[depth, k] = sparse.prices[parent, k]
+        sparse.lines[depth, COLUMN_PRICE, k] = sparse.lines[parent, COLUMN_PRICE, k]
+    sparse.values[depth, FIXED_SAVING] = sparse.values[parent, FIXED_SAVING]
+    sparse.values[depth, BEST_BOUND] = sparse.values[parent, BEST_BOUND]
+
+
+@fragment
+def note_fixed(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> bool:
+    """Enter the fixed pairs into the map, and note the pairs that they exclude; False if they exclude each other.
+
+    The parent keeps excluded pairs: without the fixed pair they are as good as before.
+    """
+    old, whole, maps = sparse.state[parent], sparse.whole, sparse.maps
+    n_columns, excluded = dual.sizes[N_COLUMNS], sparse.places[2]
+    for p in range(old[FIRST_PAIR], old[END_PAIR]):
+        excluded[p] = 0
+    for e in range(old[FIRST_LINK_AT], old[END_LINK]):
+        if whole[LINK_STATE, e] != ALIVE:  # a dead link: not both of its pairs
+            left, right = whole[LEFT, e], whole[RIGHT, e]
+            if whole[STATE, left] == FIXED:
+                excluded[right] = 1
+            if whole[STATE, right] == FIXED:
+                excluded[left] = 1
+    possible = True
+    for p in range(old[FIRST_PAIR], old[END_PAIR]):
+        if whole[STATE, p] != FIXED:
+            continue
+        i, k = whole[ROW, p], whole[COLUMN, p]
+        if excluded[p] == 1 or maps[depth, IMAGE, i] != OPEN or (k < n_columns and maps[depth, PREIMAGE, k] != OPEN):
+            possible = False
+        maps[depth, IMAGE, i] = k if k < n_columns else DELETED
+        if k < n_columns:
+            maps[depth, PREIMAGE, k] = i
+        sparse.values[depth, FIXED_SAVING] += sparse.exact[SAVING, p]
+    return possible
+
+
+@fragment
+def move_pairs(dual: DualPair, sparse: Sparse, parent: int, depth: int) -> None:
+    """Copy the pairs that are alive in open rows and columns; notes where they went, -2 for fixed ones."""
+    state, old, whole, maps = sparse.state[depth], sparse.state[parent], sparse.whole, sparse.maps
+    n_columns, place, excluded = dual.sizes[N_COLUMNS], sparse.places[0], sparse.places[2]
     at = state[FIRST_PAIR]
-    for p in range(first, end):
-        i, k = pairs[ROW, p], pairs[COLUMN, p]
-        open_pair = sparse.maps[depth, IMAGE, i] == OPEN and (k == n_columns or sparse.maps[depth, PREIMAGE, k] == OPEN)
+    for p in range(old[FIRST_PAIR], old[END_PAIR]):
+        i, k = whole[ROW, p], whole[COLUMN, p]
         place[p] = FREE
-        if pairs[STATE, p] == FIXED:
+        if whole[STATE, p] == FIXED:
             place[p] = -2
-        elif pairs[STATE, p] == ALIVE and open_pair:
+        elif whole[STATE, p] == ALIVE and excluded[p] == 0 and maps[depth, IMAGE, i] == OPEN:
+            if k < n_columns and maps[depth, PREIMAGE, k] != OPEN:
+                continue
             place[p] = at
-            pairs[ROW, at], pairs[COLUMN, at], pairs[STATE, at] = i, k, ALIVE
+            whole[ROW, at], whole[COLUMN, at], whole[STATE, at] = i, k, ALIVE
             sparse.exact[SAVING, at] = sparse.exact[SAVING, p]
             sparse.exact[SLACK, at] = sparse.exact[SLACK, p]
             sparse.steps[X, at] = sparse.steps[X, p]
             at += 1
     state[END_PAIR] = at
-    number = sparse.places[1]
-    old_price = sparse.steps[OLD_PRICE]
-    for g in range(first_group, end_group):
-        number[g] = FREE
+
+
+@fragment
+def move_links(sparse: Sparse, parent: int, depth: int, end_link: int, end_group: int) -> None:
+    """Copy the links between pairs that are left; the others' savings go to pairs that are, or to what is fixed."""
+    state, old, whole, exact = sparse.state[depth], sparse.state[parent], sparse.whole, sparse.exact
+    place, group_of, old_price = sparse.places[0], sparse.places[1], sparse.steps[OLD_PRICE]
+    for g in range(old[FIRST_GROUP], end_group):
+        group_of[g] = FREE
         old_price[g] = sparse.steps[PRICE, g]
     at, n_groups = state[FIRST_LINK_AT], state[FIRST_GROUP]
-    for e in range(first_link, end_link):
-        left, right = place[links[LEFT, e]], place[links[RIGHT, e]]
-        if left >= 0 and right >= 0:
-            if links[LINK_STATE, e] != ALIVE:
-                continue
+    for e in range(old[FIRST_LINK_AT], end_link):
+        left, right, saving = place[whole[LEFT, e]], place[whole[RIGHT, e]], exact[LINK_SAVING, e]
+        if left == -2 and right == -2:
+            sparse.values[depth, FIXED_SAVING] += saving
+        elif left == -2 and right >= 0:
+            exact[SAVING, right] += saving
+        elif right == -2 and left >= 0:
+            exact[SAVING, left] += saving
+        elif left >= 0 and right >= 0 and whole[LINK_STATE, e] == ALIVE:
             for side in range(4):
-                g = links[GROUP + side, e]
-                if number[g] == FREE:
-                    number[g] = n_groups
-                    groups[OWNER, n_groups] = left if side < 2 else right
+                g = whole[GROUP + side, e]
+                if group_of[g] == FREE:
+                    group_of[g] = n_groups
+                    whole[OWNER, n_groups] = left if side < 2 else right
                     sparse.steps[PRICE, n_groups] = old_price[g]
                     n_groups += 1
-                links[GROUP + side, at] = number[g]
-            links[LEFT, at], links[RIGHT, at], links[LINK_STATE, at] = left, right, ALIVE
-            links[LEFT_SLOT, at], links[RIGHT_SLOT, at] = links[LEFT_SLOT, e], links[RIGHT_SLOT, e]
-            sparse.exact[LINK_SAVING, at] = sparse.exact[LINK_SAVING, e]
+                whole[GROUP + side, at] = group_of[g]
+            whole[LEFT, at], whole[RIGHT, at], whole[LINK_STATE, at] = left, right, ALIVE
+            whole[LEFT_SLOT, at], whole[RIGHT_SLOT, at] = whole[LEFT_SLOT, e], whole[RIGHT_SLOT, e]
+            exact[LINK_SAVING, at] = saving
             sparse.steps[Y, at] = sparse.steps[Y, e]
             at += 1
-        elif left == -2 and right >= 0:
-            sparse.exact[SAVING, right] += sparse.exact[LINK_SAVING, e]
-        elif right == -2 and left >= 0:
-            sparse.exact[SAVING, left] += sparse.exact[LINK_SAVING, e]
-        elif left == -2 and right == -2:
-            sparse.values[depth, FIXED_SAVING] += sparse.exact[LINK_SAVING, e]
     state[END_LINK], state[END_GROUP] = at, n_groups
-    finish_level(sparse, dual, depth, 1.0 / unit_of_steps(dual))
-    return True
