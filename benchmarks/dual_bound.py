@@ -16,6 +16,7 @@ import argparse
 import os
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,14 @@ from numpy.typing import NDArray
 import graphmetric as gm
 from graphmetric.edit_distance import BeamSearch, BranchBound, LocalSearch
 from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults, search_pairs
-from graphmetric.edit_distance._kernels.dual_search import STEPS_PER_BOUND, DualLimits, DualResults, search_dual
-from graphmetric.edit_distance._kernels.workspace import allocate_workspace
+from graphmetric.edit_distance._kernels.dual_search import (
+    STEPS_PER_BOUND,
+    DualLimits,
+    DualResults,
+    DualWork,
+    search_dual,
+)
+from graphmetric.edit_distance._kernels.workspace import Workspace, allocate_workspace
 from graphmetric.edit_distance.dual import DualBound, dual_work
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import empty_maps, workspace_size
@@ -73,24 +80,29 @@ def plain_pair(first: gm.Graph, second: gm.Graph) -> tuple[PlainGraph, PlainGrap
 
 def report_bound(graphs: gm.GraphCollection, problem: EncodedProblem, pairs: Pairs) -> None:
     """How far the bound has come after some steps, and at what price."""
-    branch = DualBound(0).solve(problem, pairs).lower
-    assert branch is not None
+    branch = DualBound(0).bound(problem, pairs).lower
+    DualBound(STEPS[0]).bound(problem, pairs[:1])
     limit = np.array([relaxed_edit_distance(*plain_pair(graphs[int(i)], graphs[int(j)])) for i, j in pairs])
     open_pairs = limit > branch + 1e-6
     print(f"  mean branch bound {branch.mean():.2f}, linear programme {limit.mean():.2f}; {len(pairs)} pairs")
     for steps in STEPS:
         started = time.thread_time()
-        relaxed = DualBound(steps).bound(problem, pairs).relaxed
+        found = DualBound(steps).bound(problem, pairs)
         used = (time.thread_time() - started) / len(pairs)
-        way = ((np.maximum(relaxed, branch) - branch) / (limit - branch).clip(1e-9))[open_pairs]
-        print(f"  {steps:4d} steps: {1e3 * used:6.2f} ms, {way.mean():6.1%} of the way, worst {way.min():.1%}")
+        way = (np.maximum(found.relaxed, branch) - branch) / (limit - branch).clip(1e-9)
+        met = found.lower == found.upper  # and no more steps were taken: all of the way
+        way = np.where(met, 1.0, way)[open_pairs]
+        print(
+            f"  {steps:4d} steps: {1e3 * used:6.2f} ms, {way.mean():6.1%} of the way, worst {way.min():.1%}, "
+            f"{met.mean():.0%} proven"
+        )
 
 
-def dual_slices(problem: EncodedProblem, pair: Pairs) -> Iterator[tuple[int, int]]:
+def dual_slices(problem: EncodedProblem, pair: Pairs, work: DualWork) -> Iterator[tuple[int, int]]:
     """Bounds of the search with the dual bound, slice by slice."""
     lower, upper, expanded, finished = np.zeros((4, 1), dtype=np.int64)
     results = DualResults(lower, upper, np.zeros(1), expanded, finished, empty_maps(problem, pair))
-    work, allowed = dual_work(problem, pair), 0
+    allowed = 0
     while not finished[0]:
         limits = DualLimits(np.full(1, NO_LIMIT), 0, allowed + 2, int(allowed > 0), 0)
         search_dual(problem.first, problem.second, problem.tables, pair, limits, work, results)
@@ -98,7 +110,7 @@ def dual_slices(problem: EncodedProblem, pair: Pairs) -> Iterator[tuple[int, int
         yield int(lower[0]), int(upper[0])
 
 
-def older_slices(problem: EncodedProblem, pair: Pairs) -> Iterator[tuple[int, int]]:
+def older_slices(problem: EncodedProblem, pair: Pairs, work: Workspace) -> Iterator[tuple[int, int]]:
     """Bounds of the older search after a beam search, as it treats graphs of this size."""
     ahead = BeamSearch(100).solve(problem, pair)
     assert ahead.lower is not None
@@ -106,7 +118,7 @@ def older_slices(problem: EncodedProblem, pair: Pairs) -> Iterator[tuple[int, in
     best = int(ahead.upper[0])
     lower, upper, expanded, finished = np.zeros((4, 1), dtype=np.int64)
     results = SearchResults(lower, upper, expanded, finished, empty_maps(problem, pair))
-    work, allowed = allocate_workspace(workspace_size(problem, pair)), 0
+    allowed = 0
     while not finished[0]:
         limits = SearchLimits(np.full(1, best - 1), 0, allowed + 500, int(allowed > 0))
         search_pairs(problem.first, problem.second, problem.tables, pair, limits, work, results)
@@ -143,11 +155,14 @@ def report_search(name: str, all_bounds: NDArray[np.float64], budgets: tuple[flo
 def report_set(title: str, problem: EncodedProblem, pairs: Pairs, seconds: float) -> None:
     budgets = (0.005, 0.02, 0.1, seconds)
     print(f"{title}: {len(pairs)} pairs")
-    engines = {"dual": dual_slices, "older": older_slices}
+    engines: dict[str, tuple[Any, Any]] = {
+        "dual": (dual_slices, dual_work(problem, pairs)),
+        "older": (older_slices, allocate_workspace(workspace_size(problem, pairs))),
+    }
     found = {}
-    for name, slices in engines.items():
-        bounds_in_time(slices(problem, pairs[:1]), (0.0,))  # compiles
-        found[name] = np.array([bounds_in_time(slices(problem, p[None]), budgets) for p in pairs], dtype=float)
+    for name, (slices, work) in engines.items():
+        bounds_in_time(slices(problem, pairs[:1], work), (0.0,))  # compiles
+        found[name] = np.array([bounds_in_time(slices(problem, p[None], work), budgets) for p in pairs], dtype=float)
         report_search(name, found[name], budgets)
     contradictions = (found["dual"][:, -1, 0] > found["older"][:, -1, 1]) | (
         found["older"][:, -1, 0] > found["dual"][:, -1, 1]
