@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +96,8 @@ class DualSearch(EditDistanceMethod):
             search_dual(first, second, tables, pairs, DualLimits(limits, 0, most, 0, 0), work, results)
         else:
             for p in range(len(pairs)):
-                row = DualResults(*(column[p : p + 1] for column in results))
+                columns: tuple[Any, ...] = results
+                row = DualResults(*(column[p : p + 1] for column in columns))
                 end, allowed, resume = time.monotonic() + self.time_limit, 0, 0
                 while not resume or not (row.finished[0] or allowed >= most or time.monotonic() > end):
                     allowed = min(allowed + _SLICE, most)

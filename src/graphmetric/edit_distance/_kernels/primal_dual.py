@@ -10,7 +10,7 @@ saving; prices (multipliers) of its constraints
 Single precision is enough: whatever the prices are, they give a valid bound (split_bound.py).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,8 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     Singles,
 )
 
-ZERO, ONE = np.float32(0), np.float32(1)
+ZERO: Any = np.float32(0)
+ONE: Any = np.float32(1)
 WEIGHT = np.float32(4)  # prices move that much faster than masses; of 1 to 14, on molecules of 25 and 35 atoms
 OVER = np.float32(1.75)  # over-relaxation: a third fewer steps than without
 

@@ -8,7 +8,7 @@ best split gives the relaxed edit distance.
 All numbers are whole (held as doubles below 2**53), so that no rounding error can make a bound invalid.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from graphmetric.edit_distance._kernels.primal_dual import BACKWARD, FORWARD, IN
 
 CLOSED = 4  # up to this degree a block is solved by a formula, many blocks at once
 HUGE = 4e15  # above any sum
-FREE = np.int64(-1)
+FREE: Any = np.int64(-1)
 
 
 # Fields of Splits.values and Splits.places
@@ -235,8 +235,8 @@ def match_rectangle(splits: Splits, n_rows: int, n_columns: int) -> float:
                 column_price[k] += reach - distance[k]
         flip_small_path(match, parent, held, last, source)
     total = 0.0
-    for i in range(n_rows):
-        total += row_price[i]
+    for row in range(n_rows):
+        total += row_price[row]
     for k in range(n_columns):
         total += column_price[k]
     return total
