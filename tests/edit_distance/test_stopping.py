@@ -170,6 +170,14 @@ def test_a_default_limit_is_for_names_and_not_for_objects(monkeypatch: pytest.Mo
     assert graph_edit_distance(*HARD, method="beam:3").method == "beam"
 
 
+def test_nothing_is_told_before_the_first_bounds_are_known() -> None:
+    """While loops are compiled, for instance, no bounds are shown."""
+    watch = Watch()
+    assert watch.bounds() is None
+    with watch.limited(1.0):
+        assert watch.bounds() is None
+
+
 @pytest.mark.parametrize("limit", [-1, "soon", True, float("nan")])
 def test_wrong_limits_are_explained(limit: object) -> None:
     with pytest.raises(InvalidArgument, match=r"time_limit is .* None for no limit"):

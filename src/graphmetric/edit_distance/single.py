@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from graphmetric.compiling import clock
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import EditDistanceMethod, PairBounds
@@ -61,7 +61,7 @@ def graph_edit_distance(
     g, h = as_graph(first), as_graph(second)
     costs = costs or EditCosts()
     solver = as_method(method, time_limit=time_limit, auto=SECONDS)
-    started = time.perf_counter()
+    started = clock()
     problem = encode(GraphCollection([g]), GraphCollection([h]), costs)
     found = list[tuple[PairBounds, str | None]]()
 
@@ -70,7 +70,7 @@ def graph_edit_distance(
         found.append((answer, solver.explain(problem, _PAIR, answer, watch)))
 
     def result() -> EditDistance:
-        return _result(g, h, costs, solver, *found[0], time.perf_counter() - started)
+        return _result(g, h, costs, solver, *found[0], clock() - started)
 
     try:
         with progress(f"edit distance ({solver.name})", None, "s") as bar:

@@ -35,6 +35,8 @@ _LOOK_EVERY = 0.02
 _PATIENCE = 0.5
 """Seconds for threads to end when they are told to. Methods that cannot be stopped are left to themselves then."""
 _UNKNOWN = -1
+_NOTHING_YET = np.full(N_SIGNALS, _UNKNOWN)
+_NOTHING_YET[STOP] = 0
 
 Result = TypeVar("Result")
 
@@ -43,7 +45,7 @@ Result = TypeVar("Result")
 class Watch:
     """What a thread that works and the thread that waits for it tell each other."""
 
-    signals: Integers = field(default_factory=lambda: np.zeros(N_SIGNALS, dtype=np.int64))
+    signals: Integers = field(default_factory=lambda: np.array(_NOTHING_YET))
     """Shared with the compiled searches."""
     stopped: bool = False
     """Whether all work is to end, such as after Ctrl-C. What a batch of several pairs returns then is to be dropped."""
@@ -71,7 +73,8 @@ class Watch:
         with self._lock:
             self.expired, self._best, self._is_limited = False, None, True
             self._deadline = math.inf if seconds is None else clock() + seconds
-            self.signals[:] = int(self.stopped), _UNKNOWN, _UNKNOWN
+            self.signals[:] = _NOTHING_YET
+            self.signals[STOP] = int(self.stopped)
         try:
             yield
         finally:
