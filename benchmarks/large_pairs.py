@@ -34,7 +34,7 @@ def anytime(problem: EncodedProblem, pair: NDArray[np.int64], budgets: list[floa
     lower, upper, expanded, finished = np.zeros((4, 1), dtype=np.int64)
     results = SearchResults(lower, upper, expanded, finished, empty_maps(problem, pair))
     known, allowed, resume = [], 0, 0
-    started = time.thread_time()
+    started = time.process_time()
     ahead = BeamSearch(100).solve(problem, pair)  # as ExactSearch does for graphs of this size
     best = int(ahead.upper[0])
     while len(known) < len(budgets):
@@ -42,7 +42,7 @@ def anytime(problem: EncodedProblem, pair: NDArray[np.int64], budgets: list[floa
         limits = SearchLimits(np.full(1, best - 1), 0, allowed, resume)
         search_pairs(problem.first, problem.second, problem.tables, pair, limits, work, results)
         resume = 1
-        used = time.thread_time() - started
+        used = time.process_time() - started
         while len(known) < len(budgets) and (finished[0] or used > budgets[len(known)]):
             found = min(best, int(upper[0]))
             known.append((min(found, max(int(lower[0]), int(ahead.lower[0]))), found))
@@ -52,10 +52,10 @@ def anytime(problem: EncodedProblem, pair: NDArray[np.int64], budgets: list[floa
 def report(name: str, graphs: gm.GraphCollection, pairs: NDArray[np.int64], budgets: list[float]) -> None:
     problem = encode(graphs, graphs, gm.EditCosts())
     anytime(problem, pairs[:1], budgets[:1])  # compiles
-    started = time.thread_time()
+    started = time.process_time()
     for pair in pairs[:200]:
         anytime(problem, pair[None, :], [0.0])
-    root = (time.thread_time() - started) / min(200, len(pairs))
+    root = (time.process_time() - started) / min(200, len(pairs))
     bounds = np.array([anytime(problem, pair[None, :], budgets) for pair in pairs], dtype=float)
     print(f"{name}: {len(pairs)} pairs, mean nodes {graphs.sizes[pairs].mean():.1f}, root bounds {1e3 * root:.2f} ms")
     for k, budget in enumerate(budgets):
