@@ -34,6 +34,7 @@ from graphmetric.features import GraphFeaturizer
 from graphmetric.fit_report import describe_fit
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.conversion import as_graph, as_graphs
+from graphmetric.jobs import effective_n_jobs
 from graphmetric.learned_distance import LearnedDistance, Metric
 from graphmetric.metric_repair import repair_matrix
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
@@ -50,7 +51,6 @@ from graphmetric.supervision import (
     read_distances,
     read_supervision,
 )
-from graphmetric.threads import count_threads
 from graphmetric.training import PretrainingOptions, TrainingOptions
 
 logger = logging.getLogger(__name__)
@@ -205,7 +205,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             validation=supervision.validation,
             seed=seed,
             device=self.device,
-            threads=count_threads(self.n_jobs),
+            threads=effective_n_jobs(self.n_jobs),
             folder=self._work_folder("training"),
             report=lambda record: self._log(record, curves),
         )
@@ -408,7 +408,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learned(self) -> LearnedDistance:
         check_is_fitted(self, "model_")
-        threads = count_threads(self.n_jobs)
+        threads = effective_n_jobs(self.n_jobs)
         return LearnedDistance(self.model_, self.featurizer_, self.strict, threads, self._costs)
 
     @property

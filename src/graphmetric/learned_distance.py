@@ -38,12 +38,13 @@ from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.canonical import DEFAULT_BUDGET, certificates, certificates_within
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
+from graphmetric.jobs import effective_n_jobs
 from graphmetric.model import GraphDistanceModel, encode_graphs, encode_table
 from graphmetric.plain_options import checked_count
 from graphmetric.progress import progress
 from graphmetric.saving import read_model
 from graphmetric.shipped_models import find_model
-from graphmetric.threads import count_threads, working_threads
+from graphmetric.threads import working_threads
 
 _QUERIES = 256
 """Rows of distances that a search for neighbours holds at a time."""
@@ -72,7 +73,7 @@ class LearnedDistance:
         saved = read_model(find_model(model))
         strict, plain = bool(saved.parameters.get("strict")), saved.parameters.get("costs")
         costs = EditCosts() if plain is None else EditCosts.from_dict(plain)
-        return cls(saved.model, saved.featurizer, strict, count_threads(n_jobs), costs)
+        return cls(saved.model, saved.featurizer, strict, effective_n_jobs(n_jobs), costs)
 
     def measure(self, first: Graph, second: Graph, view: View = "raw") -> float:
         """The distance of two graphs; exactly the same in both directions."""

@@ -25,7 +25,6 @@ from typing import NamedTuple, TypeVar
 import torch
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.jobs import effective_n_jobs
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -48,11 +47,6 @@ def working_threads(count: int | None) -> Iterator[None]:
     finally:
         undo()
         _allowed.reset(before)
-
-
-def count_threads(n_jobs: int | None) -> int:
-    """What ``n_jobs`` means here, as joblib counts: -1 is one per core, -2 one less, None as joblib is configured."""
-    return effective_n_jobs(n_jobs)
 
 
 def allowed_threads() -> int:

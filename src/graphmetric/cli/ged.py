@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from graphmetric.atomic import atomic_write, check_writable
-from graphmetric.cli.options import time_limit_option
+from graphmetric.cli.options import costs_of, ignore_option, time_limit_option
 from graphmetric.cli.sources import Reading, open_graph, reading_options, warn_of_unequal_numbers
 from graphmetric.cli.terminal import say, to_json
-from graphmetric.edit_distance import EditCosts, EditDistance, graph_edit_distance
+from graphmetric.edit_distance import EditDistance, graph_edit_distance
 from graphmetric.edit_distance.drawing import draw_alignment
 from graphmetric.edit_distance.registry import METHODS, TimeLimit
 from graphmetric.errors import SearchInterrupted
@@ -34,7 +34,7 @@ Examples:
     "--method", default="exact", show_default=True, help=f"One of {', '.join(METHODS)}; beam:10 sets a width."
 )
 @time_limit_option("10 for the exact search", "Seconds after which the exact search gives the bounds it has.")
-@click.option("--ignore", multiple=True, help="An attribute that does not count, such as edge_labels. Repeatable.")
+@ignore_option()
 @click.option("--smiles", is_flag=True, help="FIRST and SECOND are SMILES.")
 @reading_options
 @click.option(
@@ -60,10 +60,9 @@ def command(
     if plot is not None:
         check_writable(plot)
     graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
-    costs = EditCosts(ignore=frozenset(ignore))  # type: ignore[arg-type]
     warn_of_unequal_numbers(graphs, ignore)
     try:
-        result = graph_edit_distance(*graphs, method=method, costs=costs, time_limit=time_limit)
+        result = graph_edit_distance(*graphs, method=method, costs=costs_of(ignore), time_limit=time_limit)
     except SearchInterrupted as stopped:
         _tell(stopped.known, as_json)
         raise

@@ -7,10 +7,9 @@ import time
 import click
 
 from graphmetric.atomic import check_writable
-from graphmetric.cli.options import JOBS, SEED, time_limit_option
+from graphmetric.cli.options import JOBS, SEED, costs_of, ignore_option, time_limit_option
 from graphmetric.cli.sources import Reading, open_source, reading_options, warn_of_unequal_numbers
 from graphmetric.cli.terminal import say, say_json
-from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.label_store import label_graphs
 from graphmetric.edit_distance.registry import METHODS, TimeLimit
 
@@ -31,7 +30,7 @@ Results are saved every second: stopped by Ctrl-C or a crash, the same command g
     "--method", default="exact", show_default=True, help=f"One of {', '.join(METHODS)}; beam:10 sets a width."
 )
 @time_limit_option("1 for the exact search", "Seconds for each pair after which its label is a pair of bounds.")
-@click.option("--ignore", multiple=True, help="An attribute that does not count, such as edge_labels. Repeatable.")
+@ignore_option()
 @click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the choice of pairs.")
 @reading_options
@@ -58,7 +57,7 @@ def command(
         out,
         pairs=pairs,
         method=method,
-        costs=EditCosts(ignore=frozenset(ignore)),  # type: ignore[arg-type]
+        costs=costs_of(ignore),
         n_jobs=jobs,
         time_limit=time_limit,
         random_state=seed,

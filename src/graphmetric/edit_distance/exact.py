@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +13,6 @@ from numpy.typing import NDArray
 from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults, search_pairs
 from graphmetric.edit_distance.beam import BeamSearch
 from graphmetric.edit_distance.branch import BranchBound, improve_maps
-from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import (
     EditDistanceMethod,
     Guarantee,
@@ -34,8 +31,6 @@ from graphmetric.edit_distance.method import (
 from graphmetric.edit_distance.scaling import EncodedProblem
 from graphmetric.edit_distance.watch import Watch, in_thread
 from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.graph import Graph
 
 LARGEST_SEARCHED = 300
 """Nodes; the search keeps a matrix per level, 70 MB in all at this size."""
@@ -108,7 +103,6 @@ class ExactSearch(EditDistanceMethod):
         solve: Callable[[EncodedProblem, NDArray[np.int64], Watch], Rows],
     ) -> Rows:
         """Solve every pair within the time limit."""
-        _compile_searches(bool((smaller_sizes(problem, pairs) > _LARGEST_EASY).any()))
         parts = list[Rows]()
         while len(parts) < len(pairs) and not (parts and watch.stopped):
             with watch.limited(self.time_limit):
@@ -249,15 +243,3 @@ def _better_of(ahead: Solutions, found: Solutions) -> Solutions:
 def _row(found: Solutions, p: int) -> Solutions:
     part: list[Any] = [None if column is None else column[p : p + 1] for column in found]
     return Solutions(*part)
-
-
-@cache
-def _compile_searches(hard: bool) -> None:
-    """Search once for nothing, so that compilation and loading do not count against a time limit."""
-    graphs = GraphCollection([Graph(1)])
-    problem, pair, watch = encode(graphs, graphs, EditCosts()), np.zeros((1, 2), dtype=np.int64), Watch()
-    ExactSearch()._search(problem, pair, np.full(1, NO_LIMIT), watch)
-    if hard:
-        BranchBound().solve_watched(problem, pair, watch)
-        found = BeamSearch(1).solve_watched(problem, pair, watch)
-        improve_maps(problem, pair, found, watch)

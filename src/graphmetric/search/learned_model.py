@@ -13,9 +13,9 @@ import torch
 from graphmetric.distance import Matching, PairDistance
 from graphmetric.edit_distance import EditCosts
 from graphmetric.features import GraphFeaturizer
+from graphmetric.jobs import effective_n_jobs
 from graphmetric.learned_distance import LearnedDistance
 from graphmetric.model import GraphDistanceModel
-from graphmetric.threads import count_threads
 
 
 class IndexableModel(Protocol):
@@ -42,7 +42,7 @@ class IndexableModel(Protocol):
 
 def learned_distance_of(model: IndexableModel) -> LearnedDistance:
     """The distance that the model answers with."""
-    threads, costs = count_threads(model.n_jobs), model.costs or EditCosts()
+    threads, costs = effective_n_jobs(model.n_jobs), model.costs or EditCosts()
     return LearnedDistance(model.model_, model.featurizer_, model.strict, threads, costs)
 
 
