@@ -17,8 +17,11 @@ import numpy as np
 from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
 from graphmetric.edit_distance._kernels.bipartite import (
     allocate_bipartite,
+    allocate_hausdorff,
+    match_hausdorff,
     match_hungarian,
     match_volgenant_jonker,
+    profile_nodes,
 )
 from graphmetric.edit_distance._kernels.common_subgraph import (
     CommonLimits,
@@ -26,9 +29,7 @@ from graphmetric.edit_distance._kernels.common_subgraph import (
     allocate_common,
     find_common_subgraphs,
 )
-from graphmetric.edit_distance._kernels.hausdorff import allocate_hausdorff, match_hausdorff
-from graphmetric.edit_distance._kernels.map_cost import MapResults
-from graphmetric.edit_distance._kernels.node_profile import profile_nodes
+from graphmetric.edit_distance._kernels.local_search import MapResults
 from graphmetric.edit_distance._kernels.packing import (
     EditCostTables,
     Integers,
@@ -37,8 +38,7 @@ from graphmetric.edit_distance._kernels.packing import (
     tabulate_costs,
 )
 from graphmetric.edit_distance._kernels.published_beam import allocate_open_list, search_published_beam
-from graphmetric.edit_distance._kernels.refinement import allocate_random, refine_maps
-from graphmetric.edit_distance._kernels.root_map import BoundResults, bound_branches
+from graphmetric.edit_distance._kernels.root_map import BoundResults, allocate_random, bound_branches, refine_maps
 from graphmetric.edit_distance._kernels.vector_bounds import (
     bound_against_all,
     find_cheapest,

@@ -24,7 +24,7 @@ import numpy as np
 
 import graphmetric as gm
 from graphmetric.search import SearchResult
-from graphmetric.search.certified_answers import CertifiedAnswers
+from graphmetric.search.certified import CertifiedAnswers
 
 K = 10
 Results = list[SearchResult]

@@ -24,8 +24,8 @@ import torch
 import graphmetric as gm
 from graphmetric.encoder import embed_graphs
 from graphmetric.evaluation import score_distances
-from graphmetric.supervision import LabelBudget, TrainingPool, draw_pool
 from graphmetric.training import TrainingLabels, preset
+from graphmetric.training.supervision import LabelBudget, TrainingPool, draw_pool
 
 
 def label_pool(pool: TrainingPool, cache: Path) -> TrainingLabels:

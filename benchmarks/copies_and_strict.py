@@ -17,11 +17,11 @@ import numpy as np
 import torch
 
 import graphmetric as gm
+from graphmetric._foundation.threads import working_threads
 from graphmetric.distance import Comparison, EdgeMatching, Representation, pair_distances
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.learned_distance import LearnedDistance
+from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.model import encode_graphs, link_graphs
-from graphmetric.threads import working_threads
 
 
 def main() -> None:

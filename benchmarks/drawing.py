@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial.distance import pdist
 
 import graphmetric as gm
-from graphmetric.graphs.drawing import layout
+from graphmetric.drawing import layout
 
 LOSARTAN = "CCCCC1=NC(=C(N1CC2=CC=C(C=C2)C3=CC=CC=C3C4=NNN=N4)CO)Cl"
 KAMADA_KAWAI_UP_TO = 150  # nodes; minutes beyond

@@ -36,7 +36,7 @@ import graphmetric as gm
 from graphmetric.distance import distance_matrix
 from graphmetric.evaluation import Protocol, Raw, make_protocol, score_distances
 from graphmetric.features import GraphFeaturizer
-from graphmetric.learned_distance import LearnedDistance
+from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.model import GraphDistanceModel
 from graphmetric.training import PretrainingOptions, TrainingLabels, fit, preset, pretrain
 

@@ -21,8 +21,8 @@ from graphmetric.edit_distance._kernels.batch import SearchLimits, SearchResults
 from graphmetric.edit_distance._kernels.workspace import allocate_workspace
 from graphmetric.edit_distance.beam import BeamSearch
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
+from graphmetric.edit_distance.label_store import choose_pairs
 from graphmetric.edit_distance.method import empty_maps, workspace_size
-from graphmetric.edit_distance.pair_choice import choose_pairs
 
 BUDGETS = (0.01, 0.1, 1.0)
 SLICE = 200

@@ -38,12 +38,11 @@ from graphmetric.baselines import build_baseline
 from graphmetric.distance import Comparison, pair_distances
 from graphmetric.edit_distance import ExactSearch
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
-from graphmetric.evaluation.ranking import spearman_rho
+from graphmetric.evaluation.scores import spearman_rho
 from graphmetric.graphs.splits import split_indices
 from graphmetric.graphs.summary import component_counts
-from graphmetric.learned_distance import LearnedDistance
-from graphmetric.supervision import Mutator, make_supervision
-from graphmetric.supervision.pool import SMALLEST_CLIQUE, find_distinct
+from graphmetric.learned.learned_distance import LearnedDistance
+from graphmetric.training.supervision import SMALLEST_CLIQUE, Mutator, find_distinct, make_supervision
 
 SMALLEST, LARGEST = 15, 40
 MOST_EDITS = 12

@@ -29,7 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
-    ours = [sys.executable, "-m", "graphmetric.cli"]
+    ours = [sys.executable, "-m", "graphmetric"]
     with tempfile.TemporaryDirectory() as folder:
         index = str(Path(folder) / "index")
         subprocess.run([*ours, "index", "molecules", "molecules", "--out", index], check=True, capture_output=True)

@@ -22,7 +22,7 @@ import numpy as np
 
 import graphmetric as gm
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.edit_distance.watch import in_thread
+from graphmetric.edit_distance.stopping import in_thread
 from graphmetric.errors import SearchInterrupted
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 import graphmetric as gm
-from graphmetric.edit_distance.pair_choice import choose_pairs
+from graphmetric.edit_distance.label_store import choose_pairs
 from graphmetric.evaluation import Protocol, Raw, score_distances
 from graphmetric.reproduction.benchmark import Benchmark, load_benchmark
 

@@ -159,7 +159,7 @@ def test_departures_follow_the_docstrings(tmp_path: Path) -> None:
 
 
 def test_numbers_in_words_are_those_of_the_code() -> None:
-    from graphmetric.supervision.pool import MOST_MUTATIONS
+    from graphmetric.training.supervision import MOST_MUTATIONS
 
     assert MOST_MUTATIONS == 10
     assert "ten of one graph at most" in (DOCS / "howto" / "labels.md").read_text(encoding="utf-8")

@@ -26,9 +26,9 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.model import HeadOptions
-from graphmetric.model_report import evaluate_model
-from graphmetric.supervision import draw_pool
+from graphmetric.report import evaluate_model
 from graphmetric.training import preset
+from graphmetric.training.supervision import draw_pool
 from tests.strategies import exact, graphs
 
 QUICK: dict[str, Any] = {"preset": "small", "max_steps": 5, "label_budget": 80, "n_jobs": 1}

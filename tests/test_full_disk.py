@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 import graphmetric as gm
-from graphmetric.atomic import atomic_write, check_writable, make_folder
+from graphmetric._foundation.atomic_files import atomic_write, check_writable, make_folder
+from graphmetric._foundation.limits import available_memory, check_memory
 from graphmetric.cli import main
 from graphmetric.errors import FileError, GraphMetricError, NotEnoughMemory
-from graphmetric.memory import available_memory, check_memory
-from graphmetric.metric_repair.matrix_files import write_matrix
+from graphmetric.formats.distance_matrices import write_matrix
 from tests.command_line import run
 
 QUICK = ["--preset", "small", "--steps", "2", "--label-budget", "60", "--jobs", "1"]
@@ -125,7 +125,7 @@ def test_a_failed_write_names_file_and_reason_and_leaves_nothing(tmp_path: Path)
     code = """
         import resource, sys
         from pathlib import Path
-        from graphmetric.atomic import atomic_write
+        from graphmetric._foundation.atomic_files import atomic_write
         from graphmetric.errors import FileError
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         Path("target").write_bytes(b"old")

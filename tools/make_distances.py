@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 import graphmetric as gm
-from graphmetric.edit_distance.pair_choice import choose_pairs
+from graphmetric.edit_distance.label_store import choose_pairs
 
-TARGET = Path(__file__).parents[1] / "src/graphmetric/graphs/datasets/embedded"
+TARGET = Path(__file__).parents[1] / "src/graphmetric/datasets/embedded"
 SETS = ("molecules", "programs", "atlas")
 PAIRS = 10_000
 

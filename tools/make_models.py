@@ -27,10 +27,10 @@ from make_molecules import small_molecules
 
 import graphmetric as gm
 from graphmetric.graphs.canonical import certificates
-from graphmetric.supervision import LabelBudget, Supervision, hold_out, make_supervision
 from graphmetric.training import TrainingLabels
+from graphmetric.training.supervision import LabelBudget, Supervision, hold_out, make_supervision
 
-TARGET = Path(__file__).parents[1] / "src/graphmetric/shipped_models"
+TARGET = Path(__file__).parents[1] / "src/graphmetric/learned/shipped_models"
 LEFT_OUT = Path(__file__).with_name("benchmark_certificates.json")
 BENCHMARKS = ("AIDS700nef", "LINUX", "TU_MUTAG")
 MUTAG_ATOMS = ("C", "N", "O", "F", "I", "Cl", "Br")

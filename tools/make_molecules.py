@@ -16,12 +16,12 @@ from pathlib import Path
 
 from rdkit import Chem, RDConfig, rdBase
 
+from graphmetric.formats import write_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.files import write_graphs
 from graphmetric.graphs.graph import Graph
 
 SOURCE = Path(RDConfig.RDDataDir) / "NCI" / "first_5K.smi"
-TARGET = Path(__file__).parents[1] / "src/graphmetric/graphs/datasets/embedded/molecules.gmg"
+TARGET = Path(__file__).parents[1] / "src/graphmetric/datasets/embedded/molecules.gmg"
 MOST_ATOMS = 10
 
 

@@ -27,11 +27,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType
 
+from graphmetric.formats import write_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.files import write_graphs
 from graphmetric.graphs.graph import Graph
 
-TARGET = Path(__file__).parents[1] / "src/graphmetric/graphs/datasets/embedded/programs.gmg"
+TARGET = Path(__file__).parents[1] / "src/graphmetric/datasets/embedded/programs.gmg"
 MADE_WITH = ("CPython 3.11.7", "ac5a2ce98331e2f21f1004178552df4b6b8efb8338afde88b179bf3650d03353")
 """The Python and the digest of the sources behind the embedded file."""
 

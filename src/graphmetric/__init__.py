@@ -11,6 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from graphmetric.datasets import Dataset, load_dataset
     from graphmetric.edit_distance import (
         BeamSearch,
         BranchBound,
@@ -34,12 +35,11 @@ if TYPE_CHECKING:
         steinhaus_distance,
     )
     from graphmetric.estimator import DistanceTransformer, GraphDistance
+    from graphmetric.formats import read_graphs, write_graphs
+    from graphmetric.formats.conversion import as_graph, as_graphs
     from graphmetric.graphs.canonical import isomorphism_classes
     from graphmetric.graphs.collection import GraphCollection
-    from graphmetric.graphs.conversion import as_graph, as_graphs
-    from graphmetric.graphs.datasets import Dataset, load_dataset
     from graphmetric.graphs.edits import apply_edits
-    from graphmetric.graphs.files import read_graphs, write_graphs
     from graphmetric.graphs.graph import Graph
     from graphmetric.graphs.mutation import mutate
     from graphmetric.metric_repair import (
@@ -55,7 +55,7 @@ _HOMES = {
     "BeamSearch": "edit_distance",
     "BranchBound": "edit_distance",
     "CommonSubgraph": "edit_distance",
-    "Dataset": "graphs.datasets",
+    "Dataset": "datasets",
     "DistanceTransformer": "estimator",
     "EditCosts": "edit_distance",
     "EditDistance": "edit_distance",
@@ -72,26 +72,26 @@ _HOMES = {
     "SearchHit": "search",
     "VolgenantJonker": "edit_distance",
     "apply_edits": "graphs.edits",
-    "as_graph": "graphs.conversion",
-    "as_graphs": "graphs.conversion",
+    "as_graph": "formats.conversion",
+    "as_graphs": "formats.conversion",
     "common_subgraph_sizes": "edit_distance",
     "graph_edit_distance": "edit_distance",
     "isomorphism_classes": "graphs.canonical",
     "label_graphs": "edit_distance",
-    "load_dataset": "graphs.datasets",
+    "load_dataset": "datasets",
     "maximum_common_subgraph": "edit_distance",
     "mutate": "graphs.mutation",
     "normalized_distance": "edit_distance",
     "pairwise_edit_distances": "edit_distance",
     "raw_distance": "edit_distance",
-    "read_graphs": "graphs.files",
+    "read_graphs": "formats",
     "read_labels": "edit_distance",
     "repair_row": "metric_repair",
     "shortest_path_closure": "metric_repair",
     "steinhaus_distance": "edit_distance",
     "triangle_fixing": "metric_repair",
     "triangle_violations": "metric_repair",
-    "write_graphs": "graphs.files",
+    "write_graphs": "formats",
 }
 
 __all__ = [

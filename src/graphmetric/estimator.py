@@ -27,22 +27,23 @@ except ImportError as error:
     raise MissingExtra(error.name or "torch", "learn", "learning distances") from None
 
 from graphmetric import training
+from graphmetric._foundation.limits import effective_n_jobs
+from graphmetric._foundation.options import checked_count, from_plain, to_plain
+from graphmetric._foundation.progress import talkative, tell
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts, EditDistance, Labels
 from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.features import GraphFeaturizer
-from graphmetric.fit_report import describe_fit
+from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.conversion import as_graph, as_graphs
-from graphmetric.jobs import effective_n_jobs
-from graphmetric.learned_distance import LearnedDistance, Metric
+from graphmetric.learned.learned_distance import LearnedDistance, Metric
+from graphmetric.learned.report import describe_fit
+from graphmetric.learned.saving import SavedModel, read_model, write_model
+from graphmetric.learned.shipped_models import find_model
 from graphmetric.metric_repair import repair_matrix
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
-from graphmetric.plain_options import checked_count, from_plain, to_plain
-from graphmetric.progress import talkative, tell
-from graphmetric.saving import SavedModel, read_model, write_model
-from graphmetric.shipped_models import find_model
-from graphmetric.supervision import (
+from graphmetric.training import PretrainingOptions, TrainingOptions
+from graphmetric.training.supervision import (
     LabelBudget,
     Supervision,
     hold_out,
@@ -51,7 +52,6 @@ from graphmetric.supervision import (
     read_distances,
     read_supervision,
 )
-from graphmetric.training import PretrainingOptions, TrainingOptions
 
 logger = logging.getLogger(__name__)
 

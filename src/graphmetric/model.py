@@ -11,25 +11,17 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from graphmetric.distance import (
-    BlockNorm,
-    ConcaveHead,
-    EdgeMatching,
-    Matching,
-    PairDistance,
-    Representation,
-    SquaredFC,
-)
+from graphmetric._foundation.options import from_plain, to_plain
+from graphmetric._foundation.threads import map_in_threads, working_threads
+from graphmetric.distance import BlockNorm, ConcaveHead, EdgeMatching, Matching, PairDistance, Representation, SquaredFC
 from graphmetric.distance.concave_head import Concave
 from graphmetric.distance.representation import join_links, list_neighbours
 from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable, GraphFeaturizer
-from graphmetric.features.bucketing import group_by_size
+from graphmetric.features.table import group_by_size
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.plain_options import from_plain, to_plain
-from graphmetric.threads import map_in_threads, working_threads
 
 HeadKind = Literal["squared-fc", "block-norm", "matching", "edge-matching", "concave"]
 

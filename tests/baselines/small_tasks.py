@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from graphmetric.baselines import TrainingTask, build_baseline
-from graphmetric.baselines.neural.neural_baseline import NeuralBaseline
+from graphmetric.baselines.neural import NeuralBaseline
+from graphmetric.datasets import load_dataset
 from graphmetric.edit_distance import pairwise_edit_distances
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.datasets import load_dataset
 from graphmetric.training import TrainingLabels
 
 torch.set_num_threads(1)  # several threads on matrices this small take longer, the more so on a busy machine

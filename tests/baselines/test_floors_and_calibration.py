@@ -11,7 +11,6 @@ from hypothesis import given
 
 from graphmetric import graph_edit_distance, load_dataset, pairwise_edit_distances
 from graphmetric.baselines import Baseline, TrainingTask
-from graphmetric.baselines.calibration import Calibrated
 from graphmetric.baselines.floors import (
     DegreeSequences,
     FittedLabelCounts,
@@ -20,8 +19,8 @@ from graphmetric.baselines.floors import (
     LabelsAndDegrees,
     SizeDifference,
 )
-from graphmetric.baselines.kernels.weisfeiler_lehman import WeisfeilerLehmanSubtree
-from graphmetric.baselines.labelled_block import sample_labelled_block
+from graphmetric.baselines.kernels import WeisfeilerLehmanSubtree
+from graphmetric.baselines.method import Calibrated, sample_labelled_block
 from graphmetric.edit_distance.normalize import normalized_distance
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import score_rankings

@@ -10,12 +10,15 @@ import pytest
 from hypothesis import given, settings
 
 from graphmetric import load_dataset
-from graphmetric.baselines.kernels.deep import DeepGraphKernel
-from graphmetric.baselines.kernels.graphlet import Graphlet
-from graphmetric.baselines.kernels.kernel_distance import GraphKernel
-from graphmetric.baselines.kernels.multiscale_laplacian import MultiscaleLaplacian
-from graphmetric.baselines.kernels.wasserstein import WassersteinWeisfeilerLehman, wasserstein_distances
-from graphmetric.baselines.kernels.weisfeiler_lehman import WeisfeilerLehmanSubtree
+from graphmetric.baselines.kernels import (
+    DeepGraphKernel,
+    GraphKernel,
+    Graphlet,
+    WassersteinWeisfeilerLehman,
+    WeisfeilerLehmanSubtree,
+    wasserstein_distances,
+)
+from graphmetric.baselines.multiscale_laplacian import MultiscaleLaplacian
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.baselines import BASELINES, build_baseline
-from graphmetric.baselines.neural.neural_baseline import turn_half
-from graphmetric.baselines.neural.options import ConvolutionOptions, GreedOptions, SimGNNOptions
+from graphmetric.baselines.neural import ConvolutionOptions, GreedOptions, SimGNNOptions, turn_half
 from graphmetric.distance.pair_distance import Axiom
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection

@@ -9,14 +9,24 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from graphmetric.baselines.neural.encoders import ConvolutionEncoder
-from graphmetric.baselines.neural.graph_matching import InputsAndEdges, MatchingDistance
-from graphmetric.baselines.neural.hausdorff import HausdorffDistance
-from graphmetric.baselines.neural.layers import GatedMessages, GraphConvolution, GraphIsomorphism
-from graphmetric.baselines.neural.node_inputs import FEATURES
-from graphmetric.baselines.neural.padded_pairs import pad_nodes
-from graphmetric.baselines.neural.pooling import AttentionPooling, MaxPooling, MeanPooling, SumPooling
-from graphmetric.baselines.neural.simgnn import SimGNNDistance
+from graphmetric.baselines.neural_encoders import (
+    FEATURES,
+    AttentionPooling,
+    ConvolutionEncoder,
+    GatedMessages,
+    GraphConvolution,
+    GraphIsomorphism,
+    MaxPooling,
+    MeanPooling,
+    SumPooling,
+)
+from graphmetric.baselines.neural_pairs import (
+    HausdorffDistance,
+    InputsAndEdges,
+    MatchingDistance,
+    SimGNNDistance,
+    pad_nodes,
+)
 from graphmetric.distance import Representation
 from graphmetric.encoder import BatchTensors, to_tensors
 from graphmetric.features import FeatureSchema, GraphFeaturizer

@@ -7,15 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from graphmetric.distance import (
-    BlockNorm,
-    ConcaveHead,
-    EdgeMatching,
-    Matching,
-    PairDistance,
-    Representation,
-    SquaredFC,
-)
+from graphmetric.distance import BlockNorm, ConcaveHead, EdgeMatching, Matching, PairDistance, Representation, SquaredFC
 from graphmetric.distance.representation import list_neighbours
 
 DIM = 8

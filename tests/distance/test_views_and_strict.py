@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.distance import Axiom, Comparison, axioms_of_view, distance_matrix, strict_distances, view_distances
-from graphmetric.distance.views import Extent, from_paper, to_paper
+from graphmetric.distance.comparison import Extent, from_paper, to_paper
 from graphmetric.edit_distance import normalized_distance, steinhaus_distance
 from graphmetric.errors import InvalidArgument
 from tests.distance.random_representations import HEADS, random_graphs, random_head

@@ -12,15 +12,15 @@ from scipy.optimize import linear_sum_assignment
 from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
 from graphmetric.edit_distance._kernels.bipartite import (
     allocate_bipartite,
+    allocate_hausdorff,
+    match_hausdorff,
     match_hungarian,
     match_volgenant_jonker,
+    profile_nodes,
 )
-from graphmetric.edit_distance._kernels.hausdorff import allocate_hausdorff, match_hausdorff
-from graphmetric.edit_distance._kernels.map_cost import MapResults
-from graphmetric.edit_distance._kernels.node_profile import profile_nodes
+from graphmetric.edit_distance._kernels.local_search import MapResults
 from graphmetric.edit_distance._kernels.published_beam import allocate_open_list, search_published_beam
-from graphmetric.edit_distance._kernels.refinement import allocate_random, refine_maps
-from graphmetric.edit_distance._kernels.root_map import BoundResults, bound_branches
+from graphmetric.edit_distance._kernels.root_map import BoundResults, allocate_random, bound_branches, refine_maps
 from graphmetric.edit_distance._kernels.vector_bounds import (
     bound_against_all,
     find_cheapest,

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.optimize import linear_sum_assignment
 
-from graphmetric.edit_distance._kernels.lsap import ROW_MATCH, AssignmentWork, Floats, allocate_assignment, solve_square
+from graphmetric.edit_distance._kernels.cold_assignment import (
+    ROW_MATCH,
+    AssignmentWork,
+    Floats,
+    allocate_assignment,
+    solve_square,
+)
 from graphmetric.edit_distance._kernels.munkres import ROW_STAR, MunkresWork, allocate_munkres, solve_by_stars
 
 

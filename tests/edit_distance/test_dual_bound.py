@@ -9,7 +9,7 @@ import graphmetric as gm
 from graphmetric.edit_distance import ExactSearch
 from graphmetric.edit_distance._kernels.batch import NO_LIMIT
 from graphmetric.edit_distance._kernels.dual_search import DualLimits, DualResults, search_dual
-from graphmetric.edit_distance.branch import BranchBound
+from graphmetric.edit_distance.assignment_bounds import BranchBound
 from graphmetric.edit_distance.dual import DualBound, DualSearch, dual_work
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import empty_maps

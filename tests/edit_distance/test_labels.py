@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
-from graphmetric.edit_distance.label_store import label_graphs, read_labels
-from graphmetric.edit_distance.pair_choice import choose_pairs
+from graphmetric.edit_distance.label_store import choose_pairs, label_graphs, read_labels
 from graphmetric.errors import FileError, InvalidArgument
 
 

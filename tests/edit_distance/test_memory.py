@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import Graph, graph_edit_distance
-from graphmetric.edit_distance import branch, method, scaling
+from graphmetric.edit_distance import assignment_bounds as branch
+from graphmetric.edit_distance import method, scaling
 from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, allocate_workspace, count_bytes
 from graphmetric.edit_distance.registry import METHODS
 from graphmetric.errors import NotEnoughMemory

@@ -23,7 +23,7 @@ import graphmetric as gm
 from graphmetric import EditCosts, Graph, pairwise_edit_distances
 from graphmetric.edit_distance import exact as exact_module
 from graphmetric.edit_distance import pairwise as pairwise_module
-from graphmetric.edit_distance import schedule as schedule_module
+from graphmetric.edit_distance import pairwise as schedule_module
 from graphmetric.edit_distance.store import PairResults, fingerprint, locked, open_store
 from graphmetric.errors import FileError, InvalidArgument, NotEnoughMemory
 from tests.edit_distance.hard_graphs import sparse

@@ -19,8 +19,11 @@ import pytest
 
 from graphmetric.edit_distance._kernels.bipartite import (
     allocate_bipartite,
+    allocate_hausdorff,
+    match_hausdorff,
     match_hungarian,
     match_volgenant_jonker,
+    profile_nodes,
 )
 from graphmetric.edit_distance._kernels.common_subgraph import (
     CommonLimits,
@@ -28,9 +31,7 @@ from graphmetric.edit_distance._kernels.common_subgraph import (
     allocate_common,
     find_common_subgraphs,
 )
-from graphmetric.edit_distance._kernels.hausdorff import allocate_hausdorff, match_hausdorff
-from graphmetric.edit_distance._kernels.map_cost import MapResults
-from graphmetric.edit_distance._kernels.node_profile import profile_nodes
+from graphmetric.edit_distance._kernels.local_search import MapResults
 from graphmetric.edit_distance._kernels.packing import (
     EditCostTables,
     Integers,

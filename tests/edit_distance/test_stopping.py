@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric import EditCosts, ExactSearch, Graph, graph_edit_distance
 from graphmetric.edit_distance._kernels.workspace import STOP
+from graphmetric.edit_distance.assignment_bounds import BranchBound, LocalSearch
 from graphmetric.edit_distance.beam import BeamSearch
-from graphmetric.edit_distance.branch import BranchBound, LocalSearch
-from graphmetric.edit_distance.edit_path import edit_path_of
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import EditDistanceMethod
-from graphmetric.edit_distance.watch import Watch, work_in_threads
+from graphmetric.edit_distance.result import edit_path_of
+from graphmetric.edit_distance.stopping import Watch, work_in_threads
 from graphmetric.errors import InvalidArgument, SearchInterrupted
 from graphmetric.graphs.collection import GraphCollection
 from tests.edit_distance.hard_graphs import sparse
@@ -203,7 +203,7 @@ def test_the_command_shows_the_gap_and_prints_what_is_known_when_it_is_interrupt
     file = tmp_path / "pair.jsonl"
     gm.write_graphs(HARD, file)
     terminal, end = pty.openpty()
-    command = [sys.executable, "-m", "graphmetric.cli", "ged", f"{file}:0", f"{file}:1", "--time-limit", "none"]
+    command = [sys.executable, "-m", "graphmetric", "ged", f"{file}:0", f"{file}:1", "--time-limit", "none"]
     environment = os.environ | {"COLUMNS": "120", "TERM": "xterm"}
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=end, text=True, env=environment)
     os.close(end)

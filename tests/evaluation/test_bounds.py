@@ -10,8 +10,7 @@ from scipy.stats import kendalltau
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import score_against_bounds
-from graphmetric.evaluation.accuracy import mean_absolute_error, mean_squared_error
-from graphmetric.evaluation.ranking import score_rankings
+from graphmetric.evaluation.scores import mean_absolute_error, mean_squared_error, score_rankings
 
 
 @settings(deadline=None)

@@ -11,13 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, spearmanr
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation import (
-    kendall_tau,
-    mean_rank_correlation,
-    precision_at,
-    score_rankings,
-    spearman_rho,
-)
+from graphmetric.evaluation import kendall_tau, mean_rank_correlation, precision_at, score_rankings, spearman_rho
 from tests.naive import distance_scores as naive
 
 ties = st.integers(0, 6).map(float)

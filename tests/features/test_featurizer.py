@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureOptions, GraphBatch, GraphFeaturizer
-from graphmetric.features.bucketing import group_by_size
+from graphmetric.features.table import group_by_size
 from graphmetric.graphs.graph import Graph
 from tests.features.graph_lists import any_graph, any_graphs
 from tests.naive.paths_and_walks import hop_distances, return_chances

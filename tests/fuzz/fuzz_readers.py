@@ -27,7 +27,7 @@ from random import Random
 from typing import Any
 
 from graphmetric.errors import ConversionWarning, FileError
-from graphmetric.graphs.files import read_graphs
+from graphmetric.formats import read_graphs
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
-from graphmetric.graphs.files.binary_layout import CHECKSUM, MAGIC, PREFIX, checksum
+from graphmetric.formats.binary import CHECKSUM, MAGIC, PREFIX, checksum
 
 LARGEST = 1 << 20
 """Bytes; what grows beyond is cut, so that a run of many inputs stays quick."""

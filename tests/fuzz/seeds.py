@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graphmetric.graphs.files import formats, write_graphs
+from graphmetric.formats import formats, write_graphs
 from graphmetric.graphs.graph import Graph
 
 Files = dict[str, bytes]

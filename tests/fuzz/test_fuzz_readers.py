@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from graphmetric.errors import ConversionWarning, FileError
-from graphmetric.graphs.files import bulk, formats, iter_graphs
+from graphmetric.formats import bulk, formats, iter_graphs
 from tests.fuzz.fuzz_readers import run_batch
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import all_seeds

@@ -22,12 +22,12 @@ from graphmetric.graphs.canonical import (
     certificate,
     certificates,
     is_isomorphic,
+    is_isomorphic_by_igraph,
     isomorphism_classes,
 )
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Has
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.hard_isomorphism import is_isomorphic_by_igraph
 from tests.graphs import regular_graphs as regular
 from tests.naive.isomorphism import smallest_numbering
 from tests.strategies import graphs, labels

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from graphmetric import Graph, GraphCollection
 from graphmetric.errors import InvalidGraph
-from graphmetric.graphs.assembly import assemble_columns
-from graphmetric.graphs.columns import Has
+from graphmetric.graphs.columns import Has, assemble_columns
 from graphmetric.graphs.labels import LabelColumn
 from tests.strategies import graph_lists
 

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs import edits as edits_module
 from graphmetric.graphs import mutation as mutation_module
-from graphmetric.graphs.draft import NodeAttributes
 from graphmetric.graphs.edits import (
     DeleteEdge,
     DeleteNode,
     Edit,
     InsertEdge,
     InsertNode,
+    NodeAttributes,
     RelabelEdge,
     RelabelNode,
     apply_edits,

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from graphmetric.errors import WorkBudgetExceeded
 from graphmetric.metric_repair import shortest_path_closure, triangle_fixing, triangle_violations
-from graphmetric.metric_repair.feasible_matrix import raise_corners, raise_to_half
 from graphmetric.metric_repair.nearness_problem import pose_problem
 from graphmetric.metric_repair.repair_matrix import repair_matrix, write_known
 from graphmetric.metric_repair.scanner import TriangleScanner
+from graphmetric.metric_repair.shortest_path_closure import raise_corners, raise_to_half
 
 
 def symmetric(values: np.ndarray) -> np.ndarray:

@@ -15,11 +15,16 @@ from graphmetric.evaluation import RunRecord, score_rankings
 from graphmetric.reproduction import make_experiment, run_experiment
 from graphmetric.reproduction.benchmark import _THREE, Benchmark, load_benchmark
 from graphmetric.reproduction.claims import GB_DISTANCE, check_claims
-from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment
-from graphmetric.reproduction.methods import Row
-from graphmetric.reproduction.repairs import REPAIRS, TOLERANCE, known_for
+from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment, Row
 from graphmetric.reproduction.runner import RunOptions
-from graphmetric.reproduction.scoring import Prediction, repair_prediction, score_repaired
+from graphmetric.reproduction.scoring import (
+    REPAIRS,
+    TOLERANCE,
+    Prediction,
+    known_for,
+    repair_prediction,
+    score_repaired,
+)
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.search.count_vectors import CountBounds, count_graphs, number_labels
-from graphmetric.search.segment import EncodedChunk, SegmentBuilder
+from graphmetric.index.count_vectors import CountBounds, count_graphs, number_labels
+from graphmetric.index.segment import EncodedChunk, SegmentBuilder
 from tests.edit_distance.hard_graphs import sparse
 from tests.strategies import graph_lists
 

@@ -64,7 +64,7 @@ def test_building_into_a_folder_is_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Chunk after chunk, from an iterator, with columns that only later graphs have."""
-    monkeypatch.setattr("graphmetric.search.encoding.CHUNK", 30)
+    monkeypatch.setattr("graphmetric.index.encoding.CHUNK", 30)
     built = gm.GraphIndex.build(model, iter(molecules[:100]), out=tmp_path / "index")
     assert answers(built, molecules[104])[0][0] == answers(index, molecules[104])[0][0]
     assert np.allclose(
@@ -163,7 +163,7 @@ def test_missing_files_are_named(copy: Path) -> None:
     "change", [{"segments": [{"name": "../../x", "digest": "", "removed": []}]}, {"version": 9}, {"model": "../x"}]
 )
 def test_a_description_with_a_right_digest_is_not_believed(copy: Path, change: dict[str, object]) -> None:
-    from graphmetric.search.index_files import _digest
+    from graphmetric.index.index_files import _digest
 
     plain = json.loads((copy / "index.json").read_text()) | change
     plain.pop("sha256")
@@ -246,7 +246,7 @@ def test_a_reader_beside_a_writer(copy: Path, molecules: gm.GraphCollection, mon
 
 
 def test_two_writers_at_once(copy: Path, index: gm.GraphIndex) -> None:
-    from graphmetric.search.index_files import IndexFolder
+    from graphmetric.index.index_files import IndexFolder
 
     with IndexFolder(copy).writing(), pytest.raises(FileError, match="another process"):
         index.save(copy)
@@ -256,7 +256,7 @@ def test_lists_are_kept_beside_large_segments(
     model: gm.GraphDistance, molecules: gm.GraphCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("faiss")
-    monkeypatch.setattr("graphmetric.search.vector_index.LISTS_FROM", 50)
+    monkeypatch.setattr("graphmetric.index.vector_index.LISTS_FROM", 50)
     gm.GraphIndex.build(model, molecules[:60], out=tmp_path / "index")
     index = gm.GraphIndex.load(tmp_path / "index")
     index.remove(molecules[8].id)
@@ -269,6 +269,6 @@ def test_lists_are_kept_beside_large_segments(
     lists.write_bytes(damaged)
     with pytest.raises(FileError, match="digest is wrong"):
         gm.GraphIndex.load(tmp_path / "index", verify=False)
-    monkeypatch.setattr("graphmetric.search.vector_index.load_faiss", lambda: None)  # as where it is not installed
+    monkeypatch.setattr("graphmetric.index.vector_index.load_faiss", lambda: None)  # as where it is not installed
     scanned = gm.GraphIndex.build(model, molecules[:60])
     assert scanned.search(molecules[7], 1, candidates=20)[0].id == molecules[7].id

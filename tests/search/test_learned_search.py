@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric.distance import edge_matching
 from graphmetric.errors import InvalidArgument, MissingExtra
-from graphmetric.search import vector_index
-from graphmetric.search.vector_index import ListIndex, scan, smallest
+from graphmetric.index import vector_index
+from graphmetric.index.vector_index import ListIndex, scan, smallest
 from tests.naive.nearest_graphs import nearest_by_scan
 from tests.search.conftest import HEADS
 

@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric import learned_distance
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.search import certified, coded_graphs, encoding
+from graphmetric.index import encoding
+from graphmetric.index.segments import DistinctGraphs, number_classes
+from graphmetric.learned import learned_distance
+from graphmetric.search import certified
+from graphmetric.search import certified as coded_graphs
 from graphmetric.search._kernels.nearest_graphs import SIZE, Known, admit_maps, expect_nearest
-from graphmetric.search.certified import CertifiedSearch
-from graphmetric.search.coded_graphs import CodedAtOnce, CodedGraphs, CodedWhenNeeded, Coder
-from graphmetric.search.distinct_graphs import DistinctGraphs, number_classes
+from graphmetric.search.certified import CertifiedSearch, CodedAtOnce, CodedGraphs, CodedWhenNeeded, Coder
 from tests.naive.nearest_graphs import limit_after, nearest_copies
 
 COUNT = 30

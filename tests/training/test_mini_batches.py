@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.training import TrainingLabels, TrainingOptions
-from graphmetric.training.mini_batches import MiniBatch, MiniBatches
-from graphmetric.training.randomness import Stream, generator
+from graphmetric.training.mini_batches import MiniBatch, MiniBatches, Stream, generator
 
 OPTIONS = TrainingOptions(epochs=1, steps=None, graphs_per_step=6)
 

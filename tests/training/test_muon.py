@@ -17,7 +17,7 @@ from graphmetric.baselines import TrainingTask, build_baseline
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.training import TrainingLabels, fit
-from graphmetric.training.muon import Muon, orthogonalize
+from graphmetric.training.optimizer import Muon, orthogonalize
 from tests.training.small_sets import (
     MATCHING,
     QUICK,

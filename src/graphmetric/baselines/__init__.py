@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from graphmetric.baselines.method import Baseline, PredictionScale, TrainingTask
-from graphmetric.baselines.registry import BASELINES, build_baseline
+from graphmetric.baselines.method import BASELINES, Baseline, PredictionScale, TrainingTask, build_baseline
 
 __all__ = ["BASELINES", "Baseline", "PredictionScale", "TrainingTask", "build_baseline"]

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.baselines.method import Baseline, TrainingTask
+from graphmetric.edit_distance.assignment_bounds import Hungarian as HungarianMatching
+from graphmetric.edit_distance.assignment_bounds import PublishedHausdorff, VolgenantJonker
 from graphmetric.edit_distance.beam import PublishedBeam
-from graphmetric.edit_distance.bipartite import Hungarian as HungarianMatching
-from graphmetric.edit_distance.bipartite import VolgenantJonker
-from graphmetric.edit_distance.hausdorff import PublishedHausdorff
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.pairwise import pairwise_edit_distances
 from graphmetric.graphs.collection import GraphCollection

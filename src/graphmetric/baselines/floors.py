@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from graphmetric.baselines.labelled_block import sample_labelled_block
-from graphmetric.baselines.method import Baseline, TrainingTask
+from graphmetric.baselines.method import Baseline, TrainingTask, sample_labelled_block
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection

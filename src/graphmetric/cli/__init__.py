@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from graphmetric import __version__
-from graphmetric.cli.notes import warnings_as_notes
-from graphmetric.cli.terminal import PlainFormatter, explain, finish_output, prepare_streams
+from graphmetric.cli.terminal import PlainFormatter, explain, finish_output, prepare_streams, warnings_as_notes
 
 COMMANDS = {
     "demo": "A tour on the embedded molecules, in a few minutes.",

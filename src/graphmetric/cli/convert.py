@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from graphmetric.atomic import check_writable
+from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.sources import Reading, open_source, reading_options
 from graphmetric.cli.terminal import say
-from graphmetric.graphs.files import write_graphs
+from graphmetric.formats import write_graphs
 
 EPILOG = """\b
 Examples:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import click
 
-from graphmetric.atomic import check_writable
-from graphmetric.cli.notes import warnings_as_notes
+from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import JOBS
-from graphmetric.cli.terminal import say
+from graphmetric.cli.terminal import say, warnings_as_notes
 
 EPILOG = """\b
 Examples:
@@ -25,8 +24,7 @@ Stopped by Ctrl-C or a crash, the same command goes on where it was.
 @click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
 def command(out: str, quick: bool, jobs: int) -> None:
     """Label, train, repair, evaluate and search on the embedded molecules, and write a report to look at."""
-    from graphmetric.tour import TourOptions, run_tour
-    from graphmetric.tour.options import QUICK
+    from graphmetric.reproduction.demo import QUICK, TourOptions, run_tour
 
     check_writable(out, folder=True)
     try:

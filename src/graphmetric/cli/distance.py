@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphmetric.atomic import check_writable
-from graphmetric.cli.notes import warnings_as_notes
+from graphmetric._foundation.atomic_files import check_writable
+from graphmetric._foundation.limits import check_memory
 from graphmetric.cli.sources import Reading, open_graph, open_source, reading_options
-from graphmetric.cli.terminal import say, say_json
+from graphmetric.cli.terminal import say, say_json, warnings_as_notes
 from graphmetric.errors import InvalidArgument
-from graphmetric.memory import check_memory
 
 if TYPE_CHECKING:
-    from graphmetric.learned_distance import LearnedDistance
+    from graphmetric.learned.learned_distance import LearnedDistance
 
 EPILOG = """\b
 Examples:
@@ -52,7 +51,7 @@ def command(
     A graph is a file with one graph, or SOURCE:POSITION where SOURCE is a file, folder or data set with many. Without
     SECOND, and with --out: the distances of all graphs of the source FIRST to each other.
     """
-    from graphmetric.learned_distance import LearnedDistance
+    from graphmetric.learned.learned_distance import LearnedDistance
 
     if (second is None) == (out is None):
         raise InvalidArgument("give two graphs, or one source of many and --out FILE for the matrix of all pairs")
@@ -78,7 +77,7 @@ def command(
 
 def _write_all_pairs(learned: LearnedDistance, source: str, out: str, view: Any, reading: Reading) -> None:
     """A ``.npy`` file may be larger than memory; the other formats also hold the ids of the graphs."""
-    from graphmetric.metric_repair.matrix_files import check_suffix, write_matrix
+    from graphmetric.formats.distance_matrices import check_suffix, write_matrix
 
     check_suffix(out)
     check_writable(out)

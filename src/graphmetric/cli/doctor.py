@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from graphmetric import __version__
+from graphmetric._foundation.compilation import CACHE_FOLDER, cache_problem
 from graphmetric.cli.terminal import say, say_json
-from graphmetric.compiling import CACHE_FOLDER, cache_problem
 
 REQUIRED = ("numpy", "scipy", "numba", "networkx", "lxml", "click", "rich", "joblib")
 EXTRAS = {
@@ -32,7 +32,7 @@ EXTRAS = {
 def command(compile_all: bool, as_json: bool) -> None:
     """Versions, threads and extras of this installation: paste it into a bug report."""
     if compile_all:
-        from graphmetric.search.warm import warm
+        from graphmetric.search.graph_index import warm
 
         warm()
     installed = {name: _installed(name) for name in (*REQUIRED, *EXTRAS)}

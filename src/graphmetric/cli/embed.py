@@ -11,11 +11,10 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.atomic import atomic_write, check_writable
-from graphmetric.cli.notes import warnings_as_notes
+from graphmetric._foundation.atomic_files import atomic_write, check_writable
 from graphmetric.cli.options import JOBS
 from graphmetric.cli.sources import Reading, open_source, reading_options
-from graphmetric.cli.terminal import say
+from graphmetric.cli.terminal import say, warnings_as_notes
 from graphmetric.errors import UnknownFormat
 from graphmetric.graphs.collection import GraphCollection
 
@@ -39,7 +38,7 @@ def command(model: str, source: str, out: str, jobs: int, reading: Reading) -> N
 
     A .csv file has a line per graph: its name (or position) and its numbers. A .npy file has the numbers alone.
     """
-    from graphmetric.learned_distance import LearnedDistance
+    from graphmetric.learned.learned_distance import LearnedDistance
 
     path = Path(out)
     if path.suffix not in (".npy", ".csv"):

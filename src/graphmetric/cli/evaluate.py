@@ -11,14 +11,13 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.table import Table
 
-from graphmetric.atomic import check_writable, make_folder
-from graphmetric.cli.notes import warnings_as_notes
+from graphmetric._foundation.atomic_files import check_writable, make_folder
 from graphmetric.cli.options import JOBS, SEED, TIME_LIMIT, costs_of, ignore_option
 from graphmetric.cli.sources import Reading, open_source, reading_options
-from graphmetric.cli.terminal import in_table, say, say_json, speaking
+from graphmetric.cli.terminal import in_table, say, say_json, speaking, warnings_as_notes
 
 if TYPE_CHECKING:
-    from graphmetric.model_report import ModelEvaluation
+    from graphmetric.report import ModelEvaluation
 
 EPILOG = """\b
 Examples:
@@ -81,7 +80,7 @@ def command(
     random rank all others. True distances are those of --labels or of the data set; else they are searched for.
     """
     from graphmetric.edit_distance import read_labels
-    from graphmetric.model_report import evaluate_model, write_report
+    from graphmetric.report import evaluate_model, write_report
 
     if report is not None:
         make_folder(Path(report).parent)
@@ -126,7 +125,7 @@ def _command_line() -> str:
 
 
 def _tell(found: ModelEvaluation, report: str | None) -> None:
-    from graphmetric.model_report.sections import show_bound_scores, show_score
+    from graphmetric.report.page import show_bound_scores, show_score
 
     trial, console = found.trial, Console(highlight=False)
     console.print(f"{len(trial.queries):,} graphs {trial.rule}; {found.pairs:,} pairs")

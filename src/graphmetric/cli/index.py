@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmetric.atomic import check_writable
-from graphmetric.cli.notes import warnings_as_notes
+from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import JOBS
 from graphmetric.cli.sources import Reading, open_source, reading_options
-from graphmetric.cli.terminal import say, say_json
+from graphmetric.cli.terminal import say, say_json, warnings_as_notes
 from graphmetric.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -73,8 +72,8 @@ def build(
 
     MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
     """
+    from graphmetric.index.stored_model import StoredModel
     from graphmetric.search import GraphIndex
-    from graphmetric.search.stored_model import StoredModel
 
     if (Path(out) / "index.json").exists() and not overwrite:
         raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")

@@ -6,7 +6,7 @@ import time
 
 import click
 
-from graphmetric.atomic import check_writable
+from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import JOBS, SEED, costs_of, ignore_option, time_limit_option
 from graphmetric.cli.sources import Reading, open_source, reading_options, warn_of_unequal_numbers
 from graphmetric.cli.terminal import say, say_json

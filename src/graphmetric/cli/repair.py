@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from graphmetric.atomic import atomic_write, check_writable
+from graphmetric._foundation.atomic_files import atomic_write, check_writable
 from graphmetric.cli.options import JOBS, POSITIVE, SECONDS
 from graphmetric.cli.terminal import say, to_json
 from graphmetric.errors import FileError, InvalidArgument
+from graphmetric.formats.distance_matrices import StoredMatrix, check_suffix, read_matrix, write_matrix
 from graphmetric.metric_repair.figure import draw_repair
-from graphmetric.metric_repair.matrix_files import StoredMatrix, check_suffix, read_matrix, write_matrix
 from graphmetric.metric_repair.pair_matrix import Matrix
 from graphmetric.metric_repair.repair_matrix import repair_checked, write_known
 from graphmetric.metric_repair.repair_result import RepairResult

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from graphmetric.atomic import check_writable
+from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import JOBS
 from graphmetric.cli.terminal import say
 

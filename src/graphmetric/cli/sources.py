@@ -11,15 +11,15 @@ from typing import Any, TypeVar
 
 import click
 
+from graphmetric.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
 from graphmetric.errors import InvalidArgument, InvalidGraph
+from graphmetric.formats import Limits, formats, iter_graphs, read_graphs
+from graphmetric.formats.conversion import from_smiles
+from graphmetric.formats.rdkit_molecules import DISTINCTIONS, checked_distinctions
+from graphmetric.formats.source import DEFAULT_LIMITS
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.conversion import from_smiles
-from graphmetric.graphs.conversion.rdkit import DISTINCTIONS, checked_distinctions
-from graphmetric.graphs.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
-from graphmetric.graphs.files import Limits, formats, iter_graphs, read_graphs
-from graphmetric.graphs.files.limits import DEFAULT_LIMITS
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.what_counts import unequal_numbers
+from graphmetric.graphs.summary import unequal_numbers
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

@@ -1,4 +1,25 @@
-"""A head, a view and two collections, with all that concerns one graph alone already done."""
+r"""A head, a view and two collections, with all that concerns one graph alone already done.
+
+From a pseudo-metric to a metric on isomorphism classes.
+
+Every encoder puts some graphs that differ at distance 0. The discrete metric on certificates,
+:math:`\epsilon \cdot [\mathrm{certificate}(G) \ne \mathrm{certificate}(H)]`, is itself a metric, and so is its sum with
+a pseudo-metric; the sum is 0 exactly when the graphs are isomorphic. If answers lie up to t below the pseudo-metric,
+:math:`\epsilon \ge 2t` keeps the triangle inequality: a detour pays :math:`\epsilon` twice, the direct way once. So a
+head that solves its distances to a tolerance has an epsilon of its own (``PairDistance.epsilon``).
+
+The same distance on three scales.
+
+=============  ===================================================  ===========================================
+view           formula                                              promises
+=============  ===================================================  ===========================================
+``raw``        :math:`g`, in edits                                  what the distance itself promises
+``steinhaus``  :math:`2g / (g(G, \emptyset) + g(H, \emptyset) + g)`  a metric in [0, 1] whenever g is one
+``paper``      :math:`1 - \exp(-2g / (n_1 + n_2))`, in [0, 1)       the paper's tables; no triangle inequality
+=============  ===================================================  ===========================================
+
+A distance whose own scale is the paper's is taken back to edits by the inverse of the last line.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +27,105 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from graphmetric.distance.pair_distance import PairDistance
+from graphmetric.distance.pair_distance import Axiom, PairDistance, Scale
 from graphmetric.distance.representation import Representation
-from graphmetric.distance.strict import add_discrete_metric, number_certificates
-from graphmetric.distance.views import Extent, View, view_distances
 from graphmetric.errors import InvalidArgument
+
+
+def number_certificates(*sides: ArrayLike) -> list[Tensor]:
+    """Certificates (strings) as integers that are equal where the strings are; one tensor per side."""
+    arrays = [np.asarray(side) for side in sides]
+    if any(array.ndim != 1 for array in arrays):
+        raise InvalidArgument(f"certificates form lists; got arrays of shapes {[array.shape for array in arrays]}")
+    _, codes = np.unique(np.concatenate(arrays), return_inverse=True)
+    ends = np.cumsum([len(array) for array in arrays])[:-1]
+    return [torch.from_numpy(part.astype(np.int64)) for part in np.split(codes, ends)]
+
+
+def add_discrete_metric(distances: Tensor, differs: Tensor, epsilon: float) -> Tensor:
+    """``epsilon`` more where graphs differ, and exactly 0 where they do not, whatever rounding made of it."""
+    return torch.where(differs, distances + epsilon, 0.0)
+
+
+def strict_distances(distances: Tensor, left: ArrayLike, right: ArrayLike, epsilon: float = 1e-4) -> Tensor:
+    """Make distances strict, given the certificates of their graphs.
+
+    Args:
+        distances: (n,) of n pairs, or a matrix (n, m).
+        left: The n certificates of the first graphs, or of the rows.
+        right: The certificates of the second graphs, or of the columns.
+        epsilon: The least distance of graphs that differ, in the units of ``distances``.
+    """
+    if not epsilon > 0:
+        raise InvalidArgument(f"epsilon must be positive; got {epsilon}")
+    rows, columns = number_certificates(left, right)
+    sides = (distances.shape[0], distances.shape[-1])
+    if distances.ndim not in (1, 2) or sides != (len(rows), len(columns)):
+        raise InvalidArgument(
+            f"{len(rows)} and {len(columns)} certificates do not fit distances of shape {tuple(distances.shape)}"
+        )
+    differs = rows.unsqueeze(1) != columns if distances.ndim == 2 else rows != columns
+    return add_discrete_metric(distances, differs.to(distances.device), epsilon)
+
+
+View = Literal["raw", "steinhaus", "paper"]
+
+
+class Extent(NamedTuple):
+    """How large graphs are; shapes broadcast against the distances."""
+
+    nodes: Tensor
+    """Numbers of nodes."""
+    to_empty: Tensor
+    """Distances to the empty graph, on the scale of the distance."""
+
+    def unsqueeze(self, axis: int) -> Extent:
+        return Extent(self.nodes.unsqueeze(axis), self.to_empty.unsqueeze(axis))
+
+
+def view_distances(distances: Tensor, scale: Scale, view: View, left: Extent, right: Extent) -> Tensor:
+    """Distances on ``scale`` as ``view`` shows them; differentiable."""
+    if view not in get_args(View):
+        raise InvalidArgument(f"no view {view!r}; there are: {', '.join(get_args(View))}")
+    if scale == view:
+        return distances
+    if view == "paper":
+        return to_paper(distances, left.nodes, right.nodes)
+    to_empty = [left.to_empty, right.to_empty]
+    if scale == "paper":
+        distances = from_paper(distances, left.nodes, right.nodes)
+        to_empty = [from_paper(side.to_empty, side.nodes, torch.zeros_like(side.nodes)) for side in (left, right)]
+    return distances if view == "raw" else to_steinhaus(distances, *to_empty)
+
+
+def axioms_of_view(head: PairDistance, view: View) -> frozenset[Axiom]:
+    """What of the head's promises its view keeps."""
+    return head.axioms if view != "paper" or head.scale == "paper" else head.axioms - {Axiom.TRIANGLE_INEQUALITY}
+
+
+def to_steinhaus(raw: Tensor, left_to_empty: Tensor, right_to_empty: Tensor) -> Tensor:
+    r""":math:`2g / (g(G, \emptyset) + g(H, \emptyset) + g)`; 0 for two empty graphs."""
+    total = left_to_empty + right_to_empty + raw
+    return (2 * raw / total.clamp(min=torch.finfo(raw.dtype).tiny)).clamp(max=1)  # rounding may exceed it
+
+
+def to_paper(raw: Tensor, left_nodes: Tensor, right_nodes: Tensor) -> Tensor:
+    r""":math:`1 - \exp(-2g / (n_1 + n_2))`, as section 5.1 of the paper scales edit distances."""
+    return -torch.expm1(-2 * raw / (left_nodes + right_nodes).clamp(min=1))
+
+
+def from_paper(scaled: Tensor, left_nodes: Tensor, right_nodes: Tensor) -> Tensor:
+    """The inverse of :func:`to_paper`. A value that rounding made 1 is taken as the largest number below."""
+    largest = 1 - torch.finfo(scaled.dtype).eps / 2
+    return -torch.log1p(-scaled.clamp(max=largest)) * (left_nodes + right_nodes) / 2
+
 
 NOT_FINITE = (
     "the model gives numbers that are not finite: its weights, or attributes of these graphs, are too large to compute "

@@ -9,8 +9,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from graphmetric.distance.non_negative import non_negative_layers
-from graphmetric.distance.pair_distance import METRIC, PairDistance
+from graphmetric.distance.pair_distance import METRIC, PairDistance, non_negative_layers
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 

@@ -10,12 +10,25 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from graphmetric.distance._kernels.edge_matching import align_pair, bound_pairs, share_pairs
+from graphmetric.distance._kernels.edge_matching import (
+    Effort,
+    LinkedStates,
+    RelaxationWork,
+    align_pair,
+    allocate_relaxation,
+    bound_pairs,
+    share_pairs,
+)
 from graphmetric.distance._kernels.matching import NOBODY
-from graphmetric.distance._kernels.relaxation import Effort, LinkedStates, RelaxationWork, allocate_relaxation
-from graphmetric.distance.matching import Matching
+from graphmetric.distance.matching import (
+    Matching,
+    broadcast_pairs,
+    broadcast_shape,
+    in_threads,
+    largest_graph,
+    sum_costs,
+)
 from graphmetric.distance.pair_distance import Answer
-from graphmetric.distance.pair_work import broadcast_pairs, broadcast_shape, in_threads, largest_graph, sum_costs
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric.atomic import atomic_write, make_folder, system_errors_named
+from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
+from graphmetric._foundation.threads import map_in_threads
 from graphmetric.distance.comparison import Comparison
 from graphmetric.errors import FileError, InvalidArgument
-from graphmetric.threads import map_in_threads
 
 BLOCK_ROWS = 1024
 """Rows that are finished, and noted as such, together; of a slow head as many as a tile has."""

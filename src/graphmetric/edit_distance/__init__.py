@@ -1,19 +1,23 @@
 """Graph edit distances: exact, bounded, approximate; of a pair or of all pairs."""
 
+from graphmetric.edit_distance.assignment_bounds import (
+    BranchBound,
+    Hausdorff,
+    Hungarian,
+    LocalSearch,
+    PublishedHausdorff,
+    VolgenantJonker,
+)
 from graphmetric.edit_distance.beam import BeamSearch, PublishedBeam
-from graphmetric.edit_distance.bipartite import Hungarian, VolgenantJonker
-from graphmetric.edit_distance.branch import BranchBound, LocalSearch
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
 from graphmetric.edit_distance.common_subgraph import CommonSubgraph, common_subgraph_sizes, maximum_common_subgraph
 from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.edit_path import EditPath
 from graphmetric.edit_distance.exact import ExactSearch
-from graphmetric.edit_distance.hausdorff import Hausdorff, PublishedHausdorff
 from graphmetric.edit_distance.label_store import Labels, label_graphs, read_labels
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.normalize import normalized_distance, raw_distance, steinhaus_distance
 from graphmetric.edit_distance.pairwise import PairwiseDistances, pairwise_edit_distances
-from graphmetric.edit_distance.result import EditDistance
+from graphmetric.edit_distance.result import EditDistance, EditPath
 from graphmetric.edit_distance.single import graph_edit_distance
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
-from graphmetric.edit_distance._kernels.map_cost import MapResults
+from graphmetric.edit_distance._kernels.local_search import MapResults
 from graphmetric.edit_distance._kernels.published_beam import allocate_open_list, search_published_beam
 from graphmetric.edit_distance._kernels.root_map import BoundResults
 from graphmetric.edit_distance.encoding import EncodedProblem
@@ -23,7 +23,7 @@ from graphmetric.edit_distance.method import (
     workspace_memory,
     workspace_size,
 )
-from graphmetric.edit_distance.watch import Watch, in_thread
+from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 
 _WIDEST = 1_000

@@ -15,14 +15,14 @@ from graphmetric.edit_distance._kernels.common_subgraph import (
     find_common_subgraphs,
 )
 from graphmetric.edit_distance.costs import EditCosts, Ignorable
-from graphmetric.edit_distance.edit_path import NodeMap
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import empty_maps, largest_sizes
 from graphmetric.edit_distance.pairwise import checked_pairs
-from graphmetric.edit_distance.watch import Watch, in_thread
+from graphmetric.edit_distance.result import NodeMap
+from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument
+from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.conversion import as_graph, as_graphs
 from graphmetric.graphs.graph import Graph
 
 _UNLIMITED = 1 << 40

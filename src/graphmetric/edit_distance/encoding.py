@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.map_cost import TrueCosts
+from graphmetric.edit_distance._kernels.local_search import TrueCosts
 from graphmetric.edit_distance._kernels.packing import pack_graphs
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.scaling import EncodedProblem, scale_costs

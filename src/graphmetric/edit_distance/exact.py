@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults, search_pairs
+from graphmetric.edit_distance.assignment_bounds import BranchBound, improve_maps
 from graphmetric.edit_distance.beam import BeamSearch
-from graphmetric.edit_distance.branch import BranchBound, improve_maps
 from graphmetric.edit_distance.method import (
     EditDistanceMethod,
     Guarantee,
@@ -29,7 +29,7 @@ from graphmetric.edit_distance.method import (
     workspace_size,
 )
 from graphmetric.edit_distance.scaling import EncodedProblem
-from graphmetric.edit_distance.watch import Watch, in_thread
+from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 
 LARGEST_SEARCHED = 300

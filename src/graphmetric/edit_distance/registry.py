@@ -7,11 +7,16 @@ import warnings
 from dataclasses import fields, replace
 from typing import Literal
 
+from graphmetric.edit_distance.assignment_bounds import (
+    BranchBound,
+    Hausdorff,
+    Hungarian,
+    LocalSearch,
+    PublishedHausdorff,
+    VolgenantJonker,
+)
 from graphmetric.edit_distance.beam import BeamSearch, PublishedBeam
-from graphmetric.edit_distance.bipartite import Hungarian, VolgenantJonker
-from graphmetric.edit_distance.branch import BranchBound, LocalSearch
 from graphmetric.edit_distance.exact import ExactSearch
-from graphmetric.edit_distance.hausdorff import Hausdorff, PublishedHausdorff
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.errors import InvalidArgument
 

@@ -1,12 +1,114 @@
-"""What is known about the edit distance of one pair."""
+"""What is known about the edit distance of one pair.
+
+From a node map to the edits it stands for.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.edit_path import EditPath, NodeMap, edit_path_of
+import numpy as np
+
+from graphmetric.edit_distance.costs import EditCosts, Ignorable
+from graphmetric.graphs.edits import (
+    DeleteEdge,
+    DeleteNode,
+    DraftEdge,
+    Edit,
+    InsertEdge,
+    InsertNode,
+    NodeAttributes,
+    RelabelEdge,
+    RelabelNode,
+    apply_edits,
+)
 from graphmetric.graphs.graph import Graph
+
+NodeMap = tuple[int | None, ...]
+"""For each node of the first graph the node of the second it becomes, None if it is deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditPath:
+    """Edits that turn one graph into another, in an order in which they can be made."""
+
+    edits: tuple[Edit, ...]
+    ignored: frozenset[Ignorable] = frozenset()
+    """Attributes that the costs ignore; the edits leave them out."""
+
+    def apply(self, graph: Graph) -> Graph:
+        """The first graph after the edits: isomorphic to the second, ignored attributes aside."""
+        return apply_edits(without(graph, self.ignored), self.edits)
+
+    def __len__(self) -> int:
+        return len(self.edits)
+
+    def __iter__(self) -> Iterator[Edit]:
+        return iter(self.edits)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.edits))
+
+
+def edit_path_of(first: Graph, second: Graph, node_map: NodeMap, costs: EditCosts) -> EditPath:
+    """Substitutions, then deletions, then insertions; nodes are numbered as :mod:`graphmetric.graphs.edits` says."""
+    first, second = without(first, costs.ignore), without(second, costs.ignore)
+    number = {v: u for u, v in enumerate(node_map) if v is not None}
+    inserted = [v for v in range(second.num_nodes) if v not in number]
+    number |= {v: first.num_nodes + k for k, v in enumerate(inserted)}
+    old, new = _edges(first), {_key(number[u], number[v], first.directed): e for (u, v), e in _edges(second).items()}
+    labels, new_labels = _labels(first), _labels(second)
+    edits: list[Edit] = []
+    for u, v in enumerate(node_map):
+        if v is not None and not _same_node(first, u, second, v):
+            edits.append(RelabelNode(u, labels[u], new_labels[v], _attributes(second, v)))
+    for (u, v), edge in old.items():
+        if (u, v) in new and new[u, v] != edge:
+            weight = None if new[u, v].weight == edge.weight else new[u, v].weight
+            edits.append(RelabelEdge(u, v, edge.label, new[u, v].label, weight))
+    edits += [DeleteEdge(u, v, edge.label) for (u, v), edge in old.items() if (u, v) not in new]
+    edits += [DeleteNode(u, labels[u]) for u, v in enumerate(node_map) if v is None]
+    edits += [InsertNode(number[v], new_labels[v], _attributes(second, v)) for v in inserted]
+    edits += [InsertEdge(u, v, edge.label, edge.weight) for (u, v), edge in new.items() if (u, v) not in old]
+    return EditPath(tuple(edits), costs.ignore)
+
+
+def without(graph: Graph, ignored: frozenset[Ignorable]) -> Graph:
+    """The graph without the columns that do not count."""
+    present = {name: None for name in ignored if getattr(graph, name) is not None}
+    return graph.replace(**present) if present else graph
+
+
+def _labels(graph: Graph) -> tuple[object, ...]:
+    return graph.node_labels or (None,) * graph.num_nodes
+
+
+def _edges(graph: Graph) -> dict[tuple[int, int], DraftEdge]:
+    labels = graph.edge_labels or (None,) * graph.num_edges
+    weights = [1.0] * graph.num_edges if graph.edge_weights is None else graph.edge_weights.tolist()
+    carried = map(DraftEdge, labels, weights)
+    return dict(zip(((u, v) for u, v in graph.edges.tolist()), carried, strict=True))
+
+
+def _key(u: int, v: int, directed: bool) -> tuple[int, int]:
+    return (u, v) if directed or u <= v else (v, u)
+
+
+def _attributes(graph: Graph, node: int) -> NodeAttributes | None:
+    attributes = NodeAttributes.of(graph, node)
+    return None if all(value is None for value in attributes) else attributes
+
+
+def _same_node(first: Graph, u: int, second: Graph, v: int) -> bool:
+    if _labels(first)[u] != _labels(second)[v]:
+        return False
+    a, b = NodeAttributes.of(first, u), NodeAttributes.of(second, v)
+    return a.features == b.features and a.text == b.text and _same_image(a.image, b.image)
+
+
+def _same_image(a: object, b: object) -> bool:
+    return a is b if a is None or b is None else np.array_equal(a, b)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +166,6 @@ class EditDistance:
         return f"EditDistance({known}, by {self.method}{f': {self.note}' if self.note else ''})"
 
     def _repr_svg_(self) -> str | None:
-        from graphmetric.edit_distance.drawing import draw_alignment
+        from graphmetric.edit_distance.alignment_drawing import draw_alignment
 
         return None if self.node_map is None else draw_alignment(self)

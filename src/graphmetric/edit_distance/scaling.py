@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.map_cost import TrueCosts, price_maps
+from graphmetric.edit_distance._kernels.local_search import TrueCosts, price_maps
 from graphmetric.edit_distance._kernels.packing import LARGEST_TOTAL, EditCostTables, PackedGraphs, tabulate_costs
 from graphmetric.errors import InvalidArgument
 

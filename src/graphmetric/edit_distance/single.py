@@ -7,19 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from graphmetric.compiling import clock
+from graphmetric._foundation.compilation import clock
+from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import EditDistanceMethod, PairBounds
 from graphmetric.edit_distance.registry import TimeLimit, as_method
 from graphmetric.edit_distance.result import EditDistance
 from graphmetric.edit_distance.scaling import TOLERANCE
-from graphmetric.edit_distance.watch import Watch, work_in_threads
+from graphmetric.edit_distance.stopping import Watch, work_in_threads
 from graphmetric.errors import SearchInterrupted
+from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.conversion import as_graph
 from graphmetric.graphs.graph import Graph
-from graphmetric.progress import progress
 
 SECONDS = 10.0
 """The automatic time limit of one pair."""

@@ -30,7 +30,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.atomic import atomic_write, make_folder, system_errors_named
+from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.labels import LabelColumn, label_to_json

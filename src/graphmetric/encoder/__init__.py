@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from graphmetric.encoder.collection_embedding import embed_graphs, embed_table
-from graphmetric.encoder.graph_encoder import Encoded, GraphEncoder
+from graphmetric.encoder.graph_encoder import Encoded, GraphEncoder, embed_graphs, embed_table
 from graphmetric.encoder.options import EncoderOptions, paper_options
 from graphmetric.encoder.structure import normalised_adjacency
 from graphmetric.encoder.tensors import BatchTensors, to_tensors

@@ -1,21 +1,31 @@
-r"""Eq. 5: from the features of a batch of graphs to their representations."""
+"""Eq. 5: from the features of a batch of graphs to their representations.
+
+Representations of a whole collection.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from graphmetric._foundation.threads import map_in_threads, working_threads
 from graphmetric.encoder.embeddings import InputEmbedding
 from graphmetric.encoder.fusion import Fusion
 from graphmetric.encoder.graph_transformer import GraphTransformer, Surroundings
 from graphmetric.encoder.options import EncoderOptions
 from graphmetric.encoder.residual import GraphResidual
 from graphmetric.encoder.structure import MessageWeights, StructuralBias, padding_bias
-from graphmetric.encoder.tensors import BatchTensors, clear_padding
-from graphmetric.features import FeatureSchema
+from graphmetric.encoder.tensors import BatchTensors, clear_padding, to_tensors
+from graphmetric.features import BatchLimits, FeatureSchema, FeatureTable, GraphFeaturizer
+from graphmetric.features.table import group_by_size
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.graph import Graph
 
 
 class Encoded(NamedTuple):
@@ -100,3 +110,47 @@ class GraphEncoder(nn.Module):
         if self.output is not None:
             states = self.output(states)
         return clear_padding(states, batch)
+
+
+_CHUNK = 4096
+"""Graphs whose features exist at a time, per thread: memory does not grow with the collection."""
+
+
+def embed_graphs(
+    featurizer: GraphFeaturizer,
+    encoder: GraphEncoder,
+    graphs: Iterable[Graph],
+    *,
+    limits: BatchLimits | None = None,
+    threads: int | None = None,
+) -> NDArray[np.float32]:
+    """z of every graph, (graphs, d), in the order given; the encoder should be in evaluation mode.
+
+    Chunks of graphs, or the batches of a few chunks, are spread over ``threads``; None: as many as are allowed.
+    """
+    collection = GraphCollection(graphs)
+    z = np.empty((len(collection), encoder.output_size), dtype=np.float32)
+
+    def embed_chunk(start: int) -> None:
+        chunk = collection[start : start + _CHUNK]
+        z[start : start + len(chunk)] = embed_table(encoder, featurizer.transform(chunk), limits=limits)
+
+    with working_threads(threads):
+        map_in_threads(embed_chunk, range(0, len(collection), _CHUNK), parts_are_parallel=True)
+    return z
+
+
+def embed_table(
+    encoder: GraphEncoder, table: FeatureTable, *, limits: BatchLimits | None = None
+) -> NDArray[np.float32]:
+    """z of every graph of a table that is already there."""
+    weights = next(encoder.parameters())
+    z = np.empty((len(table), encoder.output_size), dtype=np.float32)
+
+    def embed_batch(positions: NDArray[np.int64]) -> None:
+        with torch.inference_mode():  # of one thread alone
+            batch = to_tensors(table.padded(positions), weights.device, weights.dtype)
+            z[positions] = encoder(batch).z.cpu().numpy()
+
+    map_in_threads(embed_batch, group_by_size(table.sizes, limits or BatchLimits()))
+    return z

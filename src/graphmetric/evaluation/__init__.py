@@ -15,29 +15,27 @@
     paired_arrays.py  predicted and true distances, checked
 """
 
-from graphmetric.evaluation.accuracy import exact_hits, mean_absolute_error, mean_squared_error
 from graphmetric.evaluation.axioms import MeasuredAxioms, measure_axioms
 from graphmetric.evaluation.bounds import BoundScores, score_against_bounds
 from graphmetric.evaluation.calibration import Calibration, SizeErrors, calibrate, errors_by_size
-from graphmetric.evaluation.protocols import (
-    PROTOCOLS,
-    Protocol,
-    forget_other_sizes,
-    make_protocol,
-    take_similar_sizes,
-)
+from graphmetric.evaluation.protocols import PROTOCOLS, Protocol, forget_other_sizes, make_protocol, take_similar_sizes
 from graphmetric.evaluation.published import PUBLISHED, PublishedResult, find_published
-from graphmetric.evaluation.ranking import (
+from graphmetric.evaluation.run_record import RunRecord, installed_versions, read_record, read_records, write_record
+from graphmetric.evaluation.scores import (
     RankingScores,
+    Raw,
+    Scores,
+    exact_hits,
     kendall_tau,
+    mean_absolute_error,
     mean_rank_correlation,
+    mean_squared_error,
     precision_at,
+    score_distances,
     score_rankings,
     spearman_rho,
 )
-from graphmetric.evaluation.record import RunRecord, installed_versions, read_record, read_records, write_record
-from graphmetric.evaluation.report import ResultTable, make_tables, write_report
-from graphmetric.evaluation.scores import Raw, Scores, score_distances
+from graphmetric.evaluation.tables import ResultTable, make_tables, write_report
 
 __all__ = [
     "PROTOCOLS",

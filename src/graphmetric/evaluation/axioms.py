@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation.paired_arrays import Floats
+from graphmetric.evaluation.scores import Floats
 from graphmetric.metric_repair import TriangleViolations, triangle_violations
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation.paired_arrays import Floats
+from graphmetric.evaluation.scores import Floats
 
 Interval = tuple[float, float]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation.paired_arrays import Floats, check_against_truth, take_known
+from graphmetric.evaluation.scores import Floats, check_against_truth, take_known
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

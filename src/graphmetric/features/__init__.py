@@ -5,9 +5,8 @@ Numpy and compiled loops only: the fitted state is plain data, and a batch is a 
 
 from __future__ import annotations
 
-from graphmetric.features.bucketing import BatchLimits
 from graphmetric.features.featurizer import GraphFeaturizer
 from graphmetric.features.options import FeatureOptions, FeatureSchema
-from graphmetric.features.table import FeatureTable, GraphBatch
+from graphmetric.features.table import BatchLimits, FeatureTable, GraphBatch
 
 __all__ = ["BatchLimits", "FeatureOptions", "FeatureSchema", "FeatureTable", "GraphBatch", "GraphFeaturizer"]

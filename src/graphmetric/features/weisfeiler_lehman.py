@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.features._kernels.arcs import Arcs
 from graphmetric.features._kernels.colours import CodeTable, build_table, read_codes, refine_colours
-from graphmetric.graphs.attribute_keys import Keys, edge_keys, node_keys
+from graphmetric.features._kernels.neighbours import Arcs
+from graphmetric.graphs.canonical import Keys, edge_keys, node_keys
 from graphmetric.graphs.columns import Columns
 
 UNSEEN = 0

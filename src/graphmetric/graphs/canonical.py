@@ -14,7 +14,7 @@ igraph when it is installed.
 A certificate is the BLAKE2b hash (16 bytes, ``person=b"graphmetric-cert"``) of the canonical graph, little-endian:
 
 ====================  =====================================================================================
-8 x uint64            format version (1), then :func:`~graphmetric.graphs.attribute_keys.shapes`: flags, nodes, ...
+8 x uint64            format version (1), then :func:`~graphmetric.graphs.canonical.shapes`: flags, nodes, ...
 16 bytes per node     BLAKE2b of the node's key, in canonical order
 2 x int32 per edge    end points in canonical numbers, sorted; (small, large) where undirected
 16 bytes per edge     BLAKE2b of the edge's key, in the same order
@@ -23,27 +23,184 @@ A certificate is the BLAKE2b hash (16 bytes, ``person=b"graphmetric-cert"``) of 
 The key of a node joins what its graph has of label, features, text and image, that of an edge label and weight,
 each as its length (uint64) and its bytes: ``label_key`` of labels and texts, IEEE 754 doubles of features and weights,
 single precision of images. Changing any of this, or the search tree, calls for a new format version.
+
+What nodes and edges carry, reduced to ranks for the search and digests for certificates.
+
+Both depend on the attributes alone, never on what else is in the collection: ranks only through their order, which
+is the order of the keys, and digests not at all. A column that a graph does not have adds nothing to its keys.
+
+Isomorphism of very regular graphs, by igraph (an extra; GPL).
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from hashlib import blake2b
-from typing import NamedTuple
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.graphs._kernels.canonicalise import Outcome, PackedGraphs, canonicalise, relabel_edges
-from graphmetric.graphs._kernels.rows import EdgeColours
+from graphmetric.graphs._kernels.adjacency import EdgeColours
+from graphmetric.graphs._kernels.canonical_search import Outcome, PackedGraphs, canonicalise, relabel_edges
 from graphmetric.graphs.arrays import as_kernel_type
-from graphmetric.graphs.attribute_keys import DIGEST_SIZE, Keys, edge_keys, node_keys, shapes
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Columns, Has, pack
+from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns, Has, pack
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.hard_isomorphism import igraph_is_installed, is_isomorphic_by_igraph
+from graphmetric.graphs.labels import LabelColumn, label_key
+
+if TYPE_CHECKING:
+    import igraph
+
+DIGEST_SIZE = 16
+"""Bytes per digest: a chance collision among a billion graphs has probability 1e-21."""
+
+_FLAGS = {
+    "node_labels": Has.NODE_LABELS,
+    "node_features": Has.NODE_FEATURES,
+    "node_texts": Has.NODE_TEXTS,
+    "node_images": Has.NODE_IMAGES,
+    "edge_labels": Has.EDGE_LABELS,
+    "edge_weights": Has.EDGE_WEIGHTS,
+}
+
+
+class Keys(NamedTuple):
+    """All attributes of each node (or edge) as one key."""
+
+    rank: NDArray[np.int64]
+    """One per row: equal exactly where all attributes are."""
+    digest: NDArray[np.uint8]
+    """(distinct keys, DIGEST_SIZE), by rank."""
+
+
+class _Coded(NamedTuple):
+    code: NDArray[np.int64]
+    """One per row, 0 where the row's graph lacks the column."""
+    parts: list[bytes]
+    """What the column adds to the key, by code."""
+
+
+def node_keys(columns: Columns) -> Keys:
+    """Keys of all nodes."""
+    return _keys(columns, NODE_COLUMNS, columns.node_ptr)
+
+
+def edge_keys(columns: Columns) -> Keys:
+    """Keys of all edges."""
+    return _keys(columns, EDGE_COLUMNS, columns.edge_ptr)
+
+
+def shapes(columns: Columns) -> NDArray[np.uint64]:
+    """What isomorphic graphs must share as it is, a row of 64-bit numbers per graph.
+
+    :class:`Has` flags, number of nodes and edges, features per node, height, width and channels of images.
+    """
+    numbers = np.zeros((columns.num_graphs, 7), dtype="<u8")
+    numbers[:, 0] = columns.flags
+    numbers[:, 1] = np.diff(columns.node_ptr)
+    numbers[:, 2] = np.diff(columns.edge_ptr)
+    if columns.node_features is not None:
+        numbers[(columns.flags & Has.NODE_FEATURES) != 0, 3] = columns.node_features.shape[1]
+    if columns.node_images is not None:
+        numbers[(columns.flags & Has.NODE_IMAGES) != 0, 4:] = columns.node_images.shape[1:]
+    return numbers
+
+
+def _keys(columns: Columns, names: tuple[str, ...], ptr: NDArray[np.int64]) -> Keys:
+    rank = np.zeros(ptr[-1], dtype=np.int64)
+    contents = [b""]
+    for name in names:
+        column = getattr(columns, name)
+        if column is not None:
+            lacking = np.repeat((columns.flags & _FLAGS[name]) == 0, np.diff(ptr))
+            rank, contents = _combine(rank, contents, _coded(column, lacking))
+    digests = b"".join(blake2b(content, digest_size=DIGEST_SIZE).digest() for content in contents)
+    return Keys(rank, np.frombuffer(digests, dtype=np.uint8).reshape(-1, DIGEST_SIZE))
+
+
+def _coded(column: LabelColumn | NDArray[Any], lacking: NDArray[np.bool_]) -> _Coded:
+    code, parts = _label_codes(column) if isinstance(column, LabelColumn) else _row_codes(column)
+    prefixed = [len(part).to_bytes(8, "little") + part for part in parts]
+    return _Coded(np.where(lacking, 0, code + 1), [b"", *prefixed])
+
+
+def _label_codes(column: LabelColumn) -> tuple[NDArray[np.int64], list[bytes]]:
+    used = np.unique(column.codes)  # the vocabulary may be that of a larger collection
+    keys = [label_key(column.vocabulary[code]) for code in used.tolist()]
+    distinct = sorted(set(keys))
+    place = {key: i for i, key in enumerate(distinct)}
+    rank = np.zeros(len(column.vocabulary), dtype=np.int64)
+    rank[used] = [place[key] for key in keys]
+    return rank[column.codes], distinct
+
+
+def _row_codes(array: NDArray[Any]) -> tuple[NDArray[np.int64], list[bytes]]:
+    """Numbers by value: -0.0 is 0.0, and a uint8 image is the float32 image of the same values."""
+    kind = "f8" if array.dtype == np.float64 else "f4"
+    values = array.reshape(len(array), math.prod(array.shape[1:])).astype("<" + kind)
+    bits = (values + values.dtype.type(0)).astype("<" + kind).view("<" + kind.replace("f", "u"))
+    if bits.shape[1] == 0:
+        return np.zeros(len(bits), dtype=np.int64), [b""]
+    distinct, place = np.unique(bits, axis=0, return_inverse=True)
+    return place.reshape(-1).astype(np.int64), [row.tobytes() for row in distinct]
+
+
+def _combine(rank: NDArray[np.int64], contents: list[bytes], added: _Coded) -> tuple[NDArray[np.int64], list[bytes]]:
+    """Ranks of pairs, in lexicographic order, and their contents end to end."""
+    if contents == [b""]:
+        return added.code, added.parts
+    width = len(added.parts)
+    pairs, combined = np.unique(rank * width + added.code, return_inverse=True)
+    return combined.astype(np.int64), [contents[pair // width] + added.parts[pair % width] for pair in pairs.tolist()]
+
+
+def igraph_is_installed() -> bool:
+    return find_spec("igraph") is not None
+
+
+def is_isomorphic_by_igraph(g: Graph, h: Graph) -> bool:
+    """Whether two graphs are isomorphic, attributes, weights and all; no limit on the work.
+
+    igraph knows colours of nodes only, so every edge becomes a path through coloured nodes.
+    """
+    if not np.array_equal(shapes(pack([g])), shapes(pack([h]))):
+        return False
+    numbers: dict[tuple[str, bytes], int] = {}
+    (plain_g, colours_g), (plain_h, colours_h) = (_subdivided(graph, numbers) for graph in (g, h))
+    if sorted(colours_g) != sorted(colours_h):
+        return False
+    return bool(plain_g.isomorphic_bliss(plain_h, color1=colours_g, color2=colours_h))
+
+
+def _subdivided(graph: Graph, numbers: dict[tuple[str, bytes], int]) -> tuple[igraph.Graph, list[int]]:
+    """An undirected graph without edge attributes, and node colours that make up for them.
+
+    An undirected edge becomes u - x - v, an arc u - tail - head - v, a self-loop u - x. ``numbers`` holds the
+    colours given so far; graphs to be compared share it.
+    """
+    import igraph
+
+    columns = pack([graph])
+    nodes, edges = node_keys(columns), edge_keys(columns)
+    colours = [numbers.setdefault(("node", nodes.digest[rank].tobytes()), len(numbers)) for rank in nodes.rank.tolist()]
+    pairs: list[tuple[int, int]] = []
+    for (u, v), rank in zip(graph.edges.tolist(), edges.rank.tolist(), strict=True):
+        kinds = ("loop",) if u == v else ("tail", "head") if graph.directed else ("edge",)
+        path = [u]
+        for kind in kinds:
+            path.append(len(colours))
+            colours.append(numbers.setdefault((kind, edges.digest[rank].tobytes()), len(numbers)))
+        if u != v:
+            path.append(v)
+        pairs += pairwise(path)
+    return igraph.Graph(len(colours), pairs), colours
+
 
 FORMAT_VERSION = 1
 """Of certificates; hashed with them."""

@@ -332,21 +332,21 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph, **options: Any) -> Graph:
-        """See :func:`graphmetric.graphs.conversion.from_networkx`."""
-        from graphmetric.graphs.conversion import from_networkx
+        """See :func:`graphmetric.formats.conversion.from_networkx`."""
+        from graphmetric.formats.conversion import from_networkx
 
         return from_networkx(graph, **options)
 
     def to_networkx(self) -> nx.Graph:
-        """See :func:`graphmetric.graphs.conversion.to_networkx`."""
-        from graphmetric.graphs.conversion import to_networkx
+        """See :func:`graphmetric.formats.conversion.to_networkx`."""
+        from graphmetric.formats.conversion import to_networkx
 
         return to_networkx(self)
 
     @classmethod
     def from_smiles(cls, smiles: str, **options: Any) -> Graph:
-        """See :func:`graphmetric.graphs.conversion.from_smiles`."""
-        from graphmetric.graphs.conversion import from_smiles
+        """See :func:`graphmetric.formats.conversion.from_smiles`."""
+        from graphmetric.formats.conversion import from_smiles
 
         return from_smiles(smiles, **options)
 
@@ -385,7 +385,7 @@ class Graph:
         return f"Graph({', '.join(parts)})"
 
     def _repr_svg_(self) -> str:
-        from graphmetric.graphs.drawing import draw_graph
+        from graphmetric.drawing import draw_graph
 
         return draw_graph(self)
 

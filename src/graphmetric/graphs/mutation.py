@@ -11,8 +11,18 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.draft import Draft, EdgeKey, column_nodes_need
-from graphmetric.graphs.edits import DeleteEdge, DeleteNode, Edit, InsertEdge, InsertNode, RelabelEdge, RelabelNode
+from graphmetric.graphs.edits import (
+    DeleteEdge,
+    DeleteNode,
+    Draft,
+    EdgeKey,
+    Edit,
+    InsertEdge,
+    InsertNode,
+    RelabelEdge,
+    RelabelNode,
+    column_nodes_need,
+)
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 

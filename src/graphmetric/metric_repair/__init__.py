@@ -2,12 +2,10 @@
 
 from graphmetric.metric_repair.dense_fixing import dense_fixing
 from graphmetric.metric_repair.figure import draw_repair
-from graphmetric.metric_repair.matrix_files import StoredMatrix, read_matrix, write_matrix
 from graphmetric.metric_repair.new_graphs import RowRepair, repair_row, repair_rows
 from graphmetric.metric_repair.other_norms import repair_in_l1, repair_in_linf
-from graphmetric.metric_repair.repair_duals import RepairDuals
 from graphmetric.metric_repair.repair_matrix import repair_matrix
-from graphmetric.metric_repair.repair_result import RepairResult
+from graphmetric.metric_repair.repair_result import RepairDuals, RepairResult
 from graphmetric.metric_repair.shortest_path_closure import shortest_path_closure
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from graphmetric.metric_repair.triangle_inequality import TriangleViolations, ViolatedTriangle, triangle_violations
@@ -16,12 +14,10 @@ __all__ = [
     "RepairDuals",
     "RepairResult",
     "RowRepair",
-    "StoredMatrix",
     "TriangleViolations",
     "ViolatedTriangle",
     "dense_fixing",
     "draw_repair",
-    "read_matrix",
     "repair_in_l1",
     "repair_in_linf",
     "repair_matrix",
@@ -30,5 +26,4 @@ __all__ = [
     "shortest_path_closure",
     "triangle_fixing",
     "triangle_violations",
-    "write_matrix",
 ]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.limits import Deadline
 from graphmetric.metric_repair._kernels.sweeps import (
     BoundConstraints,
     Constraints,
@@ -20,10 +21,9 @@ from graphmetric.metric_repair._kernels.sweeps import (
     sweep_evenly,
     sweep_weighted,
 )
-from graphmetric.metric_repair.deadline import Deadline
 from graphmetric.metric_repair.nearness_problem import NearnessProblem
 from graphmetric.metric_repair.pair_matrix import Matrix
-from graphmetric.metric_repair.repair_duals import RepairDuals
+from graphmetric.metric_repair.repair_result import RepairDuals
 
 Triangles = NDArray[np.int32]
 Floats = NDArray[np.float64]

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from graphmetric.metric_repair.nearness_problem import NearnessProblem
 from graphmetric.metric_repair.pair_matrix import Matrix
-from graphmetric.metric_repair.repair_duals import RepairDuals
+from graphmetric.metric_repair.repair_result import RepairDuals
 
 Items = NDArray[np.int64]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair._kernels.dense_fixing import Certificate, certify_triangles, sweep_triangles
+from graphmetric.metric_repair._kernels.sweeps import Certificate, certify_triangles, sweep_triangles
 from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
 from graphmetric.metric_repair.repair_result import RepairResult
 

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphmetric._foundation.limits import Deadline, OutOfTime
+from graphmetric._foundation.progress import Progress, progress
 from graphmetric.metric_repair.active_set import ActiveSet
 from graphmetric.metric_repair.copies import MergedProblem
-from graphmetric.metric_repair.deadline import Deadline, OutOfTime
-from graphmetric.metric_repair.feasible_matrix import (
+from graphmetric.metric_repair.pair_matrix import Matrix
+from graphmetric.metric_repair.repair_result import RepairResult
+from graphmetric.metric_repair.scanner import Scan, TriangleScanner
+from graphmetric.metric_repair.shortest_path_closure import (
     ROUNDING,
+    close_in_place,
     close_paths,
     keep_bounds,
     raise_corners,
     raise_free,
     raise_to_half,
 )
-from graphmetric.metric_repair.pair_matrix import Matrix
-from graphmetric.metric_repair.repair_result import RepairResult
-from graphmetric.metric_repair.scanner import Scan, TriangleScanner
-from graphmetric.metric_repair.shortest_path_closure import close_in_place
-from graphmetric.progress import Progress, progress
 
 _OVER_RELAXATION = 1.5
 _EXTRAPOLATED = 8  # sweeps between two extrapolations

@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.limits import check_memory, effective_n_jobs
 from graphmetric.errors import InvalidArgument
-from graphmetric.jobs import effective_n_jobs
-from graphmetric.memory import check_memory
 from graphmetric.metric_repair.other_norms import repair_in_l1, repair_in_linf
 from graphmetric.metric_repair.pair_matrix import Matrix, as_square, check_in_place
 from graphmetric.metric_repair.repair_result import RepairResult

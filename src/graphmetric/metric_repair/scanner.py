@@ -9,8 +9,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.limits import Deadline
 from graphmetric.metric_repair._kernels.scan import TILE, UNITS, FoundTriangles, ScanRows, quantise, scan_rows
-from graphmetric.metric_repair.deadline import Deadline
 from graphmetric.metric_repair.pair_matrix import Matrix
 
 Triangles = NDArray[np.int32]

@@ -1,15 +1,24 @@
-"""Repair that only lowers distances: every pair gets the length of the shortest path between its two items."""
+"""Repair that only lowers distances: every pair gets the length of the shortest path between its two items.
+
+Fixed distances as part of a metric, if they can be.
+
+From a matrix that nearly keeps the triangle inequality to one that does.
+"""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import numpy as np
 from numpy.typing import ArrayLike
 
-from graphmetric.errors import WorkBudgetExceeded
-from graphmetric.jobs import effective_n_jobs
+from graphmetric._foundation.limits import Deadline, OutOfTime, effective_n_jobs
+from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.metric_repair._kernels.closure import TILE, open_tile, relax_rows
-from graphmetric.metric_repair.deadline import Deadline, OutOfTime
+from graphmetric.metric_repair._kernels.sweeps import lower_long_sides
+from graphmetric.metric_repair.nearness_problem import NearnessProblem
 from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
-from graphmetric.metric_repair.scanner import run_blocks
+from graphmetric.metric_repair.scanner import Scan, TriangleScanner, run_blocks
 
 
 def shortest_path_closure(distances: ArrayLike, *, time_limit: float | None = None, n_jobs: int | None = -1) -> Matrix:
@@ -70,3 +79,127 @@ def close_in_place(
         done += 1
         if not shorter:  # rounding may leave more to do; every round only lowers, so this ends
             return
+
+
+def complete_fixed(
+    problem: NearnessProblem, scanner: TriangleScanner, tolerance: float, deadline: Deadline | None = None
+) -> Matrix:
+    """A metric within the bounds that has the fixed distances; it is nowhere near the others.
+
+    Raises if a fixed distance is longer than a path over fixed ones by more than ``tolerance`` times the largest
+    distance. Otherwise shortest paths are such a metric. Bounds need no second look: with every free pair as long as
+    the longest fixed one, no path over it is a short cut, and no distance leaves the range of the fixed ones.
+    """
+    assert problem.fixed is not None
+    longest = problem.given.max(where=problem.fixed, initial=0.0)
+    lengths = np.where(problem.fixed, problem.given, longest)
+    np.fill_diagonal(lengths, 0.0)
+    if not len(scanner.find(lengths, tolerance * problem.largest, enough=1, deadline=deadline).triangles):
+        return lengths
+    closed = lengths.copy()
+    close_in_place(closed, scanner.threads, deadline)
+    excess = np.where(problem.fixed, lengths - closed, 0.0)
+    i, j = map(int, np.unravel_index(int(excess.argmax()), excess.shape))
+    if excess[i, j] > tolerance * problem.largest:
+        raise InvalidArgument(_describe_contradiction(lengths * problem.scale, i, j))
+    return np.where(problem.fixed, lengths, closed)
+
+
+def _describe_contradiction(lengths: Matrix, i: int, j: int) -> str:
+    path = find_shortest_path(lengths, i, j)
+    steps = " + ".join(f"[{a}, {b}] = {lengths[a, b]:g}" for a, b in pairwise(path))
+    what = "triangle" if len(path) == 3 else "path"
+    return (
+        f"the fixed distances contradict each other: [{i}, {j}] = {lengths[i, j]:g} is longer than the other sides of "
+        f"the {what} {' - '.join(map(str, path))}, {steps}; free one of them, or repair the fixed part first"
+    )
+
+
+def find_shortest_path(lengths: Matrix, start: int, end: int) -> list[int]:
+    """The items on a shortest path, both ends included (Dijkstra on a dense matrix)."""
+    reached = np.full(len(lengths), np.inf)
+    before = np.full(len(lengths), start)
+    reached[start] = 0.0
+    open_items = np.ones(len(lengths), dtype=bool)
+    while open_items[end]:
+        nearest = int(np.where(open_items, reached, np.inf).argmin())
+        open_items[nearest] = False
+        ways = reached[nearest] + lengths[nearest]
+        shorter = ways < reached
+        reached[shorter], before[shorter] = ways[shorter], nearest
+    path = [end]
+    while path[-1] != start:
+        path.append(int(before[path[-1]]))
+    return path[::-1]
+
+
+ROUNDING = 1e-12
+"""Times the largest distance: violations up to this are rounding, not violations."""
+
+_RAISE = 2  # from one trial to the next
+
+
+def close_paths(
+    problem: NearnessProblem, x: Matrix, scanner: TriangleScanner, deadline: Deadline, *, near: bool
+) -> Matrix:
+    """Lower distances to shortest paths until no triangle is violated by more than rounding.
+
+    If ``near``, that is, if little is to be done, a handful of scans; otherwise the m^3 steps that any matrix takes.
+    """
+    closed = keep_bounds(problem, x)
+    if not near:
+        close_in_place(closed, scanner.threads, deadline, rounds=1)
+        return closed
+    while len(found := scanner.find(closed, ROUNDING * problem.largest, deadline=deadline).triangles):
+        while lower_long_sides(found, closed):
+            pass
+    return closed
+
+
+def raise_free(
+    problem: NearnessProblem, x: Matrix, scanner: TriangleScanner, tolerance: float, deadline: Deadline
+) -> Matrix:
+    """Raise the free distances, all by the same, until shortest paths leave the fixed ones alone.
+
+    Shortest paths of ``x`` itself might lower a fixed distance. The last resort is a metric that has the fixed
+    distances and nothing in common with ``x``.
+    """
+    assert problem.fixed is not None
+    by = scanner.find(x, tolerance * problem.largest, only_worst=True, deadline=deadline).largest
+    while by < problem.largest:
+        raised = np.where(problem.fixed, problem.given, x + by)
+        closed = close_paths(problem, raised, scanner, deadline, near=False)
+        if (problem.given - closed).max(where=problem.fixed, initial=0.0) <= ROUNDING * problem.largest:
+            return np.where(problem.fixed, problem.given, closed)
+        by = _RAISE * max(by, tolerance * problem.largest)
+    return complete_fixed(problem, scanner, tolerance, deadline)
+
+
+def raise_corners(problem: NearnessProblem, x: Matrix, scan: Scan) -> Matrix:
+    """A metric in m^2 steps, x_ij + r_i + r_j with r_k half the deepest violation at corner k; overwrites ``x``.
+
+    The way i - k - j becomes longer by r_i + r_j + 2 r_k, the distance of i and j by r_i + r_j only.
+    """
+    rise = np.full(len(x), scan.unlisted)
+    i, j, k = scan.triangles.T
+    depth = x[i, j] - x[i, k] - x[j, k] + scan.unlisted
+    for corner in (i, j, k):  # a scan lists one triangle of a leg; others may have either of its ends as their corner
+        np.maximum.at(rise, corner, depth)
+    x += rise[:, None] / 2
+    x += rise / 2
+    return keep_bounds(problem, x, own=True)
+
+
+def raise_to_half(problem: NearnessProblem, x: Matrix) -> Matrix:
+    """A metric from nothing: where no distance is below half of the largest, no way round is shorter."""
+    kept = keep_bounds(problem, x)
+    np.maximum(kept, kept.max(initial=0.0) / 2, out=kept)
+    np.fill_diagonal(kept, 0.0)
+    return kept
+
+
+def keep_bounds(problem: NearnessProblem, x: Matrix, *, own: bool = False) -> Matrix:
+    """Within the bounds, which the repair respects in the end but not on the way; a copy unless it is our ``own``."""
+    kept = np.clip(x, problem.lower, problem.upper, out=x if own else None)
+    np.fill_diagonal(kept, 0.0)
+    return kept

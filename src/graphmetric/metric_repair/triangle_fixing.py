@@ -9,19 +9,16 @@ from functools import cache
 import numpy as np
 from numpy.typing import ArrayLike
 
+from graphmetric._foundation.limits import Deadline, OutOfTime, check_memory, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.jobs import effective_n_jobs
-from graphmetric.memory import check_memory
 from graphmetric.metric_repair.active_set import ActiveSet
-from graphmetric.metric_repair.completion import complete_fixed
 from graphmetric.metric_repair.copies import merge_copies
-from graphmetric.metric_repair.deadline import Deadline, OutOfTime
 from graphmetric.metric_repair.nearness_problem import NearnessProblem, pose_problem
 from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
 from graphmetric.metric_repair.refinement import Limits, Refinement, expect_closure
-from graphmetric.metric_repair.repair_duals import RepairDuals
-from graphmetric.metric_repair.repair_result import RepairResult
+from graphmetric.metric_repair.repair_result import RepairDuals, RepairResult
 from graphmetric.metric_repair.scanner import TriangleScanner
+from graphmetric.metric_repair.shortest_path_closure import complete_fixed
 
 _SMALL = 1_000  # items whose memory needs no estimate
 _MATRICES = 5.0  # of double precision: given, current, closed, 16-bit values, numbers of pairs, and one in passing

@@ -19,14 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.limits import Deadline, effective_n_jobs
 from graphmetric.errors import InvalidArgument
-from graphmetric.jobs import effective_n_jobs
-from graphmetric.metric_repair._kernels.counting import Tally, count_rows
-from graphmetric.metric_repair._kernels.scan import TILE, ScanRows
-from graphmetric.metric_repair.deadline import Deadline
-from graphmetric.metric_repair.feasible_matrix import ROUNDING
+from graphmetric.metric_repair._kernels.scan import TILE, ScanRows, Tally, count_rows
 from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
 from graphmetric.metric_repair.scanner import TriangleScanner, make_tile, run_blocks, split_rows
+from graphmetric.metric_repair.shortest_path_closure import ROUNDING
 
 _CONFIDENCE = 0.95
 

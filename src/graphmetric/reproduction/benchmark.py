@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.atomic import atomic_write, make_folder
+from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric.datasets import Dataset, load_dataset
 from graphmetric.edit_distance import ExactSearch, normalized_distance, pairwise_edit_distances
 from graphmetric.evaluation import Protocol, make_protocol
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.datasets import Dataset, load_dataset
 from graphmetric.graphs.splits import separate_classes
 
 Truth = Literal["exact", "best known", "mean of three"]

@@ -12,19 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from graphmetric.atomic import atomic_write, make_folder
+from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric._foundation.options import to_plain
+from graphmetric.drawing.svg import INK, graph_canvas
 from graphmetric.estimator import GraphDistance
-from graphmetric.graphs.drawing.svg import INK, graph_canvas
 from graphmetric.graphs.graph import Graph
-from graphmetric.model_report.examples import Neighbour, choose_examples
-from graphmetric.model_report.trial import Trial
-from graphmetric.model_report.truth import Truth
-from graphmetric.plain_options import to_plain
+from graphmetric.learned.saving import CHECKPOINT, CONFIG
+from graphmetric.report.examples import Neighbour, choose_examples
+from graphmetric.report.truth import Trial, Truth
 from graphmetric.reproduction.benchmark import Benchmark
-from graphmetric.reproduction.experiments import make_experiment
-from graphmetric.reproduction.methods import Row
+from graphmetric.reproduction.experiments import Row, make_experiment
 from graphmetric.reproduction.runner import RunOptions, load_for
-from graphmetric.saving import CHECKPOINT, CONFIG
 
 NEAREST = 10
 _CELL, _PICTURE, _ROW, _TITLE = 128.0, 96.0, 190.0, 30.0

@@ -14,15 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from graphmetric.atomic import atomic_write, make_folder
+from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric._foundation.progress import progress
 from graphmetric.baselines import TrainingTask
 from graphmetric.edit_distance import normalized_distance
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import RunRecord, make_tables, read_record, write_report
-from graphmetric.progress import progress
 from graphmetric.reproduction.benchmark import Benchmark, Floats, load_benchmark
-from graphmetric.reproduction.experiments import Experiment
-from graphmetric.reproduction.methods import Row
+from graphmetric.reproduction.experiments import Experiment, Row
 from graphmetric.reproduction.scoring import Prediction, repair_prediction, score_repaired
 
 logger = logging.getLogger(__name__)

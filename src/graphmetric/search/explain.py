@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from graphmetric.edit_distance import BeamSearch, EditDistance, graph_edit_distance
-from graphmetric.edit_distance.drawing import draw_alignment
+from graphmetric.edit_distance.alignment_drawing import draw_alignment
 from graphmetric.graphs.graph import Graph
-from graphmetric.learned_distance import LearnedDistance
+from graphmetric.index.stored_model import matching_of
+from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.search.hits import SearchHit
-from graphmetric.search.learned_model import matching_of
 
 _BEAM = 100
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from graphmetric.drawing.layout import Positions, layout
+from graphmetric.drawing.page import Markup, card, element, legend, render_page, say, section, shorten
+from graphmetric.drawing.svg import INK, MARGIN, PLAIN, Canvas, add_graph, choose_scale, draw_graph, label_colors
 from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
-from graphmetric.edit_distance.drawing import draw_aligned_pair
+from graphmetric.edit_distance.alignment_drawing import draw_aligned_pair
 from graphmetric.errors import MissingExtra
-from graphmetric.graphs.drawing.colors import PLAIN, label_colors
-from graphmetric.graphs.drawing.layout import Positions, layout
-from graphmetric.graphs.drawing.page import Markup, card, element, legend, render_page, say, section, shorten
-from graphmetric.graphs.drawing.svg import INK, MARGIN, Canvas, add_graph, choose_scale, draw_graph
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:

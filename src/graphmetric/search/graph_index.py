@@ -1,4 +1,9 @@
-"""An index of graphs: nearest graphs by a learned distance, and by edit distance with proofs."""
+"""An index of graphs: nearest graphs by a learned distance, and by edit distance with proofs.
+
+Compile ahead what learned and certified searches need, so that no query waits for it.
+
+A service is ready when it is warm; after an installation the first query would otherwise wait most of a minute.
+"""
 
 from __future__ import annotations
 
@@ -11,34 +16,33 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
+from graphmetric._foundation.compilation import clock
+from graphmetric._foundation.options import checked_count, checked_number
+from graphmetric.distance import View
+from graphmetric.edit_distance import EditCosts, graph_edit_distance, pairwise_edit_distances
 from graphmetric.edit_distance.registry import TimeLimit
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
-from graphmetric.search.certified_answers import CERTIFIED_SECONDS
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.graph import Graph
+from graphmetric.index.encoding import encode_segment
+from graphmetric.index.index_files import IndexFolder, Manifest, StoredSegment
+from graphmetric.index.queries import Condition, SearchOptions, is_several, refuse_unknown
+from graphmetric.index.segment import Segment, SegmentBuilder
+from graphmetric.index.segment_files import read_segment
+from graphmetric.index.segments import Held, HeldSegments, merge_segments
+from graphmetric.index.stored_model import IndexableModel, StoredModel, digest_of_model, learned_distance_of
+from graphmetric.index.vector_index import ListIndex, lists_are_worthwhile
+from graphmetric.search.certified import CERTIFIED_SECONDS, LARGEST_EASY
+from graphmetric.search.explain import Explanation, explain_hit
+from graphmetric.search.hits import SearchHit, SearchResult
+from graphmetric.search.index_search import IndexSearch
 
 try:
-    from graphmetric.learned_distance import LearnedDistance
+    from graphmetric.learned.learned_distance import LearnedDistance
 except ImportError as error:
     if (error.name or "").startswith("graphmetric"):
         raise
     raise MissingExtra(error.name or "torch", "learn", "an index by a learned distance") from None
-
-from graphmetric.distance import View
-from graphmetric.edit_distance import EditCosts
-from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.graph import Graph
-from graphmetric.plain_options import checked_count, checked_number
-from graphmetric.search.encoding import encode_segment
-from graphmetric.search.explain import Explanation, explain_hit
-from graphmetric.search.held_segments import Held, HeldSegments, merge_segments
-from graphmetric.search.hits import SearchHit, SearchResult
-from graphmetric.search.index_files import IndexFolder, Manifest, StoredSegment
-from graphmetric.search.index_search import IndexSearch
-from graphmetric.search.learned_model import IndexableModel, digest_of_model, learned_distance_of
-from graphmetric.search.queries import Condition, SearchOptions, is_several, refuse_unknown
-from graphmetric.search.segment import Segment, SegmentBuilder
-from graphmetric.search.segment_files import read_segment
-from graphmetric.search.stored_model import StoredModel
-from graphmetric.search.vector_index import ListIndex, lists_are_worthwhile
 
 _ATTEMPTS = 20
 """To open an index that is being exchanged at the same time."""
@@ -324,3 +328,33 @@ class GraphIndex:
 def _make_lists(segment: Segment) -> ListIndex | None:
     vectors = segment.arrays["vectors"]
     return ListIndex.build(vectors) if lists_are_worthwhile(vectors) else None
+
+
+SMALL, LARGE = LARGEST_EASY - 4, LARGEST_EASY + 4
+"""Nodes of graphs on either side of where the certified search takes another path."""
+
+
+def warm(model: str = "unlabelled") -> float:
+    """Run every kind of search once on graphs that are quickly searched; gives the seconds it took without compiling.
+
+    Compiled code is kept on disk (see :mod:`graphmetric._foundation.compilation`), so this is of use once after an
+    installation.
+    """
+    started = clock()
+    graphs = _graphs()
+    index = GraphIndex.build(StoredModel.load(model, 1), graphs)
+    for query in (graphs[0], graphs[-1]):
+        index.search(query, k=3)
+        index.search(query, k=3, certified=True, time_limit=5)
+        index.range(query, 2.0)
+    pairwise_edit_distances(graphs[:4], n_jobs=1)
+    graph_edit_distance(graphs[0], graphs[1], time_limit=5)
+    return clock() - started
+
+
+def _graphs() -> GraphCollection:
+    """Trees of a few shapes in both sizes, none isomorphic to another."""
+    import networkx as nx
+
+    drawn = [nx.random_labeled_tree(nodes, seed=seed) for nodes in (SMALL, LARGE) for seed in range(8)]
+    return GraphCollection([Graph(tree.number_of_nodes(), list(tree.edges)) for tree in drawn])

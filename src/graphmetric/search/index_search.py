@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.options import checked_count
 from graphmetric.distance import View
 from graphmetric.distance.comparison import NOT_FINITE
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import GraphMetricError, InvalidArgument
+from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.conversion import as_graph, as_graphs
 from graphmetric.graphs.graph import Graph
-from graphmetric.learned_distance import LearnedDistance
-from graphmetric.plain_options import checked_count
-from graphmetric.search.certified_answers import CertifiedAnswers
-from graphmetric.search.held_segments import Allowed, HeldSegments
+from graphmetric.index.queries import is_id, is_several, refuse_unknown
+from graphmetric.index.segments import Allowed, HeldSegments, Query, encode_queries
+from graphmetric.learned.learned_distance import LearnedDistance
+from graphmetric.search.certified import CertifiedAnswers
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
 from graphmetric.search.learned_search import BY_CANDIDATES, LearnedSearch, find_within
-from graphmetric.search.queries import is_id, is_several, refuse_unknown
-from graphmetric.search.space import Query, encode_queries
 
 EXACT_UP_TO = 100_000
 """Graphs up to which a learned search is exact unless told otherwise."""

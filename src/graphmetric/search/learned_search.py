@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.search.space import Floats, Group, Positions, Query
-from graphmetric.search.vector_index import smallest
+from graphmetric.index.segments import Floats, Group, Positions, Query
+from graphmetric.index.vector_index import smallest
 
 _FIRST, _LARGEST = 256, 1 << 16
 """Graphs bounded together, growing from the one to the other."""

@@ -1,11 +1,16 @@
-"""What is minimised: the loss of a mini-batch, and of all validation pairs."""
+"""What is minimised: the loss of a mini-batch, and of all validation pairs.
+
+A training that goes wrong is stopped and explained, before its weights are lost.
+"""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from graphmetric.distance import (
     Comparison,
@@ -16,13 +21,43 @@ from graphmetric.distance import (
     pair_distances,
     weigh_near_pairs,
 )
+from graphmetric.distance.comparison import to_paper
 from graphmetric.distance.pair_distance import Scale
-from graphmetric.distance.views import to_paper
+from graphmetric.errors import TrainingDiverged
 from graphmetric.features import BatchLimits, FeatureTable
 from graphmetric.model import TrainableDistance
 from graphmetric.training.labels import TrainingLabels
 from graphmetric.training.mini_batches import MiniBatch
 from graphmetric.training.options import TrainingOptions
+
+EXPLOSION = 1e4
+"""Times the loss of the first step (or 1, where that was less) at which training is given up."""
+
+
+def check_progress(model: nn.Module, loss: float, gradient_norm: float, first_loss: float, where: str) -> None:
+    """Raise if this step would ruin the weights; ``where`` names step and learning rate."""
+    if math.isfinite(loss) and math.isfinite(gradient_norm) and loss <= EXPLOSION * max(1.0, first_loss):
+        return
+    if not math.isfinite(loss):
+        what = f"the loss is {loss}{_blame(model, of_gradients=False)}"
+    elif not math.isfinite(gradient_norm):
+        what = f"the loss is {loss:g} but its gradient is not finite{_blame(model, of_gradients=True)}"
+    else:
+        what = f"the loss is {loss:g}, which is {loss / max(1.0, first_loss):.3g} times what it began with"
+    raise TrainingDiverged(
+        f"{what} ({where}, loss of the first step {first_loss:g}). The weights are those of the step before. Try a "
+        "lower learning_rate, a longer warmup or a smaller clip_norm; if it fails at the very first step, look for "
+        "extreme numbers in node features, edge weights or labels"
+    )
+
+
+def _blame(model: nn.Module, *, of_gradients: bool) -> str:
+    for name, parameter in model.named_parameters():
+        values = parameter.grad if of_gradients else parameter
+        if values is not None and not bool(values.isfinite().all()):
+            return f", first in {name}"
+    return ""
+
 
 _LIMITS = BatchLimits(spare=2048)
 """A mini-batch of small graphs is encoded at once; only larger ones are parted by size."""

@@ -1,6 +1,16 @@
-"""What moves the weights, and what it remembers."""
+"""What moves the weights, and what it remembers.
+
+Muon (Jordan et al., 2024): momentum made orthogonal, for the weight matrices of layers.
+
+The learning rate as a function of the step.
+"""
 
 from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,8 +19,76 @@ from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import InvalidArgument
 from graphmetric.model import TrainableDistance
 from graphmetric.training.checkpoint import Tensors
-from graphmetric.training.muon import Muon
 from graphmetric.training.options import TrainingOptions
+
+_MOMENTUM = 0.95
+_POLYNOMIAL = (3.4445, -4.7750, 2.0315)
+"""Of the singular values, by Jordan: five rounds bring those between .002 and 1 to between .7 and 1.2."""
+_ROUNDS = 5
+_ADAM_SIZE = 0.2
+"""Root mean square of the updates of Adam, by Liu et al. (2025): one learning rate then suits both."""
+
+
+class Muon(torch.optim.Optimizer):
+    """Steps of equal size in every direction of a matrix, where gradients have a few large ones.
+
+    The update is the orthogonal matrix nearest to the momentum, approximately, scaled as if it were one of Adam's.
+
+    Matrices of one shape are made orthogonal together and in single precision. torch has the same optimiser, one
+    matrix at a time in bfloat16, which a processor without it emulates: eighteen times the work of this.
+    """
+
+    def __init__(self, matrices: Iterable[Tensor], lr: float, weight_decay: float = 0.0) -> None:
+        super().__init__(matrices, {"lr": lr, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+        """Move all matrices that have a gradient; a closure is not called."""
+        for group in self.param_groups:
+            alike: defaultdict[tuple[int, int], list[Tensor]] = defaultdict(list)
+            for matrix in group["params"]:
+                if matrix.grad is not None:
+                    alike[min(matrix.shape), max(matrix.shape)].append(matrix)
+            for (_, longer), matrices in alike.items():
+                moves = orthogonalize(torch.stack([_lying(self._look_ahead(matrix)) for matrix in matrices]))
+                for matrix, move in zip(matrices, moves, strict=True):
+                    matrix.mul_(1 - group["lr"] * group["weight_decay"])
+                    _lying(matrix).sub_(move, alpha=group["lr"] * _ADAM_SIZE * longer**0.5)
+
+    def _look_ahead(self, matrix: Tensor) -> Tensor:
+        """The momentum as it will be if the gradient stays: Nesterov's."""
+        assert matrix.grad is not None
+        state = self.state[matrix]
+        if not state:
+            state["momentum"] = torch.zeros_like(matrix)
+        momentum: Tensor = state["momentum"]
+        momentum.lerp_(matrix.grad, 1 - _MOMENTUM)
+        return matrix.grad.lerp(momentum, _MOMENTUM)
+
+
+def orthogonalize(matrices: Tensor) -> Tensor:
+    """(n, rows, columns), rows ≤ columns: nearly U Vᵀ for each U S Vᵀ, by Newton and Schulz's iteration."""
+    a, b, c = _POLYNOMIAL
+    found: Tensor = matrices / torch.linalg.matrix_norm(matrices, keepdim=True).clamp_min(1e-7)
+    for _ in range(_ROUNDS):
+        gram = found @ found.mT
+        found = torch.baddbmm(found, torch.baddbmm(gram, gram, gram, beta=b, alpha=c), found, beta=a)
+    return found
+
+
+def _lying(matrix: Tensor) -> Tensor:
+    """Transposed if it has more rows than columns."""
+    return matrix.mT if matrix.shape[0] > matrix.shape[1] else matrix
+
+
+def learning_rate(options: TrainingOptions, step: int, num_steps: int) -> float:
+    """At a step counted from 0: a straight rise during the warm-up, then constant or half a cosine down to zero."""
+    if step < options.warmup:
+        return options.learning_rate * (step + 1) / options.warmup
+    if options.schedule == "constant":
+        return options.learning_rate
+    done = (step - options.warmup) / max(1, num_steps - options.warmup)
+    return options.learning_rate * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
 class ModelOptimizer:

@@ -15,10 +15,10 @@ from torch.nn import functional as F
 from graphmetric.encoder import BatchTensors, Encoded, GraphEncoder, normalised_adjacency, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureSchema, FeatureTable
-from graphmetric.features.bucketing import group_by_size
-from graphmetric.training.divergence import check_progress
+from graphmetric.features.table import group_by_size
+from graphmetric.training.mini_batches import Stream, check_seed, generator, own_random_state, reseed_torch
+from graphmetric.training.objective import check_progress
 from graphmetric.training.options import PretrainingOptions
-from graphmetric.training.randomness import Stream, check_seed, generator, own_random_state, reseed_torch
 
 
 class PretrainingLosses(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from graphmetric.compiling import entry, fragment
+from graphmetric._foundation.compilation import entry, fragment
 from graphmetric.edit_distance._kernels.exact_search import advance_search, find_lower_bound, is_decided, start_search
 from graphmetric.edit_distance._kernels.load_pair import load_pair
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs

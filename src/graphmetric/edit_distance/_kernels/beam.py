@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.compiling import entry, fragment, part
+from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.load_pair import load_pair
 from graphmetric.edit_distance._kernels.local_search import evaluate_map
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs

@@ -15,7 +15,7 @@ insertion row (a = 0 always) and for any D computed from costs that are nowhere 
 one cheapest deletion, insertion and unequal substitution for all codes. Where a = b nothing changes at all.
 """
 
-from graphmetric.compiling import fragment, hot_part, part
+from graphmetric._foundation.compilation import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.packing import Integers
 from graphmetric.edit_distance._kernels.workspace import (
     BOUND,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.compiling import entry, fragment, part
+from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.packing import Integers, PackedGraphs, fill_adjacency
 from graphmetric.edit_distance._kernels.workspace import N_SIGNALS, STOP
 

@@ -15,17 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import fragment, part
+from graphmetric._foundation.compilation import fragment, part
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
-from graphmetric.edit_distance._kernels.workspace import (
-    N_EDGES,
-    N_NULL,
-    N_QUERY,
-    N_TARGET,
-    SWAPPED,
-    TARGET,
-    Pair,
-)
+from graphmetric.edit_distance._kernels.workspace import N_EDGES, N_NULL, N_QUERY, N_TARGET, SWAPPED, TARGET, Pair
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]

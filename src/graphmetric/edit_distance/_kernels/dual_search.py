@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.compiling import entry, fragment, part
-from graphmetric.edit_distance._kernels.attainable import round_up
+from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     DEAREST,
     N_COLUMNS,
@@ -28,7 +27,14 @@ from graphmetric.edit_distance._kernels.dual_pair import (
 from graphmetric.edit_distance._kernels.load_pair import load_pair
 from graphmetric.edit_distance._kernels.local_search import evaluate_map
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
-from graphmetric.edit_distance._kernels.primal_dual import Steps, allocate_steps, start_steps, take_steps
+from graphmetric.edit_distance._kernels.primal_dual import (
+    Steps,
+    allocate_steps,
+    exchange_images,
+    round_masses,
+    start_steps,
+    take_steps,
+)
 from graphmetric.edit_distance._kernels.primal_dual import X as DENSE_X
 from graphmetric.edit_distance._kernels.root_map import (
     BoundResults,
@@ -37,7 +43,6 @@ from graphmetric.edit_distance._kernels.root_map import (
     solve_root,
     write_bounds,
 )
-from graphmetric.edit_distance._kernels.rounding import exchange_images, round_masses
 from graphmetric.edit_distance._kernels.sparse_bound import (
     ALIVE,
     BEST_BOUND,
@@ -93,6 +98,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     TRIAL,
     UPPER,
     Workspace,
+    round_up,
 )
 
 STEPS_PER_BOUND = 25  # at the root

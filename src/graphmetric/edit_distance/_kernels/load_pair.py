@@ -1,6 +1,6 @@
 """Bring one pair of a packed collection into the workspace."""
 
-from graphmetric.compiling import fragment, part
+from graphmetric._foundation.compilation import fragment, part
 from graphmetric.edit_distance._kernels.packing import EditCostTables, PackedGraphs, fill_adjacency
 from graphmetric.edit_distance._kernels.workspace import (
     BASE_COST,

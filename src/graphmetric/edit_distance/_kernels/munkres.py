@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import part
-from graphmetric.edit_distance._kernels.bits import highest_bit, lowest_bit
-from graphmetric.edit_distance._kernels.lsap import Floats
+from graphmetric._foundation.compilation import part
+from graphmetric.edit_distance._kernels.cold_assignment import Floats
 from graphmetric.edit_distance._kernels.packing import Integers
+from graphmetric.edit_distance._kernels.workspace import highest_bit, lowest_bit
 
 # Fields of MunkresWork.places
 ROW_STAR, COLUMN_STAR, ROW_PRIME, ROW_COVERED, OPEN_LIST = range(5)

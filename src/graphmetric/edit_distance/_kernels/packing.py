@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import entry, fragment, part
+from graphmetric._foundation.compilation import entry, fragment, part
 
 Integers = NDArray[np.int64]
 

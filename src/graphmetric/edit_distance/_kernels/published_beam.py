@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.compiling import entry, fragment, part
-from graphmetric.edit_distance._kernels.map_cost import MapResults
+from graphmetric._foundation.compilation import entry, fragment, part
+from graphmetric.edit_distance._kernels.local_search import MapResults
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs, fill_adjacency
 
 # Fields of OpenList.paths, followed by the image of each node of the first graph (-1: deleted)

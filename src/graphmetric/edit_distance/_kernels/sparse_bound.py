@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.compiling import fragment, hot_part, part
+from graphmetric._foundation.compilation import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_HEAD,
     ARC_REVERSE,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphmetric.compiling import fragment, part
+from graphmetric._foundation.compilation import fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_REVERSE,
     BY_ROW,

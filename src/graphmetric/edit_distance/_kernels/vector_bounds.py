@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.compiling import entry, part
+from graphmetric._foundation.compilation import entry, part
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
 
 

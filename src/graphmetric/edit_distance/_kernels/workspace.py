@@ -2,13 +2,43 @@
 
 Few arrays with named fields, all int64: every array in a signature costs compile time and counts references on each
 call. All costs inside a search are doubled, because an edge between two unmapped nodes is shared by its two ends.
+
+Sets of small numbers as 64-bit words.
+
+Which totals a subtree can attain at all: integer costs, and parity, let bounds be rounded up.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
 
+from graphmetric._foundation.compilation import fragment, hot_part
 from graphmetric.edit_distance._kernels.packing import Integers
+
+
+def _type_highest_bit(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(ir.IntType(64), 63), zeros)
+
+    return types.int64(types.uint64), generate
+
+
+def _type_lowest_bit(typing_context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+highest_bit = cast(Callable[[np.uint64], int], intrinsic(_type_highest_bit))
+"""Position of the highest bit of a word that is not zero."""
+lowest_bit = cast(Callable[[np.uint64], int], intrinsic(_type_lowest_bit))
+"""Position of the lowest bit of a word that is not zero."""
 
 # numpy scalars, not Python ones, where a value is an argument: numba would compile a kernel anew for each literal
 BLOCKED = np.int64(1 << 58)  # cost of a pair that cannot be part of a better map; far above twice any total
@@ -149,3 +179,57 @@ def allocate_workspace(size: WorkspaceSize, signals: Integers | None = None) -> 
     heard = integers(N_SIGNALS) if signals is None else signals
     scratch = Scratch(integers(5, n_columns), integers(n_rows), integers(widest, widest))
     return Workspace(pair, levels, scratch, Progress(integers(5), integers(3, widest), heard))
+
+
+@fragment
+def round_up(doubled_bound: int, attainable: int, step: int) -> int:
+    """The smallest cost not below half the doubled bound that differs from ``attainable`` by a multiple of ``step``."""
+    bound = (doubled_bound + 1) // 2
+    return bound + (attainable - bound) % step
+
+
+@fragment
+def find_limit(levels: Levels, progress: Progress, depth: int) -> int:
+    """Doubled bounds from here on cannot lead below the incumbent (nor to a cost within the upper limit).
+
+    All completions of the level cost RESIDUE modulo MODULUS; the largest such number below the incumbent is the best
+    that a subtree with a bound under this limit may still reach.
+    """
+    upper = progress.status[UPPER]
+    gap = (upper - levels.state[depth, RESIDUE]) % levels.state[depth, MODULUS]
+    better = upper - (gap if gap > 0 else levels.state[depth, MODULUS])
+    return 2 * min(better, progress.status[UPPER_LIMIT]) + 1
+
+
+@hot_part
+def note_residue(pair: Pair, levels: Levels, depth: int, cost: int) -> None:
+    """Find a modulus to which all completions of the level agree with ``cost``, that of one of them.
+
+    Costs are multiples of STEP. With one cost e for every edge edit, edges cost e (m_query + m_target - 2 common):
+    completions differ by multiples of 2 e as soon as their node costs are all the same. That is so when the node
+    costs of the unmapped nodes, insertion row included, have the form a_i + b_j, since every column is used once and
+    every row as often as the shape demands. A child inherits the property.
+    """
+    uniform = pair.sizes[UNIFORM_EDGE]
+    if depth > 0 and uniform > 0 and levels.state[depth, MODULUS] == 2 * uniform:
+        return
+    levels.state[depth, RESIDUE] = cost
+    levels.state[depth, MODULUS] = pair.sizes[STEP]
+    if uniform > 0 and has_constant_node_cost(pair, levels, depth):
+        levels.state[depth, MODULUS] = 2 * uniform
+
+
+@fragment
+def has_constant_node_cost(pair: Pair, levels: Levels, depth: int) -> bool:
+    """Whether the node costs between unmapped nodes are a row term plus a column term."""
+    n_rows, n_columns = pair.sizes[N_QUERY] - depth, pair.sizes[N_TARGET] - depth
+    first = INSERTION if n_columns > n_rows else INSERTION + 1
+    corner_row, corner_column = levels.rows[depth, NODE, first], levels.columns[depth, NODE, 0]
+    for i in range(first + 1, n_rows + 1):
+        row = levels.rows[depth, NODE, i]
+        shift = pair.node_cost[row, corner_column] - pair.node_cost[corner_row, corner_column]
+        for j in range(1, n_columns):
+            column = levels.columns[depth, NODE, j]
+            if pair.node_cost[row, column] - pair.node_cost[corner_row, column] != shift:
+                return False
+    return True

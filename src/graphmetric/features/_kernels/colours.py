@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import counted_entry, counted_part
-from graphmetric.features._kernels.arcs import Arcs
+from graphmetric._foundation.compilation import counted_entry, counted_part
+from graphmetric.features._kernels.neighbours import Arcs
 from graphmetric.graphs._kernels.mixing import mix, scramble
 
 _OWN = 0x5EED

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import counted_part
+from graphmetric._foundation.compilation import counted_part
 
 _ODD_A = np.uint64(0x9E3779B97F4A7C15)
 _ODD_B = np.uint64(0xBF58476D1CE4E5B9)

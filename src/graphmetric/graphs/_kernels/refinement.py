@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import counted_part
+from graphmetric._foundation.compilation import counted_part
+from graphmetric.graphs._kernels.adjacency import Rows
 from graphmetric.graphs._kernels.mixing import add_product, mix, scramble, sort_by_key
-from graphmetric.graphs._kernels.rows import Rows
 
 AT = 0
 """position -> node"""

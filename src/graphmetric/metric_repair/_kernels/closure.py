@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import entry, part
+from graphmetric._foundation.compilation import entry, part
 
 TILE = 96  # three tiles of doubles fit the second-level cache
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import counted_entry, counted_part, hot_part, part
+from graphmetric._foundation.compilation import counted_entry, counted_part, hot_part, part
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

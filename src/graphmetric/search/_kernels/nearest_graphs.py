@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.compiling import entry, part
+from graphmetric._foundation.compilation import entry, part
 from graphmetric.edit_distance._kernels.packing import Integers
 
 Floats = NDArray[np.float64]

@@ -7,16 +7,20 @@ others go on from there until their distance is found or proven not to be below 
 from math import ceil
 from typing import NamedTuple
 
-from graphmetric.compiling import entry, fragment, part
-from graphmetric.edit_distance._kernels.assignment import solve_assignment
-from graphmetric.edit_distance._kernels.attainable import find_limit, note_residue
+from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.batch import NO_LIMIT
 from graphmetric.edit_distance._kernels.branch_cost import fill_root_costs
-from graphmetric.edit_distance._kernels.branching import choose_branch
-from graphmetric.edit_distance._kernels.exact_search import advance_search, complete_map, find_lower_bound, refine_map
+from graphmetric.edit_distance._kernels.exact_search import (
+    advance_search,
+    choose_branch,
+    complete_map,
+    find_lower_bound,
+    refine_map,
+)
 from graphmetric.edit_distance._kernels.load_pair import load_pair
 from graphmetric.edit_distance._kernels.local_search import evaluate_map
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
+from graphmetric.edit_distance._kernels.warm_assignment import solve_assignment
 from graphmetric.edit_distance._kernels.workspace import (
     BEST,
     BOUND,
@@ -32,6 +36,8 @@ from graphmetric.edit_distance._kernels.workspace import (
     UPPER,
     UPPER_LIMIT,
     Workspace,
+    find_limit,
+    note_residue,
 )
 from graphmetric.search._kernels.nearest_graphs import BY_BRANCHES, BY_SEARCH, Known, Nearest, admit
 

@@ -1,0 +1,334 @@
+r"""From a graph kernel to a distance.
+
+A kernel is first normalised, then taken as the inner product that it is:
+
+.. math::
+    \hat k(G, H) = \frac{k(G, H)}{\sqrt{k(G, G)\, k(H, H)}}, \qquad
+    d(G, H) = \sqrt{\hat k(G, G) + \hat k(H, H) - 2 \hat k(G, H)} = \sqrt{2 - 2 \hat k(G, H)}.
+
+It is the distance of two points on a sphere, a pseudo-metric in [0, 2]. A graph without any feature, k(G, G) = 0, is
+at distance 0 from its like and at :math:`\sqrt 2` from all others.
+
+Weisfeiler-Lehman colours of whole collections, counted per graph.
+
+Graph kernels that the paper cites, as distances; see :mod:`graphmetric.baselines.kernels`.
+
+The deep graph kernel: colours that occur together are alike.
+
+Yanardag and Vishwanathan (2015) put a similarity of substructures into the Weisfeiler-Lehman kernel,
+:math:`k(G, H) = \varphi(G)^\top E E^\top \varphi(H)`, where the rows of E are embeddings of the colours, learned like
+those of words: a graph is a sentence, its colours are the words.
+
+Differs from the cited work: E is not trained by stochastic skip-gram but by the factorisation that skip-gram
+approximates, the leading singular vectors of the positive pointwise mutual information of colours (Levy and Goldberg
+2014). It takes seconds and is the same for every seed.
+
+The graphlet kernel: which shapes do k nodes of the graph form, and how often?
+
+The Wasserstein Weisfeiler-Lehman kernel, exactly and without solving a transport problem.
+
+Togninalli et al. (2019) compare two graphs by the cheapest transport between their nodes, each node of G with mass
+1/\|G\|. For tagged graphs a node is the list of its colours c_0 .. c_h, and moving mass from one to another costs the
+share of rounds in which they differ. Colours are nested: nodes that differ in one round differ in all later ones. So
+this cost is the length of a path in a tree whose nodes at depth r are the colours of round r, and transport in a tree
+has a closed form: each edge carries the difference of the masses below it,
+
+.. math:: W(G, H) = \frac{1}{2 (h + 1)} \sum_{r=0}^{h} \lVert p_r(G) - p_r(H) \rVert_1,
+
+with p_r(G) the shares of colours in round r. An L1 distance, so that :math:`e^{-\lambda W}` is positive definite.
+
+The Weisfeiler-Lehman subtree kernel.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from itertools import combinations, permutations
+from math import comb
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+from scipy.spatial.distance import cdist
+
+from graphmetric.baselines.method import Baseline, TrainingTask
+from graphmetric.errors import InvalidArgument
+from graphmetric.features._kernels.colours import refine_colours
+from graphmetric.features._kernels.neighbours import Edges, build_arcs
+from graphmetric.graphs.arrays import as_kernel_type
+from graphmetric.graphs.canonical import Keys, edge_keys, node_keys
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.columns import Columns, Has
+from graphmetric.graphs.graph import Graph
+
+
+class ColourCounts(NamedTuple):
+    """How often each colour of each round occurs in each graph."""
+
+    colours: NDArray[np.int64]
+    """The distinct colours, ascending. One means the same in every collection, and rounds share none."""
+    counts: csr_array
+    """(graphs, colours)."""
+
+
+def count_colours(graphs: GraphCollection, rounds: int) -> ColourCounts:
+    """Colours of rounds 0 (the tags) to ``rounds``; tags and directions count, numbers do not."""
+    columns = graphs.columns
+    found = node_colours(columns, rounds)
+    colours, place = np.unique(found.ravel(), return_inverse=True)
+    owner = np.tile(np.repeat(np.arange(len(graphs)), np.diff(columns.node_ptr)), rounds + 1)
+    shape = (len(graphs), len(colours))
+    return ColourCounts(colours, csr_array((np.ones(len(owner)), (owner, place.ravel())), shape=shape))
+
+
+def node_colours(columns: Columns, rounds: int) -> NDArray[np.int64]:
+    """(rounds + 1, nodes)."""
+    tagged = replace(columns, node_features=None, node_texts=None, node_images=None, edge_weights=None)
+    node_ptr, edge_ptr = as_kernel_type(columns.node_ptr), as_kernel_type(columns.edge_ptr)
+    directed = (columns.flags & Has.DIRECTION) != 0
+    arcs = build_arcs(Edges(node_ptr, edge_ptr, as_kernel_type(columns.edges), directed))
+    found: NDArray[np.int64] = refine_colours(
+        arcs, _key_numbers(node_keys(tagged)), _key_numbers(edge_keys(tagged)), np.int64(rounds)
+    )
+    return found
+
+
+def _key_numbers(keys: Keys) -> NDArray[np.int64]:
+    return keys.digest[:, :8].copy().view("<i8")[:, 0].astype(np.int64)[keys.rank]
+
+
+Floats = NDArray[np.float64]
+
+_DECIMALS = 12
+"""Of a normalised kernel; what is beyond is rounding noise."""
+
+
+class KernelValues(NamedTuple):
+    """A kernel between queries and a database, not normalised."""
+
+    cross: Floats
+    """(queries, database)."""
+    queries: Floats
+    """k(G, G) of each query."""
+    database: Floats
+    """k(H, H) of each graph of the database."""
+
+
+class GraphKernel(Baseline):
+    """A kernel as a distance of which the order counts. See :class:`~graphmetric.baselines.method.Calibrated`."""
+
+    scale = "rank"
+
+    def fit(self, task: TrainingTask) -> Self:
+        return self
+
+    def predict(self, queries: GraphCollection, database: GraphCollection) -> Floats:
+        return kernel_distances(self.evaluate(queries, database))
+
+    @abstractmethod
+    def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
+        """The kernel of all pairs."""
+
+
+def kernel_distances(values: KernelValues) -> Floats:
+    """The distances of the normalised kernel."""
+    product = np.sqrt(values.queries[:, None] * values.database[None, :])
+    neither = (values.queries[:, None] == 0) & (values.database[None, :] == 0)
+    normalized = np.divide(values.cross, product, out=neither.astype(np.float64), where=product > 0)
+    # A root turns noise of 1e-16 into distances of 1e-8: without rounding, copies of a graph would not tie.
+    distances: Floats = np.sqrt(np.maximum(2 - 2 * normalized.round(_DECIMALS), 0))
+    return distances
+
+
+def inner_products(features: Any, num_queries: int) -> KernelValues:
+    """The linear kernel of feature rows, dense or sparse: those of the queries, then those of the database."""
+    left, right = features[:num_queries], features[num_queries:]
+    cross = left @ right.T
+    return KernelValues(_dense(cross), _dense((left * left).sum(axis=1)), _dense((right * right).sum(axis=1)))
+
+
+def _dense(values: Any) -> Floats:
+    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
+
+
+_SPARE_DIRECTIONS = 16
+"""Iterated beyond those that are kept, which then settle sooner."""
+_ITERATIONS = 8
+
+
+@dataclass(eq=False)
+class DeepGraphKernel(GraphKernel):
+    """Embeddings come from the graphs of the task, without labels. A colour that is not among them counts nothing."""
+
+    rounds: int = 2
+    """Of refinement."""
+    dimensions: int = 64
+    """Of the embedding of a colour."""
+
+    name = "deep-graph-kernel"
+    _colours: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
+    _embeddings: NDArray[np.float64] = field(init=False, repr=False)
+
+    def fit(self, task: TrainingTask) -> Self:
+        self._colours, counts = count_colours(task.graphs, self.rounds)
+        self._embeddings = _embed_colours(counts, self.dimensions)
+        return self
+
+    def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
+        if self._colours is None:
+            raise InvalidArgument(f"{self.name} is not fitted yet; call fit with graphs first")
+        found = count_colours(queries + database, self.rounds)
+        _, rows, columns = np.intersect1d(self._colours, found.colours, assume_unique=True, return_indices=True)
+        features = found.counts.tocsc()[:, columns] @ self._embeddings[rows]
+        return inner_products(features, len(queries))
+
+
+def _embed_colours(counts: csr_array, dimensions: int) -> NDArray[np.float64]:
+    """(colours, dimensions): singular vectors, each scaled by the root of its singular value.
+
+    By subspace iteration (Halko, Martinsson and Tropp 2011), which also copes with a matrix of low rank.
+    """
+    information = _mutual_information(counts)
+    size = information.shape[0]
+    start = np.random.default_rng(0).standard_normal((size, min(size, dimensions + _SPARE_DIRECTIONS)))
+    basis = np.linalg.qr(start).Q
+    for _ in range(_ITERATIONS):
+        basis = np.linalg.qr(information @ basis).Q
+    values, vectors = np.linalg.eigh(basis.T @ (information @ basis))
+    leading = np.argsort(-np.abs(values))[:dimensions]
+    return np.asarray(basis @ vectors[:, leading] * np.sqrt(np.abs(values[leading])))
+
+
+def _mutual_information(counts: csr_array) -> csr_array:
+    """Positive logarithms of how much more often one graph has these two colours than by chance."""
+    itself = diags_array(np.asarray(counts.sum(axis=0)).ravel())
+    together = (counts.T @ counts - itself).tocoo()
+    occurrences = np.asarray(together.sum(axis=1)).ravel()
+    rows, columns = together.coords
+    chance = occurrences[rows] * occurrences[columns] / occurrences.sum()
+    ratio = np.divide(together.data, chance, out=np.zeros(len(rows)), where=chance > 0)
+    positive = ratio > 1
+    return csr_array((np.log(ratio[positive]), (rows[positive], columns[positive])), shape=together.shape)
+
+
+LARGEST_SIZE = 5
+"""Of a graphlet: 34 shapes. With 6 nodes the table of shapes alone has 32,768 entries."""
+
+
+@dataclass(eq=False)
+class Graphlet(GraphKernel):
+    """Shervashidze et al. (2009): the inner product of the shares of all shapes of k nodes, connected or not.
+
+    Labels, directions and self-loops do not count. A graph of fewer than k nodes is filled up with isolated ones.
+    """
+
+    sizes: tuple[int, ...] = (3, 4, 5)
+    """Numbers of nodes k, 2 to 5; the shares of the sizes are put one after the other."""
+    most_subsets: int = 50_000
+    """Up to so many sets of k nodes are all counted; of a larger graph as many are sampled as ``samples`` says."""
+    samples: int = 20_000
+    """Sets sampled from a large graph, the same for all graphs of its size. Its shares then depend a little on the
+    order of its nodes: by less than 1 %, with 95 % confidence."""
+
+    name = "graphlet"
+
+    def __post_init__(self) -> None:
+        if not self.sizes or not all(2 <= k <= LARGEST_SIZE for k in self.sizes):
+            raise InvalidArgument(f"sizes is {self.sizes!r}; graphlets have 2 to {LARGEST_SIZE} nodes")
+
+    def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
+        shares = np.array([self.count_shares(graph) for graph in queries + database])
+        return inner_products(shares, len(queries))
+
+    def count_shares(self, graph: Graph) -> NDArray[np.float64]:
+        """For each size the shares of its shapes, which sum to one."""
+        padded = max(graph.num_nodes, *self.sizes)
+        adjacency = np.zeros((padded, padded), dtype=np.bool_)
+        tails, heads = graph.edges.T
+        adjacency[tails, heads] = adjacency[heads, tails] = True
+        return np.concatenate([self._count_shapes(adjacency, max(graph.num_nodes, k), k) for k in self.sizes])
+
+    def _count_shapes(self, adjacency: NDArray[np.bool_], n: int, k: int) -> NDArray[np.float64]:
+        subsets = _choose_subsets(n, k, self.most_subsets, self.samples)
+        pattern = np.zeros(len(subsets), dtype=np.int64)
+        for bit, (i, j) in enumerate(combinations(range(k), 2)):
+            pattern |= adjacency[subsets[:, i], subsets[:, j]].astype(np.int64) << bit
+        shapes = _number_shapes(k)
+        return np.bincount(shapes[pattern], minlength=int(shapes.max()) + 1) / len(subsets)
+
+
+@lru_cache(maxsize=256)
+def _choose_subsets(n: int, k: int, most: int, samples: int) -> NDArray[np.int32]:
+    """(sets, k): all sets of k of n nodes, or a sample of them."""
+    if comb(n, k) <= most:
+        return np.array(list(combinations(range(n), k)), dtype=np.int32)
+    drawn = np.sort(np.random.default_rng([n, k]).integers(n, size=(4 * samples, k), dtype=np.int32), axis=1)
+    return drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)][:samples]
+
+
+@cache
+def _number_shapes(k: int) -> NDArray[np.int64]:
+    """The number of the shape of each pattern of edges, a bit for each pair of the k nodes."""
+    pairs = list(combinations(range(k), 2))
+    bit = {pair: b for b, pair in enumerate(pairs)}
+    patterns = np.arange(1 << len(pairs))
+    least = patterns.copy()
+    for order in permutations(range(k)):
+        moved = np.zeros_like(patterns)
+        for b, (i, j) in enumerate(pairs):
+            u, v = sorted((order[i], order[j]))
+            moved |= (patterns >> b & 1) << bit[u, v]
+        np.minimum(least, moved, out=least)
+    return np.unique(least, return_inverse=True)[1].astype(np.int64)
+
+
+_BLOCK = 2_000
+"""Colours compared at a time, since their shares are dense rows meanwhile."""
+
+
+@dataclass(eq=False)
+class WassersteinWeisfeilerLehman(GraphKernel):
+    r"""The kernel :math:`e^{-\lambda W}` of tagged or plain graphs; the version for real vectors is not here."""
+
+    rounds: int = 3
+    """h, rounds of refinement."""
+    decay: float = 1.0
+    """The factor lambda; rankings do not depend on it."""
+
+    name = "wwl"
+
+    def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
+        cross = np.exp(-self.decay * wasserstein_distances(queries, database, self.rounds))
+        return KernelValues(cross, np.ones(len(queries)), np.ones(len(database)))
+
+
+def wasserstein_distances(queries: GraphCollection, database: GraphCollection, rounds: int) -> NDArray[np.float64]:
+    """W for all pairs, in [0, 1]; the empty graph, which has no mass to move, is at distance 1 from all others."""
+    graphs = queries + database
+    counts = count_colours(graphs, rounds).counts.tocsc()
+    sizes = graphs.sizes[:, None]
+    total = cdist(*_halves(sizes == 0, len(queries)), "cityblock") * (rounds + 1)
+    for start in range(0, counts.shape[1], _BLOCK):
+        shares = counts[:, start : start + _BLOCK].toarray() / np.maximum(sizes, 1)
+        total += cdist(*_halves(shares, len(queries)), "cityblock")
+    return total / (2 * (rounds + 1))
+
+
+def _halves(rows: NDArray[np.generic], first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return rows[:first].astype(np.float64), rows[first:].astype(np.float64)
+
+
+@dataclass(eq=False)
+class WeisfeilerLehmanSubtree(GraphKernel):
+    """Shervashidze et al. (2011): the inner product of the counts of colours of all rounds."""
+
+    rounds: int = 3
+    """Of refinement, beyond the tags themselves."""
+
+    name = "wl-subtree"
+
+    def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
+        return inner_products(count_colours(queries + database, self.rounds).counts, len(queries))

@@ -1,0 +1,297 @@
+"""Graph matching networks: two graphs that look at each other in every round.
+
+Node states of pairs of graphs, padded, for networks that compare every node with every node.
+
+The Hausdorff edit distance of node states.
+
+SimGNN's comparison of two encoded graphs: a neural tensor network, and a histogram of node similarities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from numpy import asarray
+from numpy.typing import ArrayLike
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from graphmetric.baselines.neural_encoders import NodeInputs
+from graphmetric.distance import PairDistance, Representation, SquaredFC
+from graphmetric.distance.comparison import to_paper
+from graphmetric.distance.matching import broadcast_shape
+from graphmetric.distance.pair_distance import METRIC, Axiom
+from graphmetric.encoder import BatchTensors, Encoded, to_tensors
+from graphmetric.features import BatchLimits, FeatureSchema, FeatureTable
+from graphmetric.features.table import group_by_size
+from graphmetric.model import TrainableDistance
+
+Measure = Callable[[Representation, Representation], Tensor]
+
+_LIMITS = BatchLimits(nodes=1 << 15, spare=1 << 13)
+"""Of the pairs that are compared at once: a few megabytes per table of states."""
+
+
+class PaddedNodes(NamedTuple):
+    """One side of some pairs."""
+
+    states: Float[Tensor, "pairs k d"]
+    """Zero in padding."""
+    mask: Bool[Tensor, "pairs k"]
+
+
+def pair_up(left: Representation, right: Representation) -> tuple[Representation, Representation]:
+    """Both sides with one batch axis, a graph each per pair, after broadcasting."""
+    shape = broadcast_shape(left, right)
+
+    def spread(side: Representation) -> Representation:
+        vectors = side.z.expand(*shape, side.z.shape[-1]).flatten(0, -2)
+        start, size = (part.expand(shape).flatten() for part in (side.start, side.size))
+        return Representation(vectors, side.rows, start, size)
+
+    return spread(left), spread(right)
+
+
+def group_pairs(left: Representation, right: Representation) -> Iterator[Tensor]:
+    """Positions of pairs of like sizes, so that a few large graphs do not pad all others."""
+    sizes = torch.maximum(left.size, right.size).cpu().numpy()
+    for group in group_by_size(sizes, _LIMITS):
+        yield torch.from_numpy(group).to(left.start.device)
+
+
+def pad_nodes(graphs: Representation, k: int | None = None) -> PaddedNodes:
+    """The states of graphs on one axis, padded to ``k`` nodes; None: to the largest (one node at least)."""
+    k = max(1, int(graphs.size.max())) if k is None else k
+    place = torch.arange(k, device=graphs.size.device)
+    mask = place < graphs.size[:, None]
+    rows = torch.where(mask, graphs.start[:, None] + place, 0)
+    if len(graphs.rows) == 0:
+        return PaddedNodes(graphs.rows.new_zeros(*rows.shape, graphs.rows.shape[1]), mask)
+    states = graphs.rows.index_select(0, rows.reshape(-1)).view(*rows.shape, -1)
+    return PaddedNodes(states.masked_fill(~mask[..., None], 0), mask)
+
+
+def measure_in_groups(left: Representation, right: Representation, measure: Measure) -> Tensor:
+    """Distances of all pairs after broadcasting, a group of pairs of like sizes at a time."""
+    a, b = pair_up(left, right)
+    groups = list(group_pairs(a, b))
+    if not groups:
+        return a.z.new_zeros(broadcast_shape(left, right))
+    values = torch.cat([measure(a.take(group), b.take(group)) for group in groups])
+    return values[torch.argsort(torch.cat(groups))].reshape(broadcast_shape(left, right))
+
+
+class HausdorffDistance(PairDistance):
+    r"""Each node goes to the nearest node of the other graph, whoever else goes there.
+
+    .. math:: h = \sum_i \min\Big(\lVert h_i \rVert, \tfrac12 \min_j \lVert h_i - h'_j \rVert\Big)
+              + \sum_j \min\Big(\lVert h'_j \rVert, \tfrac12 \min_i \lVert h_i - h'_j \rVert\Big)
+
+    in edits, brought to the paper's scale. A turn is paid for from both sides, hence the halves; the norm of a state
+    is the price of deleting it.
+    """
+
+    axioms = METRIC - {Axiom.TRIANGLE_INEQUALITY}
+    scale = "paper"
+    width = 0
+
+    def project(self, z: Tensor) -> Tensor:
+        """The pooled vector plays no part."""
+        return z[..., :0]
+
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        return measure_in_groups(left, right, self._measure)
+
+    def _measure(self, left: Representation, right: Representation) -> Tensor:
+        a, b = pad_nodes(left), pad_nodes(right)
+        exact = "donot_use_mm_for_euclid_dist"  # the fast way is 1e-3 off for states that are nearly equal
+        turns = torch.cdist(a.states, b.states, compute_mode=exact) / 2
+        prices = sum_least(turns, a, b) + sum_least(turns.transpose(1, 2), b, a)
+        return to_paper(prices, left.size.to(prices), right.size.to(prices))
+
+
+def sum_least(turns: Tensor, own: PaddedNodes, other: PaddedNodes) -> Tensor:
+    """The first sum: over the real nodes of ``own`` the least of deletion and of the turns into real nodes."""
+    nearest = turns.masked_fill(~other.mask[:, None, :], torch.inf).amin(dim=2)
+    deletion: Tensor = torch.linalg.vector_norm(own.states, dim=2)
+    return torch.minimum(deletion, nearest).masked_fill(~own.mask, 0).sum(dim=1)
+
+
+class NeuralTensor(nn.Module):
+    r"""Socher et al.'s network: for each of K slices a bilinear form and a linear one.
+
+    .. math:: \mathrm{ReLU}\big(z^\top W_{1..K} \, z' + V [z; z'] + b\big)
+
+    It is not symmetric: which graph comes first matters, before and after training.
+    """
+
+    def __init__(self, width: int, slices: int) -> None:
+        super().__init__()
+        self.slices = nn.Linear(width, slices * width, bias=False)
+        self.linear = nn.Linear(2 * width, slices)
+
+    def forward(self, left: Float[Tensor, "pairs d"], right: Float[Tensor, "pairs d"]) -> Float[Tensor, "pairs K"]:
+        turned = self.slices(left).unflatten(-1, (-1, right.shape[-1]))  # one product; nn.Bilinear makes one per slice
+        bilinear = (turned @ right[..., None]).squeeze(-1)
+        return F.relu(bilinear + self.linear(torch.cat([left, right], dim=-1)))
+
+
+class SimGNNDistance(PairDistance):
+    """One minus the similarity that an MLP makes of both parts.
+
+    Differs from SimGNN in nothing but the training that surrounds it. As there, the histogram has no gradient, and the
+    smaller graph is filled up with zero states for it, whose similarity to all others is a half.
+    """
+
+    axioms = frozenset({Axiom.NON_NEGATIVE})
+    scale = "paper"
+
+    def __init__(self, width: int, slices: int = 16, bins: int = 16, hidden: Sequence[int] = (16, 8)) -> None:
+        super().__init__()
+        self.width, self.bins = width, bins
+        self.tensor = NeuralTensor(width, slices)
+        self.layers = nn.ModuleList(nn.Linear(*pair) for pair in pairwise((slices + bins, *hidden, 1)))
+
+    def extra_repr(self) -> str:
+        return f"bins={self.bins}"
+
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        return measure_in_groups(left, right, self._measure)
+
+    def _measure(self, left: Representation, right: Representation) -> Tensor:
+        values = torch.cat([self.tensor(left.z, right.z), self.count_similarities(left, right)], dim=-1)
+        for layer in self.layers[:-1]:
+            values = F.relu(layer(values))
+        score: Tensor = self.layers[-1](values)
+        return torch.sigmoid(-score).squeeze(-1)  # 1 - sigmoid(score)
+
+    @torch.no_grad()
+    def count_similarities(self, left: Representation, right: Representation) -> Float[Tensor, "pairs bins"]:
+        """Which share of the pairs of nodes has its similarity, sigmoid of the dot product, in each equal bin."""
+        a, b = pad_nodes(left), pad_nodes(right)
+        similarity = torch.sigmoid(a.states @ b.states.transpose(1, 2))
+        bin_of = (similarity * self.bins).long().clamp(max=self.bins - 1)
+        real = (a.mask[:, :, None] & b.mask[:, None, :]).to(similarity)
+        counts = similarity.new_zeros(len(real), self.bins)
+        counts.scatter_add_(1, bin_of.flatten(1), real.flatten(1))
+        filled_up = torch.maximum(left.size, right.size) ** 2
+        counts[:, self.bins // 2] += (filled_up - left.size * right.size).to(counts)
+        return counts / filled_up.clamp(min=1)[:, None]
+
+
+_FAR = -1e9
+"""Score of padding: its exp is exactly 0, yet attention to an empty graph is not NaN as with -inf."""
+
+
+class InputsAndEdges(nn.Module):
+    """No encoder at all: of each node its inputs and, beside them, its row of the adjacency matrix."""
+
+    def __init__(self, schema: FeatureSchema, width: int) -> None:
+        super().__init__()
+        self.output_size = 0
+        self.inputs = NodeInputs(schema, width)
+
+    def forward(self, batch: BatchTensors) -> Encoded:
+        states = self.inputs(batch)
+        return Encoded(states[:, 0, :0], torch.cat([states, batch.weights], dim=-1), batch.mask)
+
+
+class MatchingDistance(PairDistance):
+    r"""Rounds of messages within and across the graphs, a gated sum, and the paper's distance of the two sums.
+
+    .. math::
+        m_i = \sum_j A_{ij} \, W_2 \mathrm{ReLU}(W_1 [h_i; h_j] + b), \quad
+        \mu_i = h_i - \sum_j \mathrm{softmax}_j\big(h_i^\top h'_j / \sqrt{d}\big) h'_j, \quad
+        h_i \leftarrow \mathrm{GRU}([m_i; \mu_i], h_i)
+
+    with the same weights in every round and for both graphs, so it is symmetric, and zero on equal graphs.
+    """
+
+    axioms = METRIC - {Axiom.TRIANGLE_INEQUALITY}
+    scale = "paper"
+    width = 0
+
+    def __init__(self, state_width: int, rounds: int, vector_width: int) -> None:
+        super().__init__()
+        self.state_width, self.rounds = state_width, rounds
+        self.receiver = nn.Linear(state_width, state_width)
+        self.sender = nn.Linear(state_width, state_width, bias=False)
+        self.message = nn.Linear(state_width, state_width, bias=False)
+        self.update = nn.GRUCell(2 * state_width, state_width)
+        self.gate = nn.Linear(state_width, vector_width)
+        self.value = nn.Linear(state_width, vector_width)
+        self.distance = SquaredFC(vector_width)
+
+    def extra_repr(self) -> str:
+        return f"rounds={self.rounds}"
+
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        return measure_in_groups(left, right, self._measure)
+
+    def _measure(self, left: Representation, right: Representation) -> Tensor:
+        k = max(1, int(left.size.max()), int(right.size.max()))
+        sides = [pad_nodes(side, k) for side in (left, right)]
+        states = torch.cat([side.states[..., : self.state_width] for side in sides])
+        adjacency = torch.cat([_square(side.states[..., self.state_width :]) for side in sides])
+        mask = torch.cat([side.mask for side in sides])
+        for _ in range(self.rounds):
+            states = self.exchange(states, adjacency, mask)
+        vectors = (torch.sigmoid(self.gate(states)) * self.value(states) * mask[..., None]).sum(dim=1)
+        first, second = (side._replace(z=half) for side, half in zip((left, right), vectors.chunk(2), strict=True))
+        return self.distance.compare(first, second)
+
+    def exchange(
+        self,
+        states: Float[Tensor, "graphs k d"],
+        adjacency: Float[Tensor, "graphs k k"],
+        mask: Bool[Tensor, "graphs k"],
+    ) -> Float[Tensor, "graphs k d"]:
+        """One round; the partner of a graph is half the batch away."""
+        received = self._send(states, adjacency)
+        surprise = states - attend(states, states.roll(len(states) // 2, 0), mask.roll(len(mask) // 2, 0))
+        seen = torch.cat([received, surprise], dim=-1)
+        updated: Tensor = self.update(seen.flatten(0, 1), states.flatten(0, 1)).view_as(states)
+        return updated.masked_fill(~mask[..., None], 0)
+
+    def _send(self, states: Tensor, adjacency: Tensor) -> Tensor:
+        """Messages along edges alone: in molecules one pair of nodes in six is one."""
+        graph, i, j = adjacency.nonzero(as_tuple=True)
+        k = states.shape[1]
+        to, source = graph * k + i, graph * k + j
+        receiver, sender = self.receiver(states).flatten(0, 1), self.sender(states).flatten(0, 1)
+        hidden = F.relu(receiver.index_select(0, to) + sender.index_select(0, source))
+        weighted = hidden * adjacency[graph, i, j, None]
+        sums = torch.zeros_like(receiver).index_add(0, to, weighted)
+        received: Tensor = self.message(sums).view_as(states)
+        return received
+
+
+def attend(
+    states: Float[Tensor, "graphs k d"], others: Float[Tensor, "graphs k d"], mask: Bool[Tensor, "graphs k"]
+) -> Float[Tensor, "graphs k d"]:
+    """What each node sees of the other graph: its states, those that resemble the node most; zero if it is empty."""
+    return F.scaled_dot_product_attention(states, others, others, (~mask).to(states.dtype).mul(_FAR)[:, None, :])
+
+
+def _square(rows: Tensor) -> Tensor:
+    """The adjacency of padded graphs; rows reach as far as the largest graph of the whole collection."""
+    k = rows.shape[1]
+    return rows[..., :k] if rows.shape[2] >= k else F.pad(rows, (0, k - rows.shape[2]))
+
+
+class MatchingModel(TrainableDistance):
+    """Encodes all graphs in one batch, since their rows of the adjacency matrix must be equally long.
+
+    This costs the square of the largest graph for each; what every pair costs makes it no matter.
+    """
+
+    def encode_rows(
+        self, table: FeatureTable, positions: ArrayLike, limits: BatchLimits | None = None
+    ) -> Representation:
+        weights = next(self.parameters())
+        batch = to_tensors(table.padded(asarray(positions)), weights.device, weights.dtype)
+        return self.encode(batch).compacted()

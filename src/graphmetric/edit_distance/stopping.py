@@ -1,0 +1,181 @@
+"""Long work in threads of its own, so that the thread that waits for it can stop it.
+
+Python hears Ctrl-C only between two steps of its main thread, and a compiled search is one step however long it takes.
+So searches run in threads of their own. The waiting thread sleeps, looks at the clocks fifty times a second and hears
+Ctrl-C. To stop a search it sets a word that the compiled loops look at. They then end within milliseconds, and what
+they have found by then is valid.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import numpy as np
+
+from graphmetric._foundation.compilation import clock
+from graphmetric.edit_distance._kernels.packing import Integers
+from graphmetric.edit_distance._kernels.workspace import (
+    LOWER_SO_FAR,
+    N_SIGNALS,
+    STOP,
+    UPPER_SO_FAR,
+    Workspace,
+    WorkspaceSize,
+    allocate_workspace,
+)
+
+_LOOK_EVERY = 0.02
+"""Seconds between two looks at the clocks of the searches."""
+_PATIENCE = 0.5
+"""Seconds for threads to end when they are told to. Methods that cannot be stopped are left to themselves then."""
+_UNKNOWN = -1
+_NOTHING_YET = np.full(N_SIGNALS, _UNKNOWN)
+_NOTHING_YET[STOP] = 0
+
+Result = TypeVar("Result")
+
+
+@dataclass(eq=False)
+class Watch:
+    """What a thread that works and the thread that waits for it tell each other."""
+
+    signals: Integers = field(default_factory=lambda: np.array(_NOTHING_YET))
+    """Shared with the compiled searches."""
+    stopped: bool = False
+    """Whether all work is to end, such as after Ctrl-C. What a batch of several pairs returns then is to be dropped."""
+    expired: bool = False
+    """Whether the last limited block was ended by its time limit."""
+    scale: float = 1.0
+    """Units per cost of the pair under way."""
+    ceiling: float = math.inf
+    """Units from which on a total may contain edits that are forbidden."""
+    _deadline: float = math.inf
+    _is_limited: bool = False
+    _best: tuple[float, float] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _room: tuple[WorkspaceSize, Workspace] | None = None
+
+    @contextmanager
+    def limited(self, seconds: float | None) -> Iterator[None]:
+        """Searches within the block end, with the bounds they have, when so many seconds have passed.
+
+        A block within another one ends with that.
+        """
+        if self._is_limited:
+            yield
+            return
+        with self._lock:
+            self.expired, self._best, self._is_limited = False, None, True
+            self._deadline = math.inf if seconds is None else clock() + seconds
+            self.signals[:] = _NOTHING_YET
+            self.signals[STOP] = int(self.stopped)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._deadline, self._is_limited = math.inf, False
+                self.signals[STOP] = int(self.stopped)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the searches of this thread have been told to end."""
+        return bool(self.signals[STOP])
+
+    def check(self) -> None:
+        """Raise if all work is to end; for loops between searches."""
+        if self.stopped:
+            raise KeyboardInterrupt
+
+    def stop(self) -> None:
+        """Tell the thread to end its work as soon as it can."""
+        with self._lock:
+            self.stopped = True
+            self.signals[STOP] = 1
+
+    def restart(self) -> None:
+        """Make the watch fit for more work, after work that has ended."""
+        with self._lock:
+            self.stopped = False
+            self.signals[STOP] = 0
+
+    def look_at_clock(self) -> None:
+        """End the limited block if its time has passed."""
+        with self._lock:
+            if clock() > self._deadline:
+                self.expired = True
+                self.signals[STOP] = 1
+
+    def bounds(self) -> tuple[float, float] | None:
+        """The best bounds that were seen of the pair under way, in costs; not more than what to show meanwhile."""
+        units = int(self.signals[LOWER_SO_FAR]), int(self.signals[UPPER_SO_FAR])
+        if _UNKNOWN not in units:
+            lower, upper = units[0] / self.scale, units[1] / self.scale if units[1] < self.ceiling else math.inf
+            seen = (lower, upper) if self._best is None else self._best
+            upper = min(upper, seen[1])
+            self._best = min(max(lower, seen[0]), upper), upper
+        return self._best
+
+    def workspace(self, size: WorkspaceSize) -> Workspace:
+        """Room for pairs of this size that hears the signals; the last one again if it is large enough."""
+        if self._room is None or not _fits(size, self._room[0]):
+            self._room = size, allocate_workspace(size, self.signals)
+        return self._room[1]
+
+
+def _fits(size: WorkspaceSize, room: WorkspaceSize) -> bool:
+    """Whether the room has all that is asked for."""
+    enough = all(wanted <= there for wanted, there in zip(size[:4], room[:4], strict=True))
+    return enough and size.null_nodes <= room.null_nodes and size.root_only >= room.root_only
+
+
+def in_thread(work: Callable[[Watch], Result], watch: Watch | None = None) -> Result:
+    """What ``work`` returns, computed in a thread of its own, so that Ctrl-C is heard."""
+    found = list[Result]()
+    work_in_threads(lambda own: found.append(work(own)), [watch or Watch()])
+    return found[0]
+
+
+def work_in_threads(
+    worker: Callable[[Watch], None], watches: Sequence[Watch], look: Callable[[Sequence[Watch]], None] | None = None
+) -> None:
+    """Run ``worker`` in threads, one for each watch, and wait until all have returned.
+
+    The waiting thread calls ``look`` now and then. When it is interrupted, or a worker fails, all workers are told to
+    stop; the exception is raised when they have, or after half a second.
+    """
+    returned, failures = threading.Semaphore(0), list[BaseException]()
+
+    def run(watch: Watch) -> None:
+        try:
+            worker(watch)
+        except BaseException as error:  # noqa: BLE001 - the waiting thread raises it
+            failures.append(error)
+        finally:
+            returned.release()
+
+    crew = [threading.Thread(target=run, args=(watch,), daemon=True) for watch in watches]
+    at_work = len(crew)
+    try:
+        for thread in crew:
+            thread.start()
+        while at_work and not failures:
+            at_work -= returned.acquire(timeout=_LOOK_EVERY)
+            for watch in watches:
+                watch.look_at_clock()
+            if look is not None:
+                look(watches)
+    finally:
+        for watch in watches:
+            watch.stop()
+        end = time.monotonic() + _PATIENCE
+        for thread in crew:
+            if thread.ident is not None:
+                thread.join(max(0.0, end - time.monotonic()))
+    if failures:
+        raise failures[0]

@@ -1,0 +1,157 @@
+"""Who is next to whom: one compressed row per node of a collection.
+
+What lies between two nodes, as dense matrices of the graphs of one batch.
+
+Random walks.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric._foundation.compilation import counted_entry
+
+UNDIRECTED, OUT, IN = 0, 1, 2
+"""Directions in which an edge is seen from the node whose row it is in."""
+
+
+class Edges(NamedTuple):
+    """Edge rows of a packed collection; node numbers are local to their graph."""
+
+    node_ptr: NDArray[np.int64]
+    edge_ptr: NDArray[np.int64]
+    ends: NDArray[np.int32]
+    directed: NDArray[np.bool_]
+    """One per graph."""
+
+
+class Arcs(NamedTuple):
+    """Node row v is next to the node rows ``node[ptr[v]:ptr[v + 1]]``; an arc shows up at both of its ends."""
+
+    ptr: NDArray[np.int64]
+    node: NDArray[np.int64]
+    edge: NDArray[np.int64]
+    """The edge row."""
+    direction: NDArray[np.int8]
+
+
+@counted_entry
+def build_arcs(edges: Edges) -> Arcs:
+    """Both ends of each edge; an undirected self-loop is in its row once, a directed one as OUT and as IN."""
+    ptr = np.zeros(edges.node_ptr[-1] + 1, np.int64)
+    for g in range(len(edges.directed)):
+        first = edges.node_ptr[g]
+        for e in range(edges.edge_ptr[g], edges.edge_ptr[g + 1]):
+            u, v = edges.ends[e, 0], edges.ends[e, 1]
+            ptr[first + u + 1] += 1
+            if u != v or edges.directed[g]:
+                ptr[first + v + 1] += 1
+    for v in range(len(ptr) - 1):
+        ptr[v + 1] += ptr[v]
+    arcs = Arcs(ptr, np.empty(ptr[-1], np.int64), np.empty(ptr[-1], np.int64), np.empty(ptr[-1], np.int8))
+    free = ptr[:-1].copy()
+    for g in range(len(edges.directed)):
+        first = edges.node_ptr[g]
+        for e in range(edges.edge_ptr[g], edges.edge_ptr[g + 1]):
+            u, v = first + edges.ends[e, 0], first + edges.ends[e, 1]
+            a = free[u]
+            free[u] += 1
+            arcs.node[a], arcs.edge[a], arcs.direction[a] = v, e, OUT if edges.directed[g] else UNDIRECTED
+            if u != v or edges.directed[g]:
+                a = free[v]
+                free[v] += 1
+                arcs.node[a], arcs.edge[a], arcs.direction[a] = u, e, IN if edges.directed[g] else UNDIRECTED
+    return arcs
+
+
+@counted_entry
+def fill_rows(node_ptr: NDArray[np.int64], chosen: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
+    """rows[b, i] = node row of node i of the b-th chosen graph, 0 beyond its size."""
+    for b in range(len(chosen)):
+        begin = node_ptr[chosen[b]]
+        size = node_ptr[chosen[b] + 1] - begin
+        for i in range(rows.shape[1]):
+            rows[b, i] = begin + i if i < size else 0
+
+
+@counted_entry
+def fill_edges(edges: Edges, value: NDArray[Any], chosen: NDArray[np.int64], dense: NDArray[Any]) -> None:
+    """dense[b, i, j] = value of the edge from i to j; ``dense`` is zero before."""
+    for b in range(len(chosen)):
+        g = chosen[b]
+        for e in range(edges.edge_ptr[g], edges.edge_ptr[g + 1]):
+            u, v = edges.ends[e, 0], edges.ends[e, 1]
+            dense[b, u, v] = value[e]
+            if not edges.directed[g]:
+                dense[b, v, u] = value[e]
+
+
+@counted_entry
+def fill_hops(
+    node_ptr: NDArray[np.int64], arcs: Arcs, chosen: NDArray[np.int64], max_hops: int, dense: NDArray[np.int32]
+) -> None:
+    """dense[b, i, j] = bucket of the hop distance, direction ignored: breadth-first from every node.
+
+    Hops of ``max_hops`` and more share a bucket, pairs without a path have bucket ``max_hops + 1``.
+    """
+    dense[:] = max_hops + 1
+    queue = np.empty(dense.shape[1], np.int64)
+    for b in range(len(chosen)):
+        first = node_ptr[chosen[b]]
+        for start in range(node_ptr[chosen[b] + 1] - first):
+            hops = dense[b, start]
+            hops[start] = 0
+            queue[0] = start
+            head, tail = 0, 1
+            while head < tail:
+                v = queue[head]
+                head += 1
+                bucket = min(hops[v] + 1, max_hops)
+                for a in range(arcs.ptr[first + v], arcs.ptr[first + v + 1]):
+                    u = arcs.node[a] - first
+                    if hops[u] > max_hops:
+                        hops[u] = bucket
+                        queue[tail] = u
+                        tail += 1
+
+
+@counted_entry
+def find_return_probabilities(
+    node_ptr: NDArray[np.int64], arcs: Arcs, weight: NDArray[np.float64], steps: int
+) -> NDArray[np.float32]:
+    """(nodes, steps): the chance that a walk from v is back at v after 1, 2, .. steps; ``weight`` is by edge row.
+
+    Each step leaves along an edge with a chance in proportion to its weight, never against an arc. A walk that
+    cannot go on is lost.
+    """
+    num_nodes = len(arcs.ptr) - 1
+    leaving = np.zeros(num_nodes, np.float64)
+    for v in range(num_nodes):
+        for a in range(arcs.ptr[v], arcs.ptr[v + 1]):
+            if arcs.direction[a] != IN:
+                leaving[v] += weight[arcs.edge[a]]
+    chance = np.zeros(len(arcs.node), np.float64)
+    for v in range(num_nodes):
+        for a in range(arcs.ptr[v], arcs.ptr[v + 1]):
+            if arcs.direction[a] != IN and leaving[v] > 0:
+                chance[a] = weight[arcs.edge[a]] / leaving[v]
+    found = np.zeros((num_nodes, steps), np.float32)
+    here, there = np.zeros(num_nodes, np.float64), np.zeros(num_nodes, np.float64)
+    for g in range(len(node_ptr) - 1):
+        begin, end = node_ptr[g], node_ptr[g + 1]
+        for start in range(begin, end):
+            here[begin:end] = 0
+            here[start] = 1
+            for step in range(steps):
+                there[begin:end] = 0
+                for v in range(begin, end):
+                    if here[v] == 0:
+                        continue
+                    for a in range(arcs.ptr[v], arcs.ptr[v + 1]):
+                        there[arcs.node[a]] += here[v] * chance[a]
+                here, there = there, here
+                found[start, step] = here[start]
+    return found

@@ -1,0 +1,439 @@
+"""Our own format for collections: compact, quick, streaming, without loss.
+
+The layout of our own binary format; docs/formats.md describes it for others to implement.
+
+::
+
+    file   = MAGIC block* end
+    block  = "GRPH" header_size:u32 payload_size:u64  header:JSON  payload  crc32:u32
+    end    = "END!" header_size:u32 0:u64             header:JSON           crc32:u32
+
+All numbers are little-endian; the checksum is over everything of its block before it.
+
+Checks of a block of packed graphs as it comes from disk, each over all graphs at once.
+
+Reader of our own binary format: whole columns at once, every one checked.
+
+A checksum finds accidents, not intent, so nothing is believed because the checksum is right.
+
+Writer of our own binary format.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from collections.abc import Hashable, Iterable, Iterator
+from io import BufferedReader
+from itertools import islice
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.errors import InvalidGraph
+from graphmetric.formats.file_format import EVERYTHING, FileFormat, NoOptions
+from graphmetric.formats.graph_dict import is_integer, read_labels
+from graphmetric.formats.json_values import format_json, parse_json, plain, shortened
+from graphmetric.formats.source import Limits, Source, located, too_large
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.columns import NODE_COLUMNS, Columns, Has, pack
+from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_json, spelling
+
+MAGIC = b"\x89GMG1\r\n\x1a\n"
+"""Not text, and destroyed by line-end conversion, so that either mistake is noticed at once."""
+BLOCK = b"GRPH"
+END = b"END!"
+PREFIX = struct.Struct("<4sIQ")
+CHECKSUM = struct.Struct("<I")
+
+GRAPHS_PER_BLOCK = 65_536
+
+UNSIGNED = frozenset({"|u1", "<u2", "<u4", "<u8"})
+COLUMN_TYPES: dict[str, tuple[frozenset[str], int]] = {
+    "node_counts": (UNSIGNED, 1),
+    "edge_counts": (UNSIGNED, 1),
+    "flags": (frozenset({"|u1"}), 1),
+    "edges": (UNSIGNED, 2),
+    "node_labels": (UNSIGNED, 1),
+    "edge_labels": (UNSIGNED, 1),
+    "node_texts": (UNSIGNED, 1),
+    "edge_weights": (frozenset({"<f8"}), 1),
+    "node_features": (frozenset({"<f8"}), 2),
+    "node_images": (frozenset({"|u1", "<f4"}), 4),
+}
+"""Name -> types allowed on disk, number of dimensions."""
+
+FLAG_OF_COLUMN = {
+    "node_labels": Has.NODE_LABELS,
+    "edge_labels": Has.EDGE_LABELS,
+    "edge_weights": Has.EDGE_WEIGHTS,
+    "node_features": Has.NODE_FEATURES,
+    "node_texts": Has.NODE_TEXTS,
+    "node_images": Has.NODE_IMAGES,
+}
+LABEL_COLUMNS = ("node_labels", "edge_labels", "node_texts")
+
+
+def checksum(parts: Iterable[bytes | memoryview]) -> int:
+    """The crc32 of the parts one after the other."""
+    value = 0
+    for part in parts:
+        value = zlib.crc32(part, value)
+    return value
+
+
+Arrays = dict[str, NDArray[Any]]
+_KNOWN_FLAGS = int(Has.DIRECTION) | sum(int(flag) for flag in FLAG_OF_COLUMN.values())
+
+
+def check_block(
+    arrays: Arrays,
+    vocabularies: dict[str, tuple[Hashable, ...]],
+    node_ptr: NDArray[np.int64],
+    edge_ptr: NDArray[np.int64],
+) -> None:
+    """Raise :class:`InvalidGraph` unless these columns are what packing checked graphs gives."""
+    _check_lengths(arrays, node_ptr, edge_ptr)
+    _check_flags(arrays)
+    _check_edges(arrays, node_ptr, edge_ptr)
+    for name, vocabulary in vocabularies.items():
+        codes = arrays[name]
+        if codes.size and int(codes.max()) >= len(vocabulary):
+            raise InvalidGraph(f"{name} uses code {codes.max()} of a vocabulary of {len(vocabulary)}")
+    _check_texts(arrays, vocabularies, node_ptr)
+    _check_numbers(arrays, edge_ptr)
+
+
+def _check_lengths(arrays: Arrays, node_ptr: NDArray[np.int64], edge_ptr: NDArray[np.int64]) -> None:
+    graphs = len(arrays["flags"])
+    if len(node_ptr) != graphs + 1 or len(edge_ptr) != graphs + 1:
+        raise InvalidGraph("node_counts, edge_counts and flags have different lengths")
+    if arrays["edges"].shape[1] != 2:
+        raise InvalidGraph(f"edges must have two columns; found shape {arrays['edges'].shape}")
+    for name in ("edges", *FLAG_OF_COLUMN):
+        if name in arrays:
+            expected = int(node_ptr[-1]) if name in NODE_COLUMNS else int(edge_ptr[-1])
+            if len(arrays[name]) != expected:
+                raise InvalidGraph(f"{name} has {len(arrays[name])} rows; the counts promise {expected}")
+
+
+def _check_flags(arrays: Arrays) -> None:
+    present = int(np.bitwise_or.reduce(arrays["flags"], initial=0))
+    if present & ~_KNOWN_FLAGS:
+        raise InvalidGraph(f"flags has unknown bits: {present & ~_KNOWN_FLAGS:#x}")
+    for name, flag in FLAG_OF_COLUMN.items():
+        if present & flag and name not in arrays:
+            raise InvalidGraph(f"graphs claim to have {name}, but there is no such column")
+
+
+def _check_edges(arrays: Arrays, node_ptr: NDArray[np.int64], edge_ptr: NDArray[np.int64]) -> None:
+    """End points exist; rows are sorted and distinct within each graph; undirected ones are (small, large)."""
+    tails, heads = arrays["edges"][:, 0], arrays["edges"][:, 1]
+    if not len(tails):
+        return
+    counts = np.diff(edge_ptr)
+    sizes = np.repeat(np.diff(node_ptr), counts)
+    outside = np.maximum(tails, heads) >= sizes
+    _refuse(outside, "has an end point that the graph does not have", arrays, edge_ptr)
+    undirected = np.repeat((arrays["flags"] & Has.DIRECTION) == 0, counts)
+    _refuse(undirected & (tails > heads), "is undirected, but its larger end comes first", arrays, edge_ptr)
+    ascending = np.ones(len(tails), dtype=bool)
+    same_tail = tails[1:] == tails[:-1]
+    ascending[1:] = (tails[1:] > tails[:-1]) | (same_tail & (heads[1:] > heads[:-1]))
+    ascending[edge_ptr[:-1][counts > 0]] = True  # the first edge of a graph has nothing before it
+    _refuse(~ascending, "is not after the edge before it", arrays, edge_ptr)
+
+
+def _refuse(wrong: NDArray[np.bool_], problem: str, arrays: Arrays, edge_ptr: NDArray[np.int64]) -> None:
+    if wrong.any():
+        row = int(wrong.argmax())
+        graph = int(np.searchsorted(edge_ptr, row, side="right")) - 1
+        u, v = arrays["edges"][row].tolist()
+        raise InvalidGraph(f"graphs[{graph}] of the block: edge ({u}, {v}) {problem}")
+
+
+def _check_texts(arrays: Arrays, vocabularies: dict[str, tuple[Hashable, ...]], node_ptr: NDArray[np.int64]) -> None:
+    if "node_texts" not in arrays:
+        return
+    is_text = np.array([isinstance(text, str) for text in vocabularies["node_texts"]], dtype=bool)
+    if not is_text.all():
+        counted = np.repeat((arrays["flags"] & Has.NODE_TEXTS) != 0, np.diff(node_ptr))
+        if not is_text[arrays["node_texts"][counted]].all():
+            raise InvalidGraph("node_texts has values that are not strings")
+
+
+def _check_numbers(arrays: Arrays, edge_ptr: NDArray[np.int64]) -> None:
+    for name in ("edge_weights", "node_features", "node_images"):
+        if name in arrays and not np.isfinite(arrays[name]).all():
+            raise InvalidGraph(f"{name} has values that are not finite")
+    if "edge_weights" in arrays:
+        counted = np.repeat((arrays["flags"] & Has.EDGE_WEIGHTS) != 0, np.diff(edge_ptr))
+        _refuse(counted & (arrays["edge_weights"] == 0), "has weight 0, which means no edge", arrays, edge_ptr)
+
+
+_PIECE = 1 << 24
+_PLAIN_IDS = {int, str, type(None)}
+
+
+def read_binary(source: Source, options: NoOptions) -> Iterator[Columns]:
+    """Block after block; a file that lacks its end mark is refused after its last whole block."""
+    totals = {"blocks": 0, "graphs": 0, "nodes": 0, "edges": 0}
+    with source.open() as stream:
+        if stream.read(len(MAGIC)) != MAGIC:
+            raise source.error("this is not a graphmetric file: it does not start with the right bytes")
+        while True:
+            with source.located(f"block {totals['blocks']}"):
+                kind, header, payload = _read_block(stream, source)
+                columns = _decoded(header, payload, source) if kind == BLOCK else None
+            if columns is None:
+                break
+            yield columns
+            counts = (1, columns.num_graphs, int(columns.node_ptr[-1]), len(columns.edges))
+            totals = {name: total + count for (name, total), count in zip(totals.items(), counts, strict=True)}
+        if header != totals:
+            raise source.error(f"the end mark promises {shortened(header)}; found {totals}", "end")
+        if stream.read(1):
+            raise source.error("there are bytes after the end mark", "end")
+
+
+def _read_block(stream: BufferedReader[Any], source: Source) -> tuple[bytes, dict[str, Any], bytes]:
+    prefix = _read_exactly(stream, PREFIX.size)
+    kind, header_size, payload_size = PREFIX.unpack(prefix)
+    if kind not in (BLOCK, END):
+        raise InvalidGraph(f"expected a block of kind {BLOCK!r} or {END!r}; found {kind!r}")
+    allowed = source.limits.max_document_bytes
+    if header_size > allowed:
+        raise too_large(f"a block header of {header_size:,} bytes", "max_document_bytes", f"{allowed:,}")
+    text = _read_exactly(stream, header_size)
+    header = parse_json(text)
+    if not isinstance(header, dict):
+        raise InvalidGraph("the block header is not a JSON object")
+    expected = _payload_size(header, source.limits) if kind == BLOCK else 0
+    if expected != payload_size:
+        raise InvalidGraph(f"the columns need {expected} bytes; the block has {payload_size}")
+    payload = _read_exactly(stream, payload_size)
+    (stored,) = CHECKSUM.unpack(_read_exactly(stream, CHECKSUM.size))
+    if stored != checksum((prefix, text, payload)):
+        raise InvalidGraph("the checksum is wrong; the file is damaged")
+    return kind, header, payload
+
+
+def _read_exactly(stream: BufferedReader[Any], size: int) -> bytes:
+    """Read piece by piece, so that a wrong size costs no memory."""
+    pieces = []
+    while size > 0:
+        piece = stream.read(min(size, _PIECE))
+        if not piece:
+            raise InvalidGraph(f"the file ends {size} bytes too early; it is truncated")
+        pieces.append(piece)
+        size -= len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _payload_size(header: dict[str, Any], limits: Limits) -> int:
+    listed = header.get("columns")
+    if not isinstance(listed, list) or not all(_is_column(entry) for entry in listed):
+        raise InvalidGraph(f"columns must be a list of [name, type, shape]; found {shortened(listed)}")
+    names = [name for name, _, _ in listed]
+    missing = {"node_counts", "edge_counts", "flags", "edges"} - set(names)
+    if missing or len(set(names)) != len(names):
+        raise InvalidGraph(f"each column occurs once and none may lack; found {shortened(names)}")
+    for _, _, shape in listed:
+        limits.check_node_values(math.prod(max(size, 1) for size in shape[1:]))
+    return sum(np.dtype(kind).itemsize * math.prod(shape) for _, kind, shape in listed)
+
+
+def _is_column(entry: object) -> bool:
+    if not (isinstance(entry, list) and len(entry) == 3 and isinstance(entry[0], str) and entry[0] in COLUMN_TYPES):
+        return False
+    kinds, dimensions = COLUMN_TYPES[entry[0]]
+    shape = entry[2]
+    return (
+        isinstance(entry[1], str)
+        and entry[1] in kinds
+        and isinstance(shape, list)
+        and len(shape) == dimensions
+        and all(is_integer(size) and 0 <= size < 2**48 for size in shape)
+    )
+
+
+def _decoded(header: dict[str, Any], payload: bytes, source: Source) -> Columns:
+    arrays = _arrays(header, payload)
+    count = len(arrays["flags"])
+    if not is_integer(header.get("graphs")) or header["graphs"] != count:
+        raise InvalidGraph(f"the header says {shortened(header.get('graphs'))} graphs, the columns {count}")
+    node_ptr, edge_ptr = _pointers(arrays, "node"), _pointers(arrays, "edge")
+    source.limits.check_nodes(int(np.diff(node_ptr).max(initial=0)))
+    source.limits.check_edges(int(np.diff(edge_ptr).max(initial=0)))
+    vocabularies = {name: _vocabulary(header, name) for name in LABEL_COLUMNS if name in arrays}
+    check_block(arrays, vocabularies, node_ptr, edge_ptr)
+    optional: dict[str, Any] = {
+        name: LabelColumn(_as(arrays[name], np.int32), vocabularies[name])
+        if name in vocabularies
+        else _as(arrays[name], arrays[name].dtype.newbyteorder("="))
+        for name in FLAG_OF_COLUMN
+        if name in arrays
+    }
+    return Columns(
+        node_ptr=node_ptr,
+        edge_ptr=edge_ptr,
+        flags=arrays["flags"],
+        edges=_as(arrays["edges"], np.int32),
+        ids=_ids(header.get("ids"), count),
+        metadata=_metadata(header.get("metadata"), count),
+        **optional,
+    )
+
+
+def _arrays(header: dict[str, Any], payload: bytes) -> dict[str, NDArray[Any]]:
+    arrays, offset = {}, 0
+    for name, kind, shape in header["columns"]:
+        size = math.prod(shape)
+        arrays[name] = np.frombuffer(payload, dtype=kind, count=size, offset=offset).reshape(shape)
+        offset += arrays[name].nbytes
+    return arrays
+
+
+def _pointers(arrays: dict[str, NDArray[Any]], kind: str) -> NDArray[np.int64]:
+    counts = arrays[f"{kind}_counts"]
+    if counts.size and counts.max() > 2**31:
+        raise InvalidGraph(f"a graph has {counts.max()} {kind}s")
+    ptr = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=ptr[1:], dtype=np.int64)
+    return _read_only(ptr)
+
+
+def _as(array: NDArray[Any], dtype: Any) -> Any:
+    """A copy in the machine's own layout, so that the file's bytes can be freed."""
+    return _read_only(array.astype(dtype))
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+def _vocabulary(header: dict[str, Any], name: str) -> tuple[Hashable, ...]:
+    listed = header.get(name)
+    if not isinstance(listed, list):
+        raise InvalidGraph(f"the header must list the {name}; found {shortened(listed)}")
+    vocabulary = tuple(read_labels(listed))
+    if len({spelling(label) for label in vocabulary}) != len(vocabulary):
+        raise InvalidGraph(f"the header lists one of the {name} twice")
+    return vocabulary
+
+
+def _ids(listed: object, count: int) -> tuple[Hashable, ...] | None:
+    if listed is None:
+        return None
+    if not isinstance(listed, list) or len(listed) != count:
+        raise InvalidGraph(f"ids must be a list of {count}; found {shortened(listed)}")
+    if set(map(type, listed)) <= _PLAIN_IDS:
+        return tuple(listed)
+    return tuple(label_from_json(id) for id in listed)
+
+
+def _metadata(listed: object, count: int) -> tuple[dict[str, Any], ...] | None:
+    if listed is None:
+        return None
+    if not isinstance(listed, list) or len(listed) != count or not all(isinstance(item, dict) for item in listed):
+        raise InvalidGraph(f"metadata must be a list of {count} objects; found {shortened(listed)}")
+    return tuple(listed)
+
+
+def write_binary(graphs: Iterable[Graph], stream: BinaryIO) -> None:
+    """Write graphs in blocks; no more than one block is in memory besides the graphs themselves."""
+    totals = {"blocks": 0, "graphs": 0, "nodes": 0, "edges": 0}
+    stream.write(MAGIC)
+    for columns in _blocks(graphs):
+        header, arrays = _encoded(columns, totals["graphs"])
+        _write_block(stream, BLOCK, header, arrays)
+        counts = (1, columns.num_graphs, int(columns.node_ptr[-1]), len(columns.edges))
+        totals = {name: total + count for (name, total), count in zip(totals.items(), counts, strict=True)}
+    _write_block(stream, END, totals, [])
+
+
+def _blocks(graphs: Iterable[Graph]) -> Iterator[Columns]:
+    if isinstance(graphs, GraphCollection):
+        for start in range(0, len(graphs), GRAPHS_PER_BLOCK):
+            yield graphs[start : start + GRAPHS_PER_BLOCK].columns
+        return
+    iterator = iter(graphs)
+    while chunk := list(islice(iterator, GRAPHS_PER_BLOCK)):
+        yield pack(chunk)
+
+
+def _encoded(columns: Columns, first: int) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """The block's header and its arrays as they go to disk; ``first`` is the number of its first graph."""
+    arrays: dict[str, NDArray[Any]] = {
+        "node_counts": _small(np.diff(columns.node_ptr)),
+        "edge_counts": _small(np.diff(columns.edge_ptr)),
+        "flags": columns.flags,
+        "edges": _small(columns.edges),
+    }
+    header: dict[str, Any] = {"graphs": columns.num_graphs}
+    for name in FLAG_OF_COLUMN:
+        column = getattr(columns, name)
+        if column is None:
+            continue
+        if name in LABEL_COLUMNS:
+            arrays[name], header[name] = _encoded_labels(column, name)
+        else:
+            arrays[name] = column.astype(column.dtype.newbyteorder("<"), copy=False)
+    if columns.ids is not None:
+        header["ids"] = [_json_label(id, f"graphs[{first + k}]: id") for k, id in enumerate(columns.ids)]
+    if columns.metadata is not None:
+        header["metadata"] = [_json_metadata(first + k, given) for k, given in enumerate(columns.metadata)]
+    header["columns"] = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    return header, list(arrays.values())
+
+
+def _encoded_labels(column: LabelColumn, name: str) -> tuple[NDArray[Any], list[object]]:
+    """Codes into the labels that occur; a slice shares the vocabulary of the whole collection."""
+    used = np.bincount(column.codes, minlength=len(column.vocabulary)) > 0
+    codes = (np.cumsum(used) - 1)[column.codes]
+    kept = (label for label, occurs in zip(column.vocabulary, used.tolist(), strict=True) if occurs)
+    return _small(codes), [_json_label(label, name) for label in kept]
+
+
+def _json_label(label: Any, place: str) -> object:
+    with located(None, place):
+        data = label_to_json(label)
+        if isinstance(data, dict):
+            label_from_json(data)  # a tuple nested so deeply that it could not be read back
+    return data
+
+
+def _json_metadata(k: int, metadata: Any) -> Any:
+    with located(None, f"graphs[{k}]"):
+        return plain(metadata)
+
+
+def _small(array: NDArray[Any]) -> NDArray[Any]:
+    largest = int(array.max(initial=0))
+    if int(array.min(initial=0)) < 0:
+        raise InvalidGraph("counts and node numbers are not negative")
+    kind = np.min_scalar_type(largest)
+    return np.ascontiguousarray(array, dtype=kind.newbyteorder("<"))
+
+
+def _write_block(stream: BinaryIO, kind: bytes, header: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+    text = format_json(header, nan=True).encode("ascii")
+    prefix = PREFIX.pack(kind, len(text), sum(array.nbytes for array in arrays))
+    parts = [prefix, text, *(np.ascontiguousarray(array).tobytes() for array in arrays)]
+    for part in parts:
+        stream.write(part)
+    stream.write(CHECKSUM.pack(checksum(parts)))
+
+
+BINARY = FileFormat(
+    name="graphmetric",
+    suffixes=(".gmg",),
+    description="our own compact binary format; holds everything; streams",
+    holds=EVERYTHING,
+    read=read_binary,
+    write=write_binary,
+)

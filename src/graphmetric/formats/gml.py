@@ -1,0 +1,242 @@
+"""GML, the Graph Modelling Language that Gephi, igraph, Cytoscape and networkx export."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from html.entities import html5
+from typing import Any, BinaryIO, NamedTuple
+
+from graphmetric.errors import FileError, InvalidGraph
+from graphmetric.formats.file_format import EVERYTHING, FileFormat
+from graphmetric.formats.graph_dict import is_integer
+from graphmetric.formats.json_values import format_json, shortened
+from graphmetric.formats.losses import Notes
+from graphmetric.formats.named_attributes import AttributeOptions, GraphBuilder
+from graphmetric.formats.source import Source, located
+from graphmetric.formats.xml import Row, edge_rows, id_from_text, id_text, metadata_row, node_rows
+from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.labels import label_from_json
+
+_TOKEN = re.compile(
+    r"""(?P<blank>(?:^[ \t]*\#[^\n]*|\s)+)
+    | (?P<key>[A-Za-z_][A-Za-z0-9_]*)
+    | (?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
+    | "(?P<text>[^"]*)"
+    | (?P<mark>[\[\]])""",
+    re.VERBOSE | re.MULTILINE,
+)
+_DEEPEST = 50
+"""Lists within lists."""
+_MOST_DIGITS = 400
+_LIST_START = "_networkx_list_start"
+"""What networkx writes to tell a list of one value from the value."""
+_KEY = re.compile("[A-Za-z][A-Za-z0-9_]{0,254}")
+_ENTITY = re.compile("&(#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z0-9]{1,40});")
+_RESERVED = frozenset({"directed", "multigraph", "id", "node", "edge"})
+"""Names in a graph that are not metadata."""
+
+
+class _Entry(NamedTuple):
+    key: str
+    value: Any
+    """A number, a text, or the list of entries between brackets."""
+    line: int
+
+
+def read_gml(source: Source, options: AttributeOptions) -> Iterator[Graph]:
+    """The graphs of a GML file; what stands beside them is about the program that wrote it."""
+    for entry in _Parser(source).document():
+        if entry.key.lower() == "graph":
+            with source.record(entry.line):
+                if not isinstance(entry.value, list):
+                    raise InvalidGraph(f"expected graph [ ... ]; found graph {shortened(entry.value)}")
+                yield _graph(entry, source, options)
+
+
+class _Parser:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._tokens = self._cut(source.read_text())
+
+    def _cut(self, text: str) -> Iterator[tuple[str, str, int]]:
+        place, line = 0, 1
+        while place < len(text):
+            match = _TOKEN.match(text, place)
+            if match is None:
+                found = (
+                    "a text in quotes does not end" if text[place] == '"' else f"unexpected {shortened(text[place])}"
+                )
+                raise self._source.error(found, line)
+            kind = str(match.lastgroup)
+            if kind != "blank":
+                yield kind, match[kind], line
+            line += text.count("\n", place, match.end())
+            place = match.end()
+        yield "end", "the end of the file", line
+
+    def document(self) -> list[_Entry]:
+        """All entries; lists are gathered on a stack of their own, so that nesting costs no recursion."""
+        open_lists: list[tuple[str, int, list[_Entry]]] = [("", 1, [])]
+        for kind, text, line in self._tokens:
+            entries = open_lists[-1][2]
+            if kind == "end":
+                if len(open_lists) > 1:
+                    raise self._source.error(f"[ after {open_lists[-1][0]} does not end", open_lists[-1][1])
+                return entries
+            if text == "]" and kind == "mark" and len(open_lists) > 1:
+                name, start, done = open_lists.pop()
+                open_lists[-1][2].append(_Entry(name, done, start))
+                continue
+            if kind != "key":
+                raise self._source.error(f"expected a name; found {shortened(text)}", line)
+            key = text
+            kind, text, _ = next(self._tokens)
+            if kind == "mark" and text == "[":
+                if len(open_lists) > _DEEPEST:
+                    raise self._source.error(f"more than {_DEEPEST} lists within each other", line)
+                open_lists.append((key, line, []))
+            elif kind in ("number", "text"):
+                entries.append(_Entry(key, self._value(kind, text, line), line))
+            else:
+                raise self._source.error(f"expected a value of {shortened(key)}; found {shortened(text)}", line)
+        raise AssertionError("the tokens end with their end")
+
+    def _value(self, kind: str, text: str, line: int) -> str | int | float:
+        if kind == "text":
+            return _ENTITY.sub(_character, text) if "&" in text else text
+        if len(text) > _MOST_DIGITS:
+            raise self._source.error(f"a number has {len(text)} digits; {_MOST_DIGITS} are allowed", line)
+        number = int(text) if re.fullmatch("[+-]?[0-9]+", text) else float(text)
+        if isinstance(number, float) and not math.isfinite(number):
+            raise self._source.error(f"expected a finite number; found {shortened(text)}", line)
+        return number
+
+
+def _graph(entry: _Entry, source: Source, options: AttributeOptions) -> Graph:
+    facts = [fact for fact in entry.value if fact.key not in ("node", "edge")]
+    nodes, edges = ([item for item in entry.value if item.key == kind] for kind in ("node", "edge"))
+    attributes = _attributes(facts, "graph", source)
+    directed = attributes.pop("directed", int(bool(options.directed)))
+    attributes.pop("multigraph", None)
+    if directed not in (0, 1) or not is_integer(directed):
+        raise InvalidGraph(f"directed must be 0 or 1; found {shortened(directed)}")
+    builder = GraphBuilder(source, options, directed=bool(directed))
+    rows = [_record(node, ("id",), source) for node in nodes]
+    named_by_label = bool(rows) and all(str(row.get("label")) == str(row["id"]) for row in rows)
+    for node, row in zip(nodes, rows, strict=True):
+        if named_by_label:  # networkx writes the name of every node as its label
+            del row["label"]
+        builder.add_node(row.pop("id"), row, node.line)
+    for edge in edges:
+        row = _record(edge, ("source", "target"), source)
+        row.pop("key", None)
+        builder.add_edge(row.pop("source"), row.pop("target"), row, edge.line)
+    id = attributes.pop("id", None)
+    return builder.build(
+        entry.line, id=id_from_text(id) if isinstance(id, str) else label_from_json(id), metadata=attributes
+    )
+
+
+def _character(entity: re.Match[str]) -> str:
+    """The character that ``&#233;`` or ``&eacute;`` stands for; the text itself where there is none."""
+    name = entity[1]
+    if not name.startswith("#"):
+        return html5.get(f"{name};", entity[0])
+    number = int(name[2:], 16) if name[1] in "xX" else int(name[1:])
+    return chr(number) if number < 0xD800 or 0xDFFF < number < 0x110000 else entity[0]
+
+
+def _record(entry: _Entry, required: tuple[str, ...], source: Source) -> dict[str, Any]:
+    if not isinstance(entry.value, list):
+        raise source.error(f"expected {entry.key} [ ... ]; found {entry.key} {shortened(entry.value)}", entry.line)
+    row = _attributes(entry.value, entry.key, source)
+    for name in required:
+        if not is_integer(row.get(name)):
+            found = shortened(row[name]) if name in row else "none"
+            raise source.error(f"{entry.key} needs an integer {name}; found {found}", entry.line)
+    return row
+
+
+def _attributes(entries: list[_Entry], kind: str, source: Source) -> dict[str, Any]:
+    """Values by name, a list where a name is repeated; lists in brackets, such as graphics, are left out."""
+    row: dict[str, Any] = {}
+    repeated: set[str] = set()
+    for key, value, _ in entries:
+        if isinstance(value, list):
+            source.notice_left_out(f"{kind} attributes", [key], ", since they are lists")
+        elif key not in row:
+            row[key] = value
+        elif key in repeated:
+            row[key].append(value)
+        else:
+            row[key] = [value] if row[key] == _LIST_START else [row[key], value]
+            repeated.add(key)
+    return row
+
+
+def write_gml(graphs: Iterable[Graph], stream: BinaryIO) -> None:
+    """One graph after the other. Texts are ASCII, with other characters as in HTML."""
+    notes = Notes()
+    for k, graph in enumerate(graphs):
+        with located(None, f"graphs[{k}]"):
+            text = "\n".join(_lines(graph, notes))
+        stream.write(text.encode("ascii") + b"\n")
+    notes.warn()
+
+
+def _lines(graph: Graph, notes: Notes) -> Iterator[str]:
+    yield "graph ["
+    id = id_text(graph.id, notes)
+    facts = metadata_row(graph, notes)
+    if wrong := _RESERVED & facts.keys():
+        raise FileError(f"GML cannot hold metadata called {min(wrong)!r}, which has another meaning there")
+    about: Row = {"directed": int(graph.directed)}
+    if id is not None:
+        about["id"] = id
+    yield from _pairs(about | facts, "  ", "metadata", notes)
+    for number, row in enumerate(node_rows(graph, notes)):
+        yield "  node ["
+        yield from _pairs({"id": number} | row, "    ", "node attributes", notes)
+        yield "  ]"
+    for (u, v), row in zip(graph.edges.tolist(), edge_rows(graph, notes), strict=True):
+        yield "  edge ["
+        yield from _pairs({"source": u, "target": v} | row, "    ", "edge attributes", notes)
+        yield "  ]"
+    yield "]"
+
+
+def _pairs(row: Row, indent: str, what: str, notes: Notes) -> Iterator[str]:
+    for name, value in row.items():
+        if not _KEY.fullmatch(name):
+            raise FileError(f"GML cannot hold the name {shortened(name)}; names are letters, digits and _")
+        yield f"{indent}{name} {_written(value, what, notes)}"
+
+
+def _written(value: str | bool | int | float, what: str, notes: Notes) -> str:
+    if isinstance(value, bool):
+        notes.add(f"{what} that are true or false come back as 1 or 0")
+        return str(int(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        notes.add(f"{what} that are infinite come back as text")
+        value = format_json(value, nan=True)
+    if isinstance(value, float):
+        text = repr(value)  # GML wants a decimal point also before an exponent
+        return text if "." in text else text.replace("e", ".0e") if "e" in text else f"{text}.0"
+    if isinstance(value, int):
+        return str(value)
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        raise FileError(f"GML cannot hold {shortened(value)}, which has half of a character")
+    return '"' + "".join(char if " " <= char <= "~" and char not in '"&' else f"&#{ord(char)};" for char in value) + '"'
+
+
+GML = FileFormat(
+    name="gml",
+    suffixes=(".gml",),
+    description="GML (Gephi, igraph, Cytoscape, networkx), one or many graphs per file",
+    holds=EVERYTHING - {"node_images"},
+    read=read_gml,
+    write=write_gml,
+    options=AttributeOptions,
+)

@@ -1,0 +1,1 @@
+"""Compiled loops over the stored vectors of an index."""

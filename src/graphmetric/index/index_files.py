@@ -1,0 +1,196 @@
+"""The folder of an index, safe to read while it is being written.
+
+::
+
+    index.json          which model and which segments belong together, and its own digest
+    model-<digest>/     the model, as GraphDistance.save writes it
+    segments/<name>/    graphs and their vectors; a folder never changes once it has its name
+
+A writer adds new folders beside the old ones, then exchanges ``index.json`` in one step, then removes what is no longer
+named. A reader, or a crash, meets the old index or the new one. Files that a reader has mapped stay readable after they
+were removed. Two writers keep out of each other's way by a lock; the later one is told that the index has changed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
+from graphmetric.errors import FileError
+from graphmetric.index.segment_files import SegmentFolder
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: writers are not kept apart
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT, VERSION = "graphmetric index", 1
+MANIFEST, SEGMENTS, LOCK = "index.json", "segments", ".lock"
+_UNFINISHED = ".part"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """A segment on disk."""
+
+    name: str
+    digest: str
+    """Of its description, which has those of its files."""
+    removed: tuple[int, ...] = ()
+    """Positions of graphs that no longer count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What belongs to an index."""
+
+    model: str
+    """Digest of the model."""
+    next_number: int
+    """Id for the next graph that has none."""
+    segments: tuple[StoredSegment, ...]
+    edition: str = ""
+    """Another one each time the index is written."""
+
+
+class IndexFolder:
+    """The folder of one index."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).resolve()
+
+    def model(self, digest: str) -> Path:
+        """Where the model with this digest is."""
+        return self.path / f"model-{digest[:16]}"
+
+    def segment(self, name: str) -> Path:
+        """Where a segment is."""
+        return self.path / SEGMENTS / name
+
+    def read(self) -> Manifest:
+        """Raises FileError where there is no index, or one that cannot be read."""
+        path = self.path / MANIFEST
+        if not path.exists():
+            started = (self.path / SEGMENTS).exists()
+            problem = (
+                "holds an index whose building was not finished; build it again"
+                if started
+                else (f"is not a folder of an index: it has no {MANIFEST}")
+            )
+            raise FileError(problem, self.path)
+        return _parse(path)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep other writers out; raises where the folder holds anything that is not of an index."""
+        if self.path.exists() and not self.path.is_dir():
+            raise FileError("is a file; an index is a folder", self.path)
+        if strange := [name for name in self._entries() if not _is_ours(name)]:
+            raise FileError(f"holds {', '.join(strange[:3])}, not of an index; choose another folder", self.path)
+        is_new = not self.path.exists()
+        make_folder(self.path / SEGMENTS)
+        with system_errors_named(self.path), (self.path / LOCK).open("w") as lock:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise FileError("is being written by another process; try again later", self.path) from None
+            try:
+                yield
+            except BaseException:
+                self._remove_unfinished(is_new)
+                raise
+
+    def new_segment(self) -> SegmentFolder:
+        """A folder with a provisional name; :meth:`adopt` gives it its own."""
+        return SegmentFolder(self.segment(f"{secrets.token_hex(8)}{_UNFINISHED}"))
+
+    def adopt(self, part: SegmentFolder, digest: str) -> StoredSegment:
+        """Give a finished segment its name."""
+        name = part.folder.name.removesuffix(_UNFINISHED)
+        os.rename(part.folder, self.segment(name))
+        return StoredSegment(name, digest)
+
+    def publish(self, manifest: Manifest) -> Manifest:
+        """Exchange the index for this one, then remove what only the old one needed."""
+        plain = asdict(manifest) | {"edition": secrets.token_hex(8), "format": FORMAT, "version": VERSION}
+        plain["segments"] = [asdict(segment) for segment in manifest.segments]
+        with atomic_write(self.path / MANIFEST) as file:
+            file.write(json.dumps({**plain, "sha256": _digest(plain)}).encode())
+        self._remove_unused(manifest)
+        return self.read()
+
+    def _remove_unused(self, manifest: Manifest) -> None:
+        used = {segment.name for segment in manifest.segments}
+        unused = [entry for entry in (self.path / SEGMENTS).iterdir() if entry.name not in used]
+        kept = self.model(manifest.model)
+        unused += [entry for entry in self.path.glob("model-*") if entry != kept]
+        unused += self.path.glob(f".{MANIFEST}.*{_UNFINISHED}")
+        for entry in unused:
+            if entry.is_dir():
+                shutil.rmtree(entry, ignore_errors=True)
+            else:
+                entry.unlink(missing_ok=True)
+
+    def _remove_unfinished(self, folder: bool) -> None:
+        """What no index needs: a full disk should not stay full because of it."""
+        if (self.path / MANIFEST).exists():
+            with contextlib.suppress(FileError):
+                self._remove_unused(self.read())
+        elif folder:
+            shutil.rmtree(self.path, ignore_errors=True)
+        else:
+            for name in self._entries():
+                shutil.rmtree(self.path / name, ignore_errors=True)
+            (self.path / LOCK).unlink(missing_ok=True)
+
+    def _entries(self) -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            return sorted(entry.name for entry in self.path.iterdir())
+        return []
+
+
+def _is_ours(name: str) -> bool:
+    hidden = name.startswith((f".{MANIFEST}.", ".model-"))
+    return name in (MANIFEST, SEGMENTS, LOCK) or name.startswith("model-") or hidden
+
+
+def _parse(path: Path) -> Manifest:
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileError(f"cannot be read, it may be cut or damaged: {error}", path) from None
+    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+        raise FileError("is not the description of a graphmetric index", path)
+    if plain.get("version") != VERSION:
+        raise FileError(f"has version {plain.get('version')!r}; this graphmetric reads version {VERSION}", path)
+    if plain.pop("sha256", None) != _digest(plain):
+        raise FileError("was changed after it was written: its SHA-256 does not match", path)
+    try:
+        segments = tuple(
+            StoredSegment(_file_name(item["name"]), str(item["digest"]), tuple(map(int, item["removed"])))
+            for item in plain["segments"]
+        )
+        return Manifest(_file_name(plain["model"]), int(plain["next_number"]), segments, str(plain["edition"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"does not describe an index: {error!r}", path) from None
+
+
+def _file_name(value: Any) -> str:
+    """Hexadecimal digits: a name that leads out of the folder is not one."""
+    int(value, 16)
+    return str(value)
+
+
+def _digest(plain: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

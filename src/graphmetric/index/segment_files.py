@@ -1,0 +1,186 @@
+"""Segments as folders: a file per array, and ``segment.json`` that says what they are.
+
+What is checked when a segment is opened:
+
+* always: every file is there and has the size that its type and shape ask for; ``segment.json`` has the digest that the
+  index knows it by;
+* unless told not to: the digest of every file up to :data:`LAZY_BYTES`, and that the columns are what packing graphs
+  gives;
+* only if told to: the digests of larger files, since reading gigabytes would defeat mapping them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.errors import FileError, GraphMetricError
+from graphmetric.formats.binary import check_block
+from graphmetric.graphs.labels import label_from_json, label_to_json
+from graphmetric.index.segment import DIGEST_BYTES, LABELS, FileSink, Segment, SegmentBuilder, digest_of_file, map_array
+from graphmetric.index.vector_index import ListIndex
+
+DESCRIPTION, LISTS = "segment.json", "lists.faiss"
+LAZY_BYTES = 1 << 28
+_ROWS = 1 << 16
+_TYPES = {
+    **dict.fromkeys(("node_ptr", "edge_ptr", "note_ptr"), ("<i8", 1)),
+    **dict.fromkeys(("flags", "notes"), ("|u1", 1)),
+    **dict.fromkeys(LABELS, ("<i4", 1)),
+    **dict.fromkeys(("vectors", "projected", "states", "axes", "basis"), ("<f4", 2)),
+    "edges": ("<i4", 2),
+    "edge_weights": ("<f8", 1),
+    "node_features": ("<f8", 2),
+    "node_images": ("|u1 <f4", 4),
+    "to_empty": ("<f4", 1),
+    "certificates": ("|u1", 2),
+    "counts": ("<i2", 2),
+    "id_keys": ("<u8", 1),
+}
+_OPTIONAL = {*LABELS, "edge_weights", "node_features", "node_images", "projected", "states", "axes", "basis"}
+_PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "counts", "id_keys")
+_PER_NODE = ("states", "axes")
+
+
+class SegmentFolder:
+    """A new folder that a segment is written into."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        self.folder = folder
+        self._sinks: dict[str, FileSink] = {}
+
+    def make_sink(self, name: str) -> FileSink:
+        """A file for the array of this name."""
+        self._sinks[name] = FileSink(self.folder / f"{name}.bin")
+        return self._sinks[name]
+
+    def builder(self) -> SegmentBuilder:
+        """One whose arrays become files here."""
+        return SegmentBuilder(self.make_sink)
+
+    def write(self, segment: Segment) -> None:
+        """Copy the arrays of a finished segment, a block of rows at a time."""
+        for name, array in segment.arrays.items():
+            sink = self.make_sink(name)
+            for rows in _in_blocks(array):
+                sink.append(rows)
+            sink.close()
+
+    def finish(self, segment: Segment, lists: ListIndex | None) -> str:
+        """Write the description, everything through to the disk; returns its digest."""
+        described: dict[str, Any] = {
+            "graphs": len(segment),
+            "arrays": {name: sink.describe() for name, sink in self._sinks.items()},
+            "vocabularies": {
+                name: [label_to_json(label) for label in labels] for name, labels in segment.vocabularies.items()
+            },
+            "lists": None,
+        }
+        if lists is not None:
+            path = self.folder / LISTS
+            lists.write(path)
+            _flush(path)
+            described["lists"] = {"bytes": path.stat().st_size, "digest": digest_of_file(path)}
+        text = json.dumps(described).encode()
+        with (self.folder / DESCRIPTION).open("xb") as file:
+            file.write(text)
+        _flush(self.folder / DESCRIPTION)
+        _flush(self.folder)
+        return blake2b(text, digest_size=DIGEST_BYTES).hexdigest()
+
+
+def read_segment(folder: Path, digest: str, verify: bool | None) -> tuple[Segment, ListIndex | None]:
+    """The segment of a folder; FileNotFoundError where it is gone, FileError where anything is wrong."""
+    path = folder / DESCRIPTION
+    text = path.read_bytes()
+    if blake2b(text, digest_size=DIGEST_BYTES).hexdigest() != digest:
+        raise FileError("was changed after it was written: its digest is not that of the index", path)
+    described = json.loads(text)
+    try:
+        arrays = {name: _open_array(folder, name, about, verify) for name, about in described["arrays"].items()}
+        vocabularies = {
+            name: tuple(label_from_json(label) for label in labels)
+            for name, labels in described["vocabularies"].items()
+        }
+        segment = Segment(arrays, vocabularies)
+        _check_shapes(segment, described["graphs"])
+        if verify is not False:
+            _check_columns(segment)
+        return segment, _open_lists(folder, described["lists"], arrays["vectors"].shape)
+    except (KeyError, TypeError, AttributeError, GraphMetricError) as error:
+        if isinstance(error, FileError) and error.path is not None:
+            raise
+        raise FileError(f"does not describe a segment of graphs: {error}", path) from None
+
+
+def _open_array(folder: Path, name: str, about: dict[str, Any], verify: bool | None) -> NDArray[Any]:
+    path = folder / f"{name}.bin"
+    kind, shape = about["type"], tuple(about["shape"])
+    kinds, dimensions = _TYPES[name]
+    if kind not in kinds.split() or len(shape) != dimensions or not all(isinstance(n, int) and n >= 0 for n in shape):
+        raise FileError(f"is described as {kind} of shape {shape}, which an index never has", path)
+    expected, found = math.prod(shape) * np.dtype(kind).itemsize, path.stat().st_size
+    if found != expected:
+        raise FileError(f"has {found} bytes instead of {expected}: it was cut or exchanged", path)
+    if verify or (verify is None and found <= LAZY_BYTES):
+        _check_digest(path, about["digest"])
+    return map_array(path, kind, shape)
+
+
+def _open_lists(folder: Path, about: dict[str, Any] | None, shape: tuple[int, ...]) -> ListIndex | None:
+    """A file of faiss is trusted by faiss, so its digest is always looked at."""
+    if about is None:
+        return None
+    _check_digest(folder / LISTS, about["digest"])
+    return ListIndex.read(folder / LISTS, shape)
+
+
+def _check_digest(path: Path, digest: str) -> None:
+    if digest_of_file(path) != digest:
+        raise FileError("was changed after it was written: its digest is wrong", path)
+
+
+def _check_shapes(segment: Segment, graphs: int) -> None:
+    arrays = segment.arrays
+    if missing := _TYPES.keys() - _OPTIONAL - arrays.keys():
+        raise FileError(f"lacks {', '.join(sorted(missing))}")
+    nodes, edges, notes = (int(arrays[name][-1]) for name in ("node_ptr", "edge_ptr", "note_ptr"))
+    expected = dict.fromkeys(_PER_GRAPH, graphs) | dict.fromkeys(_PER_NODE, nodes) | {"flags": graphs}
+    expected |= {"edges": edges, "notes": notes, **dict.fromkeys(("node_ptr", "edge_ptr", "note_ptr"), graphs + 1)}
+    for name, rows in expected.items():
+        if name in arrays and len(arrays[name]) != rows:
+            raise FileError(f"{name} has {len(arrays[name])} rows instead of {rows}")
+
+
+def _check_columns(segment: Segment) -> None:
+    """Nothing is believed because its digest is right."""
+    arrays = {name: np.asarray(array) for name, array in segment.arrays.items()}
+    for name in ("node_ptr", "edge_ptr", "note_ptr"):
+        if arrays[name][0] != 0 or (np.diff(arrays[name]) < 0).any():
+            raise FileError(f"{name} must start at 0 and never decrease")
+    for name in (*LABELS, "edges"):
+        if name in arrays:
+            arrays[name] = arrays[name].view("<u4")  # a negative number is then too large
+    vocabularies = {name: segment.vocabularies[name] for name in LABELS if name in arrays}
+    check_block(arrays, vocabularies, arrays["node_ptr"], arrays["edge_ptr"])
+
+
+def _in_blocks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (array[start : start + _ROWS] for start in range(0, max(1, len(array)), _ROWS))
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,177 @@
+"""The command as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from graphmetric import Graph, __version__, read_graphs, write_graphs
+from graphmetric.cli import COMMANDS
+from tests.command_line import run
+from tests.edit_distance.hard_graphs import sparse
+
+
+@pytest.fixture
+def two_graphs(tmp_path: Path) -> Path:
+    path = tmp_path / "two.jsonl"
+    write_graphs([Graph(3, [(0, 1)], node_labels="CCO"), Graph(3, [(2, 1)], node_labels="OCC")], path)
+    return path
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version")[1].strip().endswith(__version__)
+    code, text, _ = run(capsys, "--help")
+    assert code == 0
+    assert "Examples:" in text
+    for name in COMMANDS:
+        assert name in text
+        assert run(capsys, name, "--help")[0] == 0
+
+
+def test_info_counts_classes(capsys: pytest.CaptureFixture[str], two_graphs: Path) -> None:
+    code, text, _ = run(capsys, "info", str(two_graphs), "--json")
+    report = json.loads(text)
+    assert code == 0
+    assert (report["graphs"], report["isomorphism_classes"]) == (2, 1)
+    assert report["node_labels"] == {"C": 4, "O": 2}
+    assert report["size_histogram"] == {"3": 2}
+    assert any("copies of another" in sentence for sentence in report["unusual"])
+    assert any("not connected" in sentence for sentence in report["unusual"])
+    code, text, _ = run(capsys, "info", str(two_graphs))
+    assert code == 0
+    assert "isomorphism classes" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "graphs", "classes"), [("AIDS700nef", 700, 667), ("LINUX", 1000, 89), ("IMDBMulti", 1500, 387)]
+)
+def test_info_on_benchmarks(
+    capsys: pytest.CaptureFixture[str], shared_data: Path, name: str, graphs: int, classes: int
+) -> None:
+    for arguments in ([name, "--root", str(shared_data)], [str(shared_data / f"{name}.json")]):
+        report = json.loads(run(capsys, "info", *arguments, "--json")[1])
+        assert (report["graphs"], report["isomorphism_classes"]) == (graphs, classes)
+
+
+def test_convert_keeps_graphs_and_says_what_is_lost(
+    capsys: pytest.CaptureFixture[str], two_graphs: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "two.gmg"
+    code, text, _ = run(capsys, "convert", str(two_graphs), str(target))
+    assert code == 0
+    assert "2 graphs written" in text
+    assert list(read_graphs(target)) == list(read_graphs(two_graphs))
+    write_graphs([Graph(1, node_texts=["words"])], tmp_path / "text.gmg")
+    code, _, errors = run(capsys, "convert", str(tmp_path / "text.gmg"), str(tmp_path / "text.tve"))
+    assert code == 0
+    assert "note:" in errors
+    assert "texts" in errors
+
+
+def test_ged_tells_and_draws(capsys: pytest.CaptureFixture[str], two_graphs: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "edits.svg"
+    code, text, _ = run(capsys, "ged", f"{two_graphs}:0", "molecules:3", "--plot", str(picture))
+    assert code == 0
+    assert "(exact)" in text
+    assert "delete edge" in text or "insert edge" in text
+    assert picture.read_text().startswith("<svg")
+    report = json.loads(run(capsys, "ged", f"{two_graphs}:0", f"{two_graphs}:1", "--json")[1])
+    assert (report["upper"], report["exact"], report["edits"]) == (0, True, [])
+    report = json.loads(run(capsys, "ged", "CCO", "CCN", "--smiles", "--method", "hed", "--json")[1])
+    assert (report["upper"], report["node_map"]) == (None, None)
+
+
+def test_label_fills_a_folder_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    arguments = ["label", "molecules", "--pairs", "random:50", "--out", str(tmp_path / "labels"), "--json"]
+    first, second = (json.loads(run(capsys, *arguments)[1]) for _ in range(2))
+    assert (first["pairs"], first["exact"]) == (second["pairs"], second["exact"]) == (50, 1.0)
+
+
+def test_label_says_how_many_labels_are_only_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write_graphs([sparse(40, seed) for seed in range(3)], tmp_path / "graphs.jsonl")
+    label = ["label", tmp_path / "graphs.jsonl", "--time-limit", "0.01", "--jobs", "1", "--out", tmp_path / "labels"]
+    assert "3 pairs of 3 graphs: 0 exact, 3 only bounds" in run(capsys, *label)[1]
+    told = json.loads(run(capsys, *label, "--json")[1])
+    assert (told["exact_pairs"], told["pairs_with_bounds"], told["exact"]) == (0, 3, 0)
+
+
+@pytest.mark.parametrize("limit", ["soon", "-1", "nan"])
+def test_wrong_time_limits_are_explained(capsys: pytest.CaptureFixture[str], limit: str) -> None:
+    code, _, errors = run(capsys, "ged", "molecules:0", "molecules:1", "--time-limit", limit)
+    assert code == 2
+    assert "none" in errors
+
+
+def test_a_time_limit_can_be_lifted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "(exact)" in run(capsys, "ged", "molecules:0", "molecules:1", "--time-limit", "none")[1]
+
+
+def test_interrupted_labelling_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "graphmetric", "label", "molecules", "--pairs", "all", "--jobs", "1"]
+    rows = tmp_path / "work" / "results.rows"
+
+    def start_and_wait(size: int) -> subprocess.Popen[str]:
+        job = subprocess.Popen([*command, "--out", str(tmp_path)], stderr=subprocess.PIPE, text=True)
+        while (not rows.exists() or rows.stat().st_size <= size) and job.poll() is None:
+            time.sleep(0.01)
+        return job
+
+    job = start_and_wait(0)
+    code, _, said = run(capsys, *command[3:], "--out", tmp_path)
+    assert code == 1
+    assert f"another job is at work in {tmp_path} (process {job.pid})" in said or job.poll() is not None
+    job.send_signal(signal.SIGINT)
+    _, errors = job.communicate()
+    assert job.returncode == 130
+    assert "Traceback" not in errors
+    kept = rows.read_bytes()
+    assert len(kept) >= 56
+    job = start_and_wait(len(kept))
+    job.kill()
+    job.communicate()
+    assert rows.read_bytes().startswith(kept)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["info", "no-such-file.json"], "no-such-file.json"),
+        (["info", "AIDS700nef", "--root", "."], "AIDS700nef"),
+        (["convert", "molecules", "out.nonsense"], "nonsense"),
+        (["nonsense"], "nonsense"),
+        (["ged", "molecules", "molecules:0"], "holds 973 graphs; choose one as molecules:0"),
+        (["ged", "molecules:973", "molecules:0"], "molecules:973 does not exist"),
+        (["ged", "C1", "C", "--smiles"], "C1"),
+        (["ged", "molecules:0", "molecules:1", "--method", "magic"], "magic"),
+        (["label", "molecules", "--pairs", "some", "--out", "labels"], "some"),
+        (["info"], "SOURCE"),
+    ],
+)
+def test_wrong_use_is_one_clear_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, errors = run(capsys, *arguments)
+    assert code != 0
+    assert said in errors
+    assert "Traceback" not in errors
+
+
+def test_doctor_finds_what_is_installed(capsys: pytest.CaptureFixture[str]) -> None:
+    report = json.loads(run(capsys, "doctor", "--json")[1])
+    assert report["packages"]["numpy"]
+    assert report["compiled loops"] == "work"
+    assert "numba" in run(capsys, "doctor")[1]
+
+
+def test_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "graphmetric", "--version"], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip().endswith(__version__), done.stderr

@@ -1,0 +1,71 @@
+"""Compiled code: kept where it can be, announced once, outside of time limits, and never needed on disk."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import logging, time
+logging.basicConfig(level=logging.INFO, format="%(message)s")
+import numpy as np
+from graphmetric._foundation.compilation import cache_problem, clock
+from graphmetric.features._kernels.neighbours import fill_rows
+{before}
+began, clock_began = time.monotonic(), clock()
+rows = np.empty((2, 3), dtype=np.int64)
+fill_rows(np.array([0, 2, 5]), np.array([1, 0]), rows)
+assert rows.tolist()[0] == [2, 3, 4], rows
+print(time.monotonic() - began, clock() - clock_began)
+print(cache_problem())
+"""
+
+
+def compile_in_process(cache: Path, before: str = "") -> tuple[float, float, str, str]:
+    """Seconds of a first call, the same by our clock, why code is not kept, and what was said."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(before=before)],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    times, problem = done.stdout.splitlines()
+    wall, counted = map(float, times.split())
+    return wall, counted, problem, done.stderr
+
+
+def test_code_is_compiled_once_and_kept(tmp_path: Path) -> None:
+    wall, counted, problem, said = compile_in_process(tmp_path)
+    assert problem == "None"
+    assert said.count("compiling graphmetric's loops") == 1
+    assert "once" in said
+    assert counted < wall / 2  # a time limit would not have counted the compilation
+    _, _, problem, said = compile_in_process(tmp_path)
+    assert (problem, said) == ("None", "")
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write to")
+def test_a_folder_that_cannot_be_written_to_is_gone_without() -> None:
+    _, _, problem, said = compile_in_process(Path("/proc/nobody/writes/here"))
+    assert problem.startswith("/proc/nobody/writes/here")
+    assert "in every process, as it cannot be kept: /proc/nobody" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of file sizes")
+def test_a_full_disk_is_gone_without(tmp_path: Path) -> None:
+    full = "import resource, signal; resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))"
+    _, _, problem, _ = compile_in_process(tmp_path, full)
+    assert problem.startswith(str(tmp_path))
+    assert not list(tmp_path.rglob("*.tmp.*"))
+
+
+def test_damaged_code_is_made_again(tmp_path: Path) -> None:
+    compile_in_process(tmp_path)
+    for path in tmp_path.rglob("*.nb?"):
+        path.write_bytes(b"\x80damaged")
+    _, _, problem, said = compile_in_process(tmp_path)
+    assert problem == "None"
+    assert "compiling" in said

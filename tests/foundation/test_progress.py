@@ -1,0 +1,111 @@
+"""Progress is seen on terminals, in notebooks and where it is asked for, and is in nobody's way elsewhere."""
+
+from __future__ import annotations
+
+import io
+import logging
+import subprocess
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from graphmetric._foundation import progress as module
+from graphmetric._foundation.progress import progress, talkative, tell
+
+FIT = """
+import logging, sys
+import graphmetric as gm
+if {log}:
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+graphs = gm.load_dataset("molecules").graphs[:20]
+gm.GraphDistance("small", max_steps=3, label_budget=60, n_jobs=1, verbose={verbose}).fit(graphs)
+"""
+
+
+@pytest.mark.parametrize(("log", "verbose"), [(False, True), (False, False), (True, True)])
+def test_verbose_is_seen_with_or_without_logging(log: bool, verbose: bool) -> None:
+    script = FIT.format(log=log, verbose=verbose)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said, elsewhere = (done.stdout, done.stderr) if log else (done.stderr, done.stdout)
+    assert said.count("step 3, epoch") == int(verbose)
+    assert "step 3" not in elsewhere
+
+
+class Closed(io.StringIO):
+    """As a terminal that was closed."""
+
+    def isatty(self) -> bool:
+        raise ValueError("I/O operation on closed file")
+
+    def write(self, text: str) -> int:
+        raise ValueError("I/O operation on closed file")
+
+
+@pytest.mark.parametrize("stream", [None, Closed(), io.StringIO()])
+def test_no_kind_of_standard_error_is_in_the_way(stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr(module, "_TALK_EVERY_SECONDS", 0.0)
+    with talkative(), progress("counting", 2, "sheep") as bar:
+        tell("now")
+        bar.advance(2, note="all white")
+    if isinstance(stream, io.StringIO) and not isinstance(stream, Closed):
+        assert stream.getvalue().startswith("now\ncounting: 2 of 2 sheep")
+        assert "all white" in stream.getvalue()
+        assert "\x1b" not in stream.getvalue()
+
+
+def test_lines_outside_of_verbose_go_to_the_log_alone(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LOG_EVERY_SECONDS", 0.0)
+    with caplog.at_level(logging.INFO), progress("counting", None) as bar:
+        bar.advance(note="bound 3")
+    assert "counting: 0 s, bound 3" in caplog.text
+    assert capsys.readouterr().err == ""
+
+
+class Handle:
+    def __init__(self, shown: list[dict[str, str]]) -> None:
+        self.shown = shown
+
+    def update(self, data: dict[str, str], raw: bool) -> None:
+        assert raw
+        self.shown.append(data)
+
+
+def notebook(shown: list[dict[str, str]], shell: str) -> dict[str, ModuleType]:
+    """What of IPython is looked at, inside of a shell of this kind."""
+    ipython, display = ModuleType("IPython"), ModuleType("IPython.display")
+
+    def show(data: dict[str, str], raw: bool, display_id: bool) -> Handle:
+        assert raw
+        assert display_id
+        shown.append(data)
+        return Handle(shown)
+
+    ipython.get_ipython = type(shell, (), {})  # type: ignore[attr-defined]
+    display.display = show  # type: ignore[attr-defined]
+    return {"IPython": ipython, "IPython.display": display}
+
+
+@pytest.mark.parametrize("shell", ["ZMQInteractiveShell", "TerminalInteractiveShell"])
+def test_a_notebook_gets_a_bar_that_goes_in_the_end(shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[dict[str, str]] = []
+    for name, part in notebook(shown, shell).items():
+        monkeypatch.setitem(sys.modules, name, part)
+    for name in ("_SILENT_SECONDS", "_DRAW_EVERY_SECONDS"):
+        monkeypatch.setattr(module, name, 0.0)
+    with progress("training", 10, "steps") as bar:
+        bar.advance(3, note="loss <1")
+        bar.advance(4)
+    if shell == "TerminalInteractiveShell":
+        assert shown == []
+        return
+    assert 'value="3" max="10"' in shown[0]["text/html"]
+    assert "loss &lt;1" in shown[0]["text/html"]
+    assert shown[1]["text/plain"].startswith("training: 7 of 10 steps")
+    assert shown[-1] == {"text/plain": "", "text/html": ""}

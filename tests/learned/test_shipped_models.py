@@ -1,0 +1,190 @@
+"""The models that come with the package: there, whole, sensible, and found by name wherever a model is asked for."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+import graphmetric as gm
+from graphmetric.errors import FileError
+from graphmetric.graphs.canonical import certificates
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.learned.shipped_models import SHIPPED_MODELS, find_model
+from graphmetric.training.supervision import LabelBudget, make_supervision
+from tests.command_line import run
+from tests.strategies import graphs
+
+ROOT = Path(__file__).parents[2]
+NAMES = ("MODEL_CARD.md", "config.json", "model.safetensors")
+EMBEDDED = {"molecules": "molecules", "unlabelled": "programs"}
+"""A data set of graphs such as each model is for."""
+ATOMS = st.sampled_from(["C", "C", "N", "O", "Cl", "Xx"])
+
+
+@pytest.fixture(scope="module", params=SHIPPED_MODELS)
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def model(name: str) -> gm.GraphDistance:
+    return gm.GraphDistance.load(name).set_params(n_jobs=1)
+
+
+@pytest.fixture
+def tool(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The program that trained the models."""
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    return importlib.import_module("make_models")
+
+
+def fresh_graphs(name: str) -> GraphCollection:
+    """Graphs a few edits away from each other and from embedded ones."""
+    origins = gm.load_dataset(EMBEDDED[name]).graphs[100:600:100]
+    vocabulary = "CNOS" if name == "molecules" else None
+    made = (
+        gm.mutate(graph, edits, random_state=1000 * k + edits, connected=True, node_labels=vocabulary, max_nodes=12)
+        for k, graph in enumerate(origins)
+        for edits in range(1, 9)
+    )
+    return GraphCollection(mutation.graph for mutation in made)
+
+
+class TestWhatIsThere:
+    def test_files_are_part_of_the_package_and_small(self, name: str) -> None:
+        found = {entry.name: entry for entry in (files("graphmetric.learned.shipped_models") / name).iterdir()}
+        assert sorted(found) == sorted(NAMES)
+        assert all(len(entry.read_bytes()) < 1_000_000 for entry in found.values())
+
+    def test_the_build_is_told_of_every_file(self, name: str) -> None:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+        patterns = project["tool"]["setuptools"]["package-data"]["graphmetric"]
+        packed = {path for pattern in patterns for path in (ROOT / "src" / "graphmetric").glob(pattern)}
+        assert packed >= {find_model(name) / file for file in NAMES}
+
+    def test_no_other_model_is_there(self) -> None:
+        folders = {entry.name for entry in files("graphmetric.learned.shipped_models").iterdir() if entry.is_dir()}
+        assert folders - {"__pycache__"} == set(SHIPPED_MODELS)
+
+    def test_the_card_tells_data_command_and_figures(self, name: str, model: gm.GraphDistance) -> None:
+        card = (find_model(name) / "MODEL_CARD.md").read_text(encoding="utf-8")
+        assert f"| Command | python tools/make_models.py {name} |" in card
+        assert "isomorphic to one of AIDS700nef, LINUX, TU_MUTAG" in card
+        assert "| Mean rank correlation |" in card
+        assert model.report_["graphs"]["source"] in card
+        assert model.report_["validation"]["mean_rank_correlation"] > 0.9
+        assert model.report_["labels"]["mutated_graphs_in_training_pairs"] > 50
+
+
+class TestWhatTheySay:
+    @settings(max_examples=25)
+    @given(data=st.data())
+    def test_metric_on_any_graphs(self, name: str, model: gm.GraphDistance, data: st.DataObject) -> None:
+        labels = ATOMS if name == "molecules" else None
+        plain = graphs(
+            max_nodes=9, node_labels=labels, edge_labels=None, edge_weights=False, node_features=False, node_texts=None,
+            node_images=False, direction=False, loops=False, ids=None, metadata=None, always=True,
+        )  # fmt: skip
+        several = data.draw(st.lists(plain, min_size=3, max_size=4))
+        order = data.draw(st.permutations(range(several[0].num_nodes)))
+        found = model.pairwise([*several, several[0].relabeled(order)])
+        assert (found == found.T).all()
+        assert found[0, -1] == 0
+        assert (np.diag(found) == 0).all()
+        assert (found <= (found[:, :, None] + found).min(axis=1) + 1e-4).all()
+
+    def test_they_follow_the_edit_distance(self, name: str, model: gm.GraphDistance) -> None:
+        fresh = fresh_graphs(name)
+        true = gm.pairwise_edit_distances(fresh, n_jobs=1)
+        assert true.exact.all()
+        above = np.triu_indices(len(fresh), k=1)
+        said, known = model.pairwise(fresh)[above], np.asarray(true.upper)[above]
+        sizes = fresh.sizes + fresh.edge_counts
+        floor = spearmanr(np.abs(sizes[above[0]] - sizes[above[1]]), known).statistic
+        assert spearmanr(said, known).statistic > max(0.9, floor)
+        assert np.abs(said - known).mean() < 1.0
+
+    def test_bond_types_do_not_count(self) -> None:
+        model = gm.GraphDistance.load("molecules")
+        plain, bonds = (gm.load_dataset("molecules", edge_labels=kept).graphs[:2] for kept in (False, True))
+        with pytest.warns(UserWarning, match="edge labels"):
+            found = model.distance(*bonds)
+        assert found == pytest.approx(model.distance(*plain), rel=1e-5)  # nodes are added up in another order
+
+
+class TestByName:
+    def test_a_folder_that_exists_comes_first(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        assert gm.GraphDistance.load("molecules").featurizer_.schema.num_tags > 1
+        gm.GraphDistance.load("unlabelled").save("molecules")
+        assert gm.GraphDistance.load("molecules").featurizer_.schema.num_tags == 0
+
+    def test_an_unknown_name_is_told_the_known_ones(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(FileError, match=r"molecule: is not a folder of a model, nor .*: molecules, unlabelled"):
+            gm.GraphDistance.load("molecule")
+
+    def test_every_command_takes_the_name(
+        self, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        gm.write_graphs(gm.load_dataset("programs").graphs[:400:20], "graphs.jsonl")
+        code, text, errors = run(capsys, "distance", "molecules", "molecules:3", "molecules:8")
+        assert (code, errors) == (0, "")
+        shown = gm.load_dataset("molecules").graphs[[3, 8]]
+        assert float(text) == pytest.approx(gm.GraphDistance.load("molecules").distance(*shown), rel=1e-5)
+        for line in (
+            "embed unlabelled graphs.jsonl --out vectors.npy --jobs 1",
+            "index unlabelled graphs.jsonl --out idx --jobs 1",
+            "search idx graphs.jsonl:3 -k 2",
+            "evaluate unlabelled graphs.jsonl --queries 3 --jobs 1",
+        ):
+            code, text, errors = run(capsys, *line.split())
+            assert code == 0, errors
+            assert text
+        code, _, errors = run(capsys, "embed", "nothing", "graphs.jsonl", "--out", "x.npy")
+        assert code == 1
+        assert "molecules, unlabelled" in errors
+
+
+class TestHowTheyAreMade:
+    def test_mutations_that_are_in_a_benchmark_are_dropped(
+        self, tool: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        atlas = gm.load_dataset("atlas").graphs[:120]
+        forbidden = set(certificates(atlas[1::2]))
+        monkeypatch.setattr(tool, "read_left_out", lambda: forbidden)
+        kept = tool.take_new(atlas)
+        assert certificates(kept) == certificates(atlas[::2])
+        made = make_supervision(kept[:30], kept[30:], LabelBudget(1500, n_jobs=1), 3, 0)
+        assert forbidden & set(certificates(made.graphs))
+        found = tool.drop_known(made)
+        assert not forbidden & set(certificates(found.graphs))
+        assert 0 < len(found.training) < len(made.training)
+        assert len(found.validation) == len(made.validation)  # with training graphs, which no benchmark has
+        for labels in (found.training, found.validation):
+            true = gm.pairwise_edit_distances(found.graphs, pairs=labels.pairs, n_jobs=1)
+            assert (true.upper == labels.upper).all()
+
+    def test_training_graphs_are_in_no_benchmark(self, tool: ModuleType) -> None:
+        listed = json.loads(tool.LEFT_OUT.read_text())
+        assert {name: len(texts) for name, texts in listed.items()} == {
+            "AIDS700nef": 667, "LINUX": 89, "TU_MUTAG": len(listed["TU_MUTAG"]),
+        }  # fmt: skip
+        new = set(certificates(tool.take_new(tool.unlabelled())))
+        assert not new & tool.read_left_out()
+
+    def test_the_list_is_that_of_the_benchmarks(self, tool: ModuleType, shared_data: Path) -> None:
+        listed = json.loads(tool.LEFT_OUT.read_text())
+        for name in tool.BENCHMARKS:
+            assert sorted(set(certificates(tool.read_benchmark(name, str(shared_data))))) == listed[name]
