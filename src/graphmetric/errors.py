@@ -12,9 +12,9 @@
     ├── MissingExtra            (ImportError)        an optional dependency that is not installed
     ├── NotEnoughMemory         (MemoryError)        work that would need more memory than there is
     ├── WorkBudgetExceeded      (RuntimeError)       a search that was stopped by its own limit
-    └── TrainingDiverged        (ArithmeticError)    a training whose loss is not finite any more, or has exploded
+    └── TrainingDiverged        (ArithmeticError)    a training whose loss has exploded or is not finite
 
-    SearchInterrupted           (KeyboardInterrupt)  Ctrl-C during one search, with the bounds it had by then
+    SearchInterrupted           (KeyboardInterrupt)  Ctrl-C during one search, with the bounds found so far
     ConversionWarning           (UserWarning)        something was left out, or there was nothing to convert
 """
 
@@ -49,7 +49,7 @@ class FileError(GraphMetricError, ValueError):
 
 
 class UnknownFormat(FileError):
-    """No reader or writer goes by this name or suffix."""
+    """There is no reader or writer for this name or suffix."""
 
 
 class LimitExceeded(FileError):
@@ -69,7 +69,7 @@ class MissingExtra(GraphMetricError, ImportError):
 
 
 class NotEnoughMemory(GraphMetricError, MemoryError):
-    """The work would need more memory than there is; the message says how much, and what to do instead."""
+    """The work would need more memory than is available; the message says how much, and what to do instead."""
 
 
 class WorkBudgetExceeded(GraphMetricError, RuntimeError):
@@ -77,19 +77,19 @@ class WorkBudgetExceeded(GraphMetricError, RuntimeError):
 
 
 class TrainingDiverged(GraphMetricError, ArithmeticError):
-    """The loss or a gradient of a training is not finite any more, or has exploded; the message says what to try."""
+    """The loss or a gradient of a training has exploded or is not finite; the message says what to try."""
 
 
 class SearchInterrupted(KeyboardInterrupt):
     """Ctrl-C was pressed while the distance of two graphs was computed.
 
-    Not a :class:`GraphMetricError`, so that it ends a program as every ``KeyboardInterrupt`` does.
+    It is not a :class:`GraphMetricError`, so that it ends a program as every ``KeyboardInterrupt`` does.
     """
 
     def __init__(self, known: Any) -> None:
         super().__init__(f"stopped by Ctrl-C; known by then: {known!r}")
         self.known = known
-        """What was known by then, a :class:`~graphmetric.EditDistance` with valid bounds."""
+        """What was found so far: a :class:`~graphmetric.EditDistance` with valid bounds."""
 
 
 class ConversionWarning(UserWarning):

@@ -29,7 +29,7 @@ except ImportError as error:
 from graphmetric import training
 from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric._foundation.options import checked_count, from_plain, to_plain
-from graphmetric._foundation.progress import talkative, tell
+from graphmetric._foundation.progress import announce, verbose_progress
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts, EditDistance, Labels
 from graphmetric.evaluation import mean_rank_correlation
@@ -177,7 +177,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             val: Positions of the graphs that only choose the weights to keep: pairs with them are never trained on.
                 None: a fraction of the graphs.
         """
-        with talkative(self.verbose):
+        with verbose_progress(self.verbose):
             return self._fit(graphs, distances, val)
 
     def _fit(self, graphs: Any, distances: Any, val: ArrayLike | None) -> GraphDistance:
@@ -402,7 +402,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             curves.write(record)
         line = ", ".join(f"{key} {value:.4g}" for key, value in record.items() if value is not None)
         if self.verbose:
-            tell(line)
+            announce(line)
         else:
             logger.debug("%s", line)
 

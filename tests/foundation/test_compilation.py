@@ -13,7 +13,8 @@ SCRIPT = """
 import logging, time
 logging.basicConfig(level=logging.INFO, format="%(message)s")
 import numpy as np
-from graphmetric._foundation.compilation import cache_problem, clock
+from graphmetric._foundation.compilation import cache_problem
+from graphmetric._foundation.limits import clock
 from graphmetric.features._kernels.neighbours import fill_rows
 {before}
 began, clock_began = time.monotonic(), clock()

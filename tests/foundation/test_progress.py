@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from graphmetric._foundation import progress as module
-from graphmetric._foundation.progress import progress, talkative, tell
+from graphmetric._foundation.progress import announce, progress, verbose_progress
 
 FIT = """
 import logging, sys
@@ -48,9 +48,9 @@ class Closed(io.StringIO):
 def test_no_kind_of_standard_error_is_in_the_way(stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    monkeypatch.setattr(module, "_TALK_EVERY_SECONDS", 0.0)
-    with talkative(), progress("counting", 2, "sheep") as bar:
-        tell("now")
+    monkeypatch.setattr(module, "_VERBOSE_EVERY_SECONDS", 0.0)
+    with verbose_progress(), progress("counting", 2, "sheep") as bar:
+        announce("now")
         bar.advance(2, note="all white")
     if isinstance(stream, io.StringIO) and not isinstance(stream, Closed):
         assert stream.getvalue().startswith("now\ncounting: 2 of 2 sheep")

@@ -1,1 +1,1 @@
-"""Parts that every stage stands on: files written whole, compiled loops, progress, threads, limits."""
+"""What every stage builds on: atomic files, the compilation cache, limits, options, progress and threads."""

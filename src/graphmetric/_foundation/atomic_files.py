@@ -1,7 +1,7 @@
-"""Writing so that a reader, or a crash, meets the old file or the new one and never a half.
+"""Files that are written whole: a reader, or a crash, finds the old file or the new one and never half of one.
 
-A disk that is full, read-only or gone is not an error of ours and none of the caller's data: whatever the system says
-becomes a :class:`~graphmetric.errors.FileError` that names the file and the reason.
+A disk that is full, read-only or gone is a fault of neither the code nor the data: what the system says becomes a
+:class:`~graphmetric.errors.FileError` that names the file and the reason.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import BinaryIO
 from graphmetric.errors import FileError, GraphMetricError
 
 _NAME_KEPT = 40
-"""Characters of a file's name that an unfinished file shows: a name may have 255 bytes, and a character up to four."""
+"""Characters of its name that an unfinished file keeps: a name may have 255 bytes, and a character has up to four."""
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A binary file that takes its name only when the block ends without an error.
 
-    A device or a pipe, such as ``/dev/stdout``, is written to as it is: replacing it by a file would destroy it.
+    A device or a pipe, such as ``/dev/stdout``, is written directly: replacing it with a file would destroy it.
 
     Raises:
-        FileError: The system cannot write it: no space, no permission, no such folder.
+        FileError: The system cannot write the file: no space, no permission, no such folder.
     """
     target = Path(path)
     with system_errors_named(target):
@@ -37,7 +37,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             with target.open("wb") as stream:
                 yield stream
             return
-        target = Path(os.path.realpath(target))  # a link stays one, to a new file
+        target = Path(os.path.realpath(target))  # a link stays a link, to the new file
         part = unfinished(target)
         try:
             with part.open("xb") as file:
@@ -51,26 +51,26 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def system_errors_named(path: str | os.PathLike[str], deed: str = "written") -> Iterator[None]:
-    """Turn what the system says against writing ``path`` into a FileError; errors that name other files pass."""
+def system_errors_named(path: str | os.PathLike[str], action: str = "written") -> Iterator[None]:
+    """Turn system errors about ``path`` into FileError; errors that name other files pass unchanged."""
     try:
         yield
     except OSError as error:
         if isinstance(error, GraphMetricError) or _is_about_another_file(error, Path(path)):
             raise
-        raise FileError(f"cannot be {deed}: {_reason(error, Path(path))}", path) from error
+        raise FileError(f"cannot be {action}: {_reason(error, Path(path))}", path) from error
 
 
 def check_writable(path: str | os.PathLike[str], *, folder: bool = False, size: int = 0) -> None:
-    """Raise FileError if ``path`` cannot be written, before hours of work are done for it.
+    """Raise FileError if ``path`` cannot be written, before hours of work are spent on it.
 
-    A file is created and removed for real, since permission bits alone do not tell: root ignores them, and a mounted
-    disk may be read-only.
+    A file is really created and removed, since permission bits alone are not reliable: root ignores them, and a
+    mounted disk may be read-only.
 
     Args:
         path: The file or folder that will be written; a folder may lie in folders that do not exist yet.
         folder: Whether it is a folder.
-        size: Bytes that will be needed at least.
+        size: The least number of bytes that will be needed.
     """
     target = Path(path)
     with system_errors_named(target):
@@ -99,19 +99,19 @@ def check_writable(path: str | os.PathLike[str], *, folder: bool = False, size: 
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
-    """The folder, made with those it lies in where it is not there; FileError where that cannot be."""
+    """Make the folder, and those it lies in, unless it exists; FileError if that is not possible."""
     with system_errors_named(path, "made"):
         Path(path).mkdir(parents=True, exist_ok=True)
     return Path(path)
 
 
 def unfinished(target: Path) -> Path:
-    """A new hidden name beside ``target``, for what will be renamed to it."""
+    """A new hidden name beside ``target``, for a file or folder that will be renamed to it."""
     return target.with_name(f".{target.name[:_NAME_KEPT]}.{secrets.token_hex(4)}.part")
 
 
 def in_bytes(number: float) -> str:
-    """A size for people, such as ``1.5 GB``."""
+    """A number of bytes for people to read, such as ``1.5 GB``."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if number < 1000:
             return f"{number:.3g} {unit}"
@@ -120,7 +120,7 @@ def in_bytes(number: float) -> str:
 
 
 def _is_about_another_file(error: OSError, path: Path) -> bool:
-    """Errors of reading and writing name no file; those of opening name the one they are about."""
+    """Errors in reading and writing name no file; errors in opening name the file they are about."""
     if error.filename is None or not isinstance(error.filename, str | bytes):
         return False
     named, target = (Path(os.path.realpath(name)) for name in (os.fsdecode(error.filename), path))

@@ -1,41 +1,40 @@
-"""How kernels are compiled, where the compiled code is kept, and what a time limit makes of it.
+"""How kernels are compiled, and where the compiled code is kept.
 
-An *entry* is what Python calls; it alone is cached on disk, with everything it calls in it. A *part* is called by
-kernels only and gets no wrapper, which halves its compilation. A *hot part* is moreover inlined by LLVM, which saves a
-call with dozens of array fields. A *fragment* is copied into its one or two callers before compilation.
+An *entry* is a kernel that Python calls; only entries are cached on disk, each with everything it calls. A *part* is
+called by kernels only and gets no wrapper, which halves its compilation. A *hot part* is also inlined by LLVM, which
+saves a call with dozens of array fields. A *fragment* is copied into its one or two callers before compilation.
 
-These never allocate, and Python holds their arrays during a call, so reference counting is switched off: with it,
-atomic counters took more than half of the time of an edit-distance search. Never let such a kernel create or return an
-array; a *counted* entry or part may.
+None of these allocates memory, and Python holds their arrays during a call, so reference counting is switched off:
+with it, atomic counters took more than half of the time of an edit-distance search. Such a kernel must never create or
+return an array; a *counted* entry or part may.
 
-Numba looks only at the file of an entry when it decides whether the cache is stale, not at the parts in other files.
-So the cache lies in a folder named after a digest of all kernels: after a change, or an upgrade of the package, they
-are compiled anew. Where that folder cannot be written to, kernels are compiled in every process, and all works as well.
+To decide whether its cache is stale, numba looks only at the file of an entry, not at the files of its parts. So the
+cache lies in a folder named after a digest of all kernels: after any change, or an upgrade of the package, they are
+compiled again. Where that folder cannot be written, kernels are compiled in every process, and everything still works.
 
-The first call of an entry after an installation compiles it, which for the searches takes most of a minute. That is
-announced once, and :func:`clock` stands still meanwhile: time limits are on this clock, so they cover the work and not
-the compilation. ``graphmetric doctor --warm`` compiles everything ahead.
+The first call of an entry after an installation compiles it, which takes most of a minute for the searches. This is
+announced once, and :func:`~graphmetric._foundation.limits.clock` stands still meanwhile. ``graphmetric doctor --warm``
+compiles everything ahead of time.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from numba import config, njit
 from numba.core import event
 
-_SETTINGS: Any = config  # the stubs do not know its settings
+from graphmetric._foundation.limits import working_clock
+from graphmetric._foundation.progress import announce, is_terminal
 
+_SETTINGS: Any = config  # numba's stubs do not know its settings
 _BARE: dict[str, Any] = {"nogil": True, "_nrt": False}
 _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -68,67 +67,28 @@ _problems: list[str] = list(filter(None, [_why_not_writable(CACHE_FOLDER)]))
 
 
 def cache_problem() -> str | None:
-    """Why compiled code is not kept, so that every process compiles again; None if it is kept."""
+    """Why compiled code is not kept, so that every process compiles it again; None if it is kept."""
     return _problems[0] if _problems else None
 
 
-class _Clock:
-    """``time.monotonic`` without what is spent within :meth:`stopped`, by any thread."""
-
-    def __init__(self) -> None:
-        self._lock, self._depth, self._began, self._spent = Lock(), 0, 0.0, 0.0
-
-    def stop(self) -> None:
-        with self._lock:
-            self._depth += 1
-            if self._depth == 1:
-                self._began = time.monotonic()
-
-    def go_on(self) -> None:
-        with self._lock:
-            self._depth -= 1
-            if self._depth == 0:
-                self._spent += time.monotonic() - self._began
-
-    def read(self) -> float:
-        with self._lock:
-            return (self._began if self._depth else time.monotonic()) - self._spent
-
-    @contextmanager
-    def stopped(self) -> Iterator[None]:
-        self.stop()
-        try:
-            yield
-        finally:
-            self.go_on()
-
-
-_clock = _Clock()
-
-
-def clock() -> float:
-    """Seconds, as ``time.monotonic``, but standing still while loops are compiled or loaded: for time limits."""
-    return _clock.read()
-
-
-class _ToleratedCache:
-    """numba's cache of one entry. What it cannot write or read is compiled again, instead of ending the call."""
+class _ForgivingCache:
+    """Numba's cache of one entry; code that it cannot read or write is compiled again instead of ending the call."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        with _clock.stopped():
+        with working_clock.stopped():
             try:
                 return self._cache.load_overload(signature, context)
-            except Exception as error:  # noqa: BLE001 (damaged pickles raise anything)
+            except Exception as error:  # noqa: BLE001 (a damaged pickle can raise anything)
                 logger.debug("compiled code cannot be read and is made again: %r", error)
                 with suppress(OSError):
-                    self._cache.flush()  # or the index that cannot be read would be in the way of a new one
+                    self._cache.flush()  # a damaged index would prevent a new one
                 return None
 
     def save_overload(self, signature: Any, data: Any) -> None:
-        with _clock.stopped():
+        with working_clock.stopped():
             try:
                 self._cache.save_overload(signature, data)
             except OSError as error:
@@ -143,12 +103,12 @@ def _cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         if _problems:
             return njit(**options)(function)
         before = _SETTINGS.CACHE_DIR
-        _SETTINGS.CACHE_DIR = str(CACHE_FOLDER)  # read when the decorator runs, and ours alone
+        _SETTINGS.CACHE_DIR = str(CACHE_FOLDER)  # read while the decorator runs; other packages keep their own
         try:
             compiled = njit(cache=True, **options)(function)
         finally:
             _SETTINGS.CACHE_DIR = before
-        compiled._cache = _ToleratedCache(compiled._cache)
+        compiled._cache = _ForgivingCache(compiled._cache)
         return compiled
 
     return decorate
@@ -162,7 +122,7 @@ counted_entry = _cached(nogil=True)
 counted_part = njit(nogil=True, **_WITHOUT_WRAPPERS)
 
 
-class _Compilations(event.Listener):
+class _CompilationListener(event.Listener):
     """Announces the first compilation of this process, and stops the clock during all of them."""
 
     announced = False
@@ -170,26 +130,21 @@ class _Compilations(event.Listener):
     def on_start(self, event: Any) -> None:
         if not _is_ours(event):
             return
-        _clock.stop()
+        working_clock.stop()
         if not self.announced:
             self.announced = True
-            _announce(cache_problem())
+            problem = cache_problem()
+            when = f"in every process, as it cannot be kept: {problem}" if problem else "once; it is kept for later"
+            message = f"compiling graphmetric's loops, which takes up to a minute and happens {when}"
+            announce(message, shown=is_terminal())
 
     def on_end(self, event: Any) -> None:
         if _is_ours(event):
-            _clock.go_on()
-
-
-def _announce(problem: str | None) -> None:
-    kept = "once; it is kept for later" if problem is None else f"in every process, as it cannot be kept: {problem}"
-    message = f"compiling graphmetric's loops, which takes up to a minute and happens {kept}"
-    logger.info(message)
-    if not logging.getLogger().handlers and sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write(f"{message}\n")  # nobody listens to the log
+            working_clock.resume()
 
 
 def _is_ours(event: Any) -> bool:
     return str(event.data["dispatcher"].py_func.__module__).startswith("graphmetric.")
 
 
-event.register("numba:compile", _Compilations())  # type: ignore[no-untyped-call]
+event.register("numba:compile", _CompilationListener())  # type: ignore[no-untyped-call]

@@ -1,11 +1,8 @@
-"""How much memory there is, so that work that cannot fit is refused before it starts.
+"""Limits on what work may use: time, threads and memory.
 
-A time limit that work in slices keeps to.
-
-Kernels run for a fraction of a second at a time and the clock is read in between: that keeps a limit to a tenth of a
-second, and lets Ctrl-C through.
-
-How many threads ``n_jobs`` stands for, as joblib counts them: -1 is one per core.
+Time is measured by :func:`clock`, which stands still while kernels are compiled, so that a time limit covers the work
+alone. Kernels run for a fraction of a second at a time and the clock is read in between: that keeps a limit to a tenth
+of a second and lets Ctrl-C through.
 """
 
 from __future__ import annotations
@@ -14,29 +11,77 @@ import math
 import operator
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 
 from graphmetric._foundation.atomic_files import in_bytes
 from graphmetric.errors import InvalidArgument, NotEnoughMemory
 
+try:
+    import resource
+except ImportError:  # not a POSIX system
+    resource = None  # type: ignore[assignment]
+
+_CGROUP = Path("/sys/fs/cgroup")
+_CONTAINER_FILES = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
+
+
+class _Clock:
+    """``time.monotonic`` without the time between :meth:`stop` and :meth:`resume`, in whatever thread."""
+
+    def __init__(self) -> None:
+        self._lock, self._stops, self._stopped_at, self._excluded = Lock(), 0, 0.0, 0.0
+
+    def read(self) -> float:
+        with self._lock:
+            return (self._stopped_at if self._stops else time.monotonic()) - self._excluded
+
+    def stop(self) -> None:
+        with self._lock:
+            self._stops += 1
+            if self._stops == 1:
+                self._stopped_at = time.monotonic()
+
+    def resume(self) -> None:
+        with self._lock:
+            self._stops -= 1
+            if self._stops == 0:
+                self._excluded += time.monotonic() - self._stopped_at
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        self.stop()
+        try:
+            yield
+        finally:
+            self.resume()
+
+
+working_clock = _Clock()
+"""The one clock of time limits; the compiler stops it."""
+clock = working_clock.read
+"""Seconds, as ``time.monotonic`` counts them, but without the time in which kernels are compiled or loaded."""
+
 
 class OutOfTime(Exception):
-    """The deadline has passed; whoever set it turns this into an answer or an error."""
+    """The deadline has passed; the code that set it turns this into an answer or an error."""
 
 
 @dataclass(slots=True)
 class Deadline:
-    """A moment on the clock of ``time.perf_counter``; never, by default."""
+    """A moment on :func:`clock`; by default it never comes."""
 
     moment: float = math.inf
     stopped: bool = field(default=False, init=False)
-    """Set when other threads are to end their work as soon as they can."""
+    """Set to make other threads end their work as soon as they can."""
 
     @classmethod
     def after(cls, seconds: float | None) -> Deadline:
-        """So many seconds from now; None: never."""
-        return cls() if seconds is None else cls(time.perf_counter() + seconds)
+        """The moment ``seconds`` from now; None means never."""
+        return cls() if seconds is None else cls(clock() + seconds)
 
     @property
     def exists(self) -> bool:
@@ -44,21 +89,21 @@ class Deadline:
 
     @property
     def left(self) -> float:
-        """Seconds until then."""
-        return self.moment - time.perf_counter()
+        """Seconds that are left."""
+        return self.moment - clock()
 
     def check(self, ahead: float = 0.0) -> None:
-        """Raise unless there is time for work that takes ``ahead`` seconds."""
+        """Raise OutOfTime unless there is time for work that takes ``ahead`` seconds."""
         if self.stopped or (self.exists and self.left <= ahead):
             raise OutOfTime
 
     def sooner(self, seconds: float) -> Deadline:
-        """A deadline that leaves so many seconds for what comes after it."""
+        """A deadline that is earlier by ``seconds``, which are left for the work that follows."""
         return Deadline(self.moment - seconds)
 
 
 def checked_jobs(n_jobs: int | None) -> int | None:
-    """``n_jobs`` as it is; raises InvalidArgument if it is no number of threads."""
+    """``n_jobs`` as an int or None; raises InvalidArgument if it is not a number of threads."""
     if n_jobs is None:
         return None
     try:
@@ -73,38 +118,23 @@ def checked_jobs(n_jobs: int | None) -> int | None:
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """The number of threads; None is one, unless ``joblib.parallel_config`` says otherwise."""
+    """The number of threads that ``n_jobs`` stands for, as joblib counts them: -1 is one per core.
+
+    None is one thread, unless ``joblib.parallel_config`` says otherwise.
+    """
     number = checked_jobs(n_jobs)
     if number == 1:
         return 1
-    import joblib  # a fifth of a second, which a command that answers at once can do without
+    import joblib  # takes a fifth of a second, which a command that answers at once can do without
 
     return int(joblib.effective_n_jobs(number))
 
 
-try:
-    import resource
-except ImportError:  # not a POSIX system
-    resource = None  # type: ignore[assignment]
-
-_CGROUP = Path("/sys/fs/cgroup")
-_CONTAINER_FILES = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
-
-
-def available_memory() -> int | None:
-    """Bytes that this process can still get: the least of what the machine, its container and its limits leave.
-
-    None where the system does not tell.
-    """
-    found = [left for left in (_of_machine(), _of_container(), _of_process()) if left is not None]
-    return min(found) if found else None
-
-
 def check_memory(size: float, purpose: str, advice: str = "") -> None:
-    """Raise :class:`~graphmetric.errors.NotEnoughMemory` if ``size`` bytes are more than there are.
+    """Raise :class:`~graphmetric.errors.NotEnoughMemory` if ``size`` bytes are more than are available.
 
     Args:
-        size: An estimate from below of what the work will take.
+        size: The least that the work will take.
         purpose: What takes it, such as ``"a matrix of 100,000 graphs"``.
         advice: What the user can do instead.
     """
@@ -114,29 +144,38 @@ def check_memory(size: float, purpose: str, advice: str = "") -> None:
         raise NotEnoughMemory(f"{problem}: {advice}" if advice else problem)
 
 
-def _of_machine() -> int | None:
+def available_memory() -> int | None:
+    """Bytes that this process can still get: the least that the machine, its container and its own limit leave.
+
+    None where the system does not say.
+    """
+    found = [left for left in (_left_on_machine(), _left_in_container(), _left_to_process()) if left is not None]
+    return min(found) if found else None
+
+
+def _left_on_machine() -> int | None:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
         table = {name: int(value.split()[0]) * 1024 for name, _, value in (line.partition(":") for line in lines)}
         return table["MemAvailable"] + table.get("SwapFree", 0)
     except (OSError, ValueError, KeyError, IndexError):
         pass
-    try:  # all of it: what is in use is not known here
+    try:  # the total: how much is in use is not known here
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return None
 
 
-def _of_container() -> int | None:
+def _left_in_container() -> int | None:
     for most, used in _CONTAINER_FILES:
         try:
             return int((_CGROUP / most).read_text()) - int((_CGROUP / used).read_text())
-        except (OSError, ValueError):  # not there, or "max": no limit
+        except (OSError, ValueError):  # the file is missing, or says "max": no limit
             continue
     return None
 
 
-def _of_process() -> int | None:
+def _left_to_process() -> int | None:
     if resource is None:
         return None
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]

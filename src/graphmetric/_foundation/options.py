@@ -1,4 +1,4 @@
-"""Frozen dataclasses of options as plain data for JSON, and back, with every field checked."""
+"""Options: frozen dataclasses to plain data for JSON and back, and checks of single values that a caller gave."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def to_plain(options: Any) -> Any:
 
 
 def from_plain(kind: type[Options], data: object, name: str | None = None) -> Options:
-    """The options that :func:`to_plain` described; every field must be there, of its type, and no other.
+    """Rebuild options from the data of :func:`to_plain`: every field must be there and have its type, and no other.
 
-    ``name`` is what messages call the whole, by default that of the class.
+    ``name`` is what messages call the options; by default it is the name of the class.
     """
     name = name or kind.__name__
     if not isinstance(data, Mapping):
@@ -57,13 +57,13 @@ def _read(expected: Any, value: Any, name: str) -> Any:
 
 
 def checked_count(value: Any, name: str, least: int = 1) -> int:
-    """A whole number that a caller gave, numpy's included."""
+    """Return a whole number that a caller gave, of Python or numpy; raise InvalidArgument if it is not one."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     return int(_checked(is_whole and value >= least, value, name, f"a whole number, {least} or more"))
 
 
 def checked_number(value: Any, name: str, allowed: str) -> float:
-    """A number, not negative, that a caller gave; ``allowed`` says in words what it means."""
+    """Return a number of at least 0 that a caller gave; ``allowed`` says in words what the message should ask for."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     return float(_checked(is_number and value >= 0, value, name, allowed))
 

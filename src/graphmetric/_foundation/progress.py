@@ -1,7 +1,7 @@
 """Progress of long jobs: a bar on a terminal or in a notebook, a log line every half minute anywhere else.
 
-With :func:`talkative`, which ``verbose=True`` enters, lines come every few seconds, and where the program has set up no
-logging they are written to standard error.
+Within :func:`verbose_progress`, which ``verbose=True`` enters, the lines come every few seconds. They go to standard
+error if the program has set up no logging.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from importlib import import_module
 from typing import Any, Protocol
 
 _LOG_EVERY_SECONDS = 30.0
-_TALK_EVERY_SECONDS = 5.0
+_VERBOSE_EVERY_SECONDS = 5.0
 _DRAW_EVERY_SECONDS = 0.5
 _SILENT_SECONDS = 2.0
-"""Jobs shorter than this show nothing."""
+"""A job that is shorter than this draws no bar."""
 
 logger = logging.getLogger(__name__)
-_is_talkative: ContextVar[bool] = ContextVar("whether progress is told where nobody listens to the log", default=False)
+_is_verbose: ContextVar[bool] = ContextVar("whether progress is shown where no logging is set up", default=False)
 
 
 class Progress(Protocol):
@@ -34,43 +34,47 @@ class Progress(Protocol):
 
 @contextmanager
 def progress(description: str, total: int | None, unit: str = "") -> Iterator[Progress]:
-    """Show how far a job is, how fast, and how long it will still take.
+    """Show how far a job is, how fast it goes, and how long it will still take.
 
     A job whose ``total`` is None, such as one search, shows how long it has taken and its note.
     """
-    if _is_terminal():
-        with _bar(description, total, unit) as bar:
-            yield bar
-    elif (display := _notebook_display()) is not None:
-        shown = _NotebookBar(display, _Count(description, total, unit))
-        try:
-            yield shown
-        finally:
-            shown.close()
+    display: _Display
+    if is_terminal():
+        display = _TerminalBar(description, total, unit)
+    elif (show := _notebook_display()) is not None:
+        display = _NotebookBar(show, description, total, unit)
     else:
-        yield _LogLines(_Count(description, total, unit))
+        display = _LogLines(description, total, unit)
+    try:
+        yield display
+    finally:
+        display.close()
 
 
 @contextmanager
-def talkative(wanted: bool = True) -> Iterator[None]:
-    """Within, progress and what is told by :func:`tell` is seen by people who have set up no logging."""
-    before = _is_talkative.set(wanted or _is_talkative.get())
+def verbose_progress(wanted: bool = True) -> Iterator[None]:
+    """Within the block, progress and announcements are seen even where no logging is set up."""
+    before = _is_verbose.set(wanted or _is_verbose.get())
     try:
         yield
     finally:
-        _is_talkative.reset(before)
+        _is_verbose.reset(before)
 
 
-def tell(message: str) -> None:
-    """A line for the log; where the program has set up none, and :func:`talkative` is on, for standard error."""
+def announce(message: str, *, shown: bool | None = None) -> None:
+    """Log a message; where no logging is set up and ``shown`` holds, write it to standard error instead.
+
+    By default it is shown within :func:`verbose_progress`.
+    """
     logger.info("%s", message)
-    if _is_talkative.get() and not logging.getLogger().handlers:
-        with suppress(OSError, ValueError, AttributeError):  # closed, a pipe that nobody reads, or none at all
+    if (_is_verbose.get() if shown is None else shown) and not logging.getLogger().handlers:
+        with suppress(OSError, ValueError, AttributeError):  # closed, a pipe without a reader, or None
             sys.stderr.write(f"{message}\n")
             sys.stderr.flush()
 
 
-def _is_terminal() -> bool:
+def is_terminal() -> bool:
+    """Whether standard error is a terminal."""
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):  # None, as under pythonw, or closed
@@ -86,101 +90,97 @@ def _notebook_display() -> Any | None:
     return import_module("IPython.display").display
 
 
-class _Count:
-    """How much of a job is done, in words."""
+class _Display:
+    """Counts the work that is done and shows it now and then."""
 
     def __init__(self, description: str, total: int | None, unit: str) -> None:
         self.description, self.total, self.unit = description, total, unit
-        self.started, self.done, self.note = time.monotonic(), 0, ""
+        self.done, self.note = 0, ""
+        self.started = self.last_shown = time.monotonic()
 
-    def add(self, amount: int, note: str) -> float:
-        """Gives the time."""
+    def advance(self, amount: int = 1, note: str = "") -> None:
         self.done, self.note = self.done + amount, note
-        return time.monotonic()
+        now = time.monotonic()
+        if self.is_due(now - self.started, now - self.last_shown):
+            self.last_shown = now
+            self.show()
+
+    def is_due(self, elapsed: float, since_shown: float) -> bool:
+        return elapsed >= _SILENT_SECONDS and since_shown >= _DRAW_EVERY_SECONDS
+
+    def show(self) -> None:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Remove the display at the end of the job."""
+
+    @property
+    def rate(self) -> float:
+        """Units per second so far."""
+        return self.done / max(time.monotonic() - self.started, 1e-9)
 
     def __str__(self) -> str:
-        elapsed = time.monotonic() - self.started
         note = f", {self.note}" if self.note else ""
         if self.total is None:
-            return f"{self.description}: {elapsed:.0f} s{note}"
-        rate = self.done / max(elapsed, 1e-9)
+            return f"{self.description}: {time.monotonic() - self.started:.0f} s{note}"
+        rate = self.rate
         left = (self.total - self.done) / rate if rate else float("inf")
-        return (
-            f"{self.description}: {self.done} of {self.total} {self.unit}, {rate:.0f} per second, about {left:.0f} s "
-            f"left{note}"
-        )
+        counted = f"{self.done} of {self.total} {self.unit}, {rate:.0f} per second, about {left:.0f} s left"
+        return f"{self.description}: {counted}{note}"
 
 
-class _LogLines:
-    def __init__(self, count: _Count) -> None:
-        self._count, self._spoken = count, count.started
-        self._every = _TALK_EVERY_SECONDS if _is_talkative.get() else _LOG_EVERY_SECONDS
+class _LogLines(_Display):
+    def is_due(self, elapsed: float, since_shown: float) -> bool:
+        return since_shown >= (_VERBOSE_EVERY_SECONDS if _is_verbose.get() else _LOG_EVERY_SECONDS)
 
-    def advance(self, amount: int = 1, note: str = "") -> None:
-        now = self._count.add(amount, note)
-        if now - self._spoken >= self._every:
-            self._spoken = now
-            tell(str(self._count))
+    def show(self) -> None:
+        announce(str(self))
 
 
-class _NotebookBar:
-    """A bar in the output of a notebook's cell, which goes when the job ends."""
+class _NotebookBar(_Display):
+    """A bar in the output of a notebook's cell."""
 
-    def __init__(self, display: Any, count: _Count) -> None:
-        self._display, self._count, self._drawn, self._handle = display, count, count.started, None
+    def __init__(self, display: Any, *job: Any) -> None:
+        super().__init__(*job)
+        self._display, self._handle = display, None
 
-    def advance(self, amount: int = 1, note: str = "") -> None:
-        now = self._count.add(amount, note)
-        if now - self._count.started < _SILENT_SECONDS or now - self._drawn < _DRAW_EVERY_SECONDS:
-            return
-        self._drawn = now
+    def show(self) -> None:
+        bar = "" if self.total is None else f'<progress value="{self.done}" max="{self.total}"></progress> '
+        shown = {"text/plain": str(self), "text/html": f"{bar}{html.escape(str(self))}"}
         if self._handle is None:
-            self._handle = self._display(self._shown(), raw=True, display_id=True)
+            self._handle = self._display(shown, raw=True, display_id=True)
         else:
-            self._handle.update(self._shown(), raw=True)
+            self._handle.update(shown, raw=True)
 
     def close(self) -> None:
         if self._handle is not None:
             self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
 
-    def _shown(self) -> dict[str, str]:
-        text, total = str(self._count), self._count.total
-        bar = "" if total is None else f'<progress value="{self._count.done}" max="{total}"></progress> '
-        return {"text/plain": text, "text/html": f"{bar}{html.escape(text)}"}
 
+class _TerminalBar(_Display):
+    """A bar of rich, which draws itself ten times a second from what it was last told."""
 
-@contextmanager
-def _bar(description: str, total: int | None, unit: str) -> Iterator[Progress]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        ProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as RichProgress
+    def __init__(self, *job: Any) -> None:
+        from rich import progress as rich
+        from rich.console import Console
 
-    counted: tuple[ProgressColumn, ...] = (
-        BarColumn(), MofNCompleteColumn(), TextColumn(unit), TextColumn("{task.fields[rate]}"), TimeRemainingColumn(),
-    )  # fmt: skip
-    columns = counted if total is not None else (TimeElapsedColumn(),)
-    ends = TextColumn("{task.description}"), TextColumn("{task.fields[note]}")
-    display = RichProgress(ends[0], *columns, ends[1], console=Console(stderr=True), transient=True)
-    task = display.add_task(description, total=total, rate="", note="")
-    started = time.monotonic()
+        super().__init__(*job)
+        columns: tuple[rich.ProgressColumn, ...] = (rich.TimeElapsedColumn(),)
+        if self.total is not None:
+            counts = rich.MofNCompleteColumn(), rich.TextColumn(self.unit), rich.TextColumn("{task.fields[rate]}")
+            columns = (rich.BarColumn(), *counts, rich.TimeRemainingColumn())
+        ends = rich.TextColumn("{task.description}"), rich.TextColumn("{task.fields[note]}")
+        self._bar = rich.Progress(ends[0], *columns, ends[1], console=Console(stderr=True), transient=True)
+        self._task = self._bar.add_task(self.description, total=self.total, rate="", note="")
 
-    class Bar:
-        def advance(self, amount: int = 1, note: str = "") -> None:
-            elapsed = time.monotonic() - started
-            done = display.tasks[0].completed + amount
-            display.update(task, advance=amount, rate=f"{done / max(elapsed, 1e-9):,.0f}/s", note=note)
-            if elapsed > _SILENT_SECONDS and not display.live.is_started:
-                display.start()
+    def is_due(self, elapsed: float, since_shown: float) -> bool:
+        return True
 
-    try:
-        yield Bar()
-    finally:
-        if display.live.is_started:
-            display.stop()
+    def show(self) -> None:
+        self._bar.update(self._task, completed=self.done, rate=f"{self.rate:,.0f}/s", note=self.note)
+        if self.last_shown - self.started > _SILENT_SECONDS and not self._bar.live.is_started:
+            self._bar.start()
+
+    def close(self) -> None:
+        if self._bar.live.is_started:
+            self._bar.stop()

@@ -1,14 +1,14 @@
-"""Who computes in parallel: threads of our own over graphs or blocks of pairs, with one thread of torch in each.
+"""Parallel work: our own threads over graphs or blocks of pairs, with one thread of torch in each.
 
-torch would spread every product of matrices over all cores. Those of graphs are so small that its threads mostly wait
-for each other, and OpenMP's threads spin while they wait: on a machine with other work that costs several times the
-CPU time of one thread. So within :func:`working_threads` torch computes on the thread that calls it alone, and what is
-to be parallel goes through :func:`map_in_threads`, in pieces that do not depend on the number of threads. The results
-are therefore the same, to the last bit, for any number.
+By itself torch spreads every product of matrices over all cores. The matrices of graphs are so small that its threads
+mostly wait for each other, and OpenMP's threads spin while they wait: on a busy machine that costs several times the
+CPU time of one thread. So within :func:`working_threads` torch computes only on the thread that calls it, and parallel
+work goes through :func:`map_in_threads`, in pieces that do not depend on the number of threads. The results are
+therefore the same, to the last bit, for any number of threads.
 
-``torch.set_num_threads`` belongs to the user. It changes the calling thread and besides what threads get that start
-later, so setting and restoring it would be seen by others. OpenMP and MKL keep a number for each thread, and that is
-what is changed here; the user's own setting is untouched in all threads, and back in this one afterwards.
+``torch.set_num_threads`` belongs to the user. It also changes threads that start later, so other threads would notice
+if it were set and restored. OpenMP and MKL keep a number for each thread, and only that is changed here: the user's
+setting is untouched in all other threads, and is restored in this one.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _allowed: ContextVar[int | None] = ContextVar("threads of graphmetric's own loop
 
 @contextmanager
 def working_threads(count: int | None) -> Iterator[None]:
-    """Within, our own loops use ``count`` threads at most, and torch computes on the thread that calls it.
+    """Within the block, our loops use at most ``count`` threads, and torch computes on the thread that calls it.
 
-    None: as many as torch is set to. May be nested, and entered by several threads at a time.
+    None means as many as torch is set to. Blocks may be nested and entered by several threads at a time.
     """
     if count is not None and count < 1:
         raise InvalidArgument(f"threads must be 1 or more; got {count}")
@@ -50,16 +50,17 @@ def working_threads(count: int | None) -> Iterator[None]:
 
 
 def allowed_threads() -> int:
-    """How many threads our own loops may use here; outside of :func:`working_threads` as many as torch is set to."""
+    """How many threads our loops may use; outside of :func:`working_threads`, as many as torch is set to."""
     return _allowed.get() or torch.get_num_threads()
 
 
 def map_in_threads(
     work: Callable[[Item], Result], items: Iterable[Item], *, parts_are_parallel: bool = False
 ) -> list[Result]:
-    """``work`` of every item, in order, on as many threads as are allowed; each has one thread of torch.
+    """Apply ``work`` to every item on as many threads as are allowed, and return the results in order.
 
-    Where the work on one item is itself parallel, say so: fewer items than threads are then taken one by one.
+    With ``parts_are_parallel``, the work on one item is itself parallel: fewer items than threads are then taken one by
+    one.
     """
     listed = list(items)
     threads = min(allowed_threads(), len(listed))
@@ -69,18 +70,18 @@ def map_in_threads(
     try:
         return [done.result() for done in [pool.submit(work, item) for item in listed]]
     finally:
-        pool.shutdown(cancel_futures=True)  # who is interrupted does not wait for what nobody has begun
+        pool.shutdown(cancel_futures=True)  # after an interrupt, do not wait for work that has not begun
 
 
 def _become_worker() -> None:
-    """Settle for the whole life of a thread that neither our loops nor torch start more threads from it."""
+    """Make sure that neither our loops nor torch ever start more threads from this thread."""
     _allowed.set(1)
     _limit_torch_to_one_thread()
 
 
 def _limit_torch_to_one_thread() -> Callable[[], None]:
-    """In this thread; gives what undoes it."""
-    before = torch.get_num_threads()  # asked first: torch settles the number of a new thread when it is first needed
+    """Set this thread to one thread of torch, and return a function that undoes it."""
+    before = torch.get_num_threads()  # ask first: torch sets the number of a new thread when it is first needed
     if before == 1:
         return lambda: None
     local = _thread_local_settings()
@@ -98,20 +99,20 @@ def _limit_torch_to_one_thread() -> Callable[[], None]:
 
 
 class _ThreadLocalSettings(NamedTuple):
-    """The numbers of threads that OpenMP and MKL keep for each thread."""
+    """Functions that set the number of threads that OpenMP and MKL keep for each thread."""
 
     set_openmp: Callable[[int], object]
     set_mkl: Callable[[int], int]
-    """Gives the number before; 0 stands for none of its own."""
+    """Returns the number before; 0 means that the thread has none of its own."""
 
 
 @cache
 def _thread_local_settings() -> _ThreadLocalSettings | None:
-    """Those of the libraries that torch computes with; None where they cannot be reached."""
+    """The settings of the libraries that torch computes with; None if they cannot be reached."""
     for name in ("libtorch_cpu.so", "libtorch_cpu.dylib", "torch_cpu.dll"):
         path = Path(torch.__file__).parent / "lib" / name
         try:
-            library = ctypes.PyDLL(str(path))  # loaded already; as PyDLL a call keeps the GIL, for it takes nanoseconds
+            library = ctypes.PyDLL(str(path))  # already loaded; a PyDLL call keeps the GIL, as it is short
             found = _ThreadLocalSettings(library.omp_set_num_threads, _mkl_of(library))
         except (OSError, AttributeError):
             continue

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphmetric._foundation.compilation import clock
+from graphmetric._foundation.limits import clock
 from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import encode

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from graphmetric._foundation.compilation import clock
+from graphmetric._foundation.limits import clock
 from graphmetric.edit_distance._kernels.packing import Integers
 from graphmetric.edit_distance._kernels.workspace import (
     LOWER_SO_FAR,

@@ -34,7 +34,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.compilation import clock
+from graphmetric._foundation.limits import clock
 from graphmetric._foundation.options import checked_number
 from graphmetric.distance import View
 from graphmetric.edit_distance import (
@@ -264,7 +264,7 @@ class CertifiedSearch:
     query_nodes: int
     coder: Coder
     deadline: float = np.inf
-    """On the clock of :func:`graphmetric._foundation.compilation.clock`."""
+    """On the clock of :func:`graphmetric._foundation.limits.clock`."""
     nearest: Nearest = field(init=False)
     _settled: NDArray[np.bool_] = field(init=False)
     """Graphs whose bounds a longer search would not improve."""

@@ -16,7 +16,7 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
-from graphmetric._foundation.compilation import clock
+from graphmetric._foundation.limits import clock
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts, graph_edit_distance, pairwise_edit_distances
