@@ -43,7 +43,7 @@ def measure_copies(name: str, model: LearnedDistance, graphs: GraphCollection) -
     model.embed(graphs[:50])
     clock = time.process_time()
     with working_threads(1):
-        encode_graphs(model.model, model.featurizer, graphs)
+        encode_graphs(model.network, model.featurizer, graphs)
     every = time.process_time() - clock
     clock = time.process_time()
     model.encode(graphs)

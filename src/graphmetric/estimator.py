@@ -37,9 +37,8 @@ from graphmetric.features import GraphFeaturizer
 from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.learned.learned_distance import LearnedDistance, Metric
-from graphmetric.learned.report import describe_fit
-from graphmetric.learned.saving import SavedModel, read_model, write_model
-from graphmetric.learned.shipped_models import find_model
+from graphmetric.learned.model_card import describe_fit
+from graphmetric.learned.model_folder import find_model
 from graphmetric.metric_repair import repair_matrix
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
 from graphmetric.training import PretrainingOptions, TrainingOptions
@@ -103,7 +102,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         time_limit_per_pair: Deprecated name of ``time_limit``.
 
     Attributes:
-        model_: The network, a :class:`~graphmetric.model.GraphDistanceModel`.
+        learned_: The trained distance, a :class:`~graphmetric.learned.learned_distance.LearnedDistance`.
+        model_: Its network, a :class:`~graphmetric.model.GraphDistanceModel`.
         featurizer_: What turns graphs into its inputs.
         graphs_: The training graphs; None in a model that was loaded.
         report_: On what and how it was trained, as plain data.
@@ -211,10 +211,24 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         if curves is not None:
             curves.close()
-        self.model_, self.featurizer_, self.graphs_ = model, featurizer, collection
-        predicted = self._learned().measure_pairs(supervision.graphs, supervision.validation.pairs)
+        self.model_, self.featurizer_, self.graphs_, self.report_ = model, featurizer, collection, {}
+        predicted = self.learned_.measure_pairs(supervision.graphs, supervision.validation.pairs)
         self.report_ = describe_fit(learned_from, supervision, result, predicted)
         return self
+
+    @property
+    def learned_(self) -> LearnedDistance:
+        """The trained distance, with the present ``strict``, ``costs`` and ``n_jobs``; it answers all questions."""
+        check_is_fitted(self, "model_")
+        return LearnedDistance(
+            self.model_,
+            self.featurizer_,
+            strict=self.strict,
+            threads=effective_n_jobs(self.n_jobs),
+            costs=self._costs,
+            parameters=self._plain_parameters(),
+            report=self.report_,
+        )
 
     def distance(self, first: Any, second: Any, view: View = "raw") -> float:
         """The distance of two graphs; exactly the same in both directions.
@@ -222,7 +236,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ``view`` is its scale: "raw", in edits; "steinhaus", in [0, 1] and still a metric; "paper",
         1 - exp(-2d / (n1 + n2)), which is not.
         """
-        return self._learned().measure(as_graph(first), as_graph(second), view)
+        return self.learned_.measure(as_graph(first), as_graph(second), view)
 
     def pairwise(
         self,
@@ -245,11 +259,11 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if repair or known is not None:
             return self._repaired(a, b, view, out, repair, known)
-        return self._learned().pairwise(as_graphs(a), None if b is None else as_graphs(b), view, out)
+        return self.learned_.pairwise(as_graphs(a), None if b is None else as_graphs(b), view, out)
 
     def embed(self, graphs: Any) -> NDArray[np.float32]:
         """One vector per graph, (graphs, d): what the paper's fusion makes of the states of its nodes."""
-        return self._learned().embed(as_graphs(graphs))
+        return self.learned_.embed(as_graphs(graphs))
 
     def transform(self, graphs: Any) -> NDArray[np.float32]:
         """As :meth:`embed`."""
@@ -267,7 +281,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Both are (queries, k), nearest first, ties by position. A query that is among the graphs finds itself.
         """
-        learned = self._learned()
+        learned = self.learned_
         among = self.graphs_ if graphs is None else as_graphs(graphs)
         if among is None:
             raise InvalidArgument("a loaded model does not hold its training graphs: pass the graphs to search in")
@@ -280,7 +294,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ``label_budget`` is less. Pairs of which only bounds are known do not count. NaN if no graph has two others at
         different known distances.
         """
-        learned, collection = self._learned(), as_graphs(graphs)
+        learned, collection = self.learned_, as_graphs(graphs)
         if isinstance(distances, Labels):
             distances.check_costs(self._costs)
         if distances is None:
@@ -298,7 +312,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             DBSCAN(metric=model.get_metric(graphs), algorithm="brute").fit(np.arange(len(graphs)).reshape(-1, 1))
         """
         if graphs is not None:
-            return self._learned().metric_of_positions(as_graphs(graphs), view)
+            return self.learned_.metric_of_positions(as_graphs(graphs), view)
         check_is_fitted(self, "model_")
         return lambda first, second: self.distance(first, second, view)
 
@@ -307,12 +321,11 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         The ``value`` of the result is the learned distance, its ``upper`` the cost of the edits at unit costs.
         """
-        return self._learned().align(as_graph(first), as_graph(second))
+        return self.learned_.align(as_graph(first), as_graph(second))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model into a folder: weights, configuration, model card. A model that is there is replaced."""
-        check_is_fitted(self, "model_")
-        write_model(folder, SavedModel(self.model_, self.featurizer_, self._plain_parameters(), self.report_))
+        self.learned_.save(folder)
 
     @classmethod
     def load(cls, model: str | os.PathLike[str], device: str = "cpu") -> GraphDistance:
@@ -327,14 +340,13 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             >>> round(GraphDistance.load("unlabelled").distance(chain, ring))
             1
         """
-        folder = find_model(model)
-        saved = read_model(folder)
+        learned = LearnedDistance.load(model)
         try:
-            estimator = cls(**_read_parameters(saved.parameters)).set_params(device=device)
+            estimator = cls(**_read_parameters(learned.parameters)).set_params(device=device)
         except (TypeError, ValueError) as error:
-            raise FileError(f"has parameters that this version does not know: {error}", folder) from None
-        estimator.model_, estimator.featurizer_ = saved.model.to(device), saved.featurizer
-        estimator.graphs_, estimator.report_ = None, saved.report
+            raise FileError(f"has parameters that this version does not know: {error}", find_model(model)) from None
+        estimator.model_, estimator.featurizer_ = learned.network.to(device), learned.featurizer
+        estimator.graphs_, estimator.report_ = None, learned.report
         return estimator  # type: ignore[no-any-return]
 
     def __sklearn_tags__(self) -> Any:
@@ -405,11 +417,6 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             announce(line)
         else:
             logger.debug("%s", line)
-
-    def _learned(self) -> LearnedDistance:
-        check_is_fitted(self, "model_")
-        threads = effective_n_jobs(self.n_jobs)
-        return LearnedDistance(self.model_, self.featurizer_, self.strict, threads, self._costs)
 
     @property
     def _costs(self) -> EditCosts:

@@ -21,8 +21,8 @@ from safetensors.torch import load, save
 import graphmetric as gm
 from graphmetric.errors import FileError
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.learned import saving
-from graphmetric.learned.report import describe_model
+from graphmetric.learned import model_folder
+from graphmetric.learned.model_card import describe_model
 from graphmetric.model import HeadOptions
 from graphmetric.training import preset
 
@@ -64,7 +64,7 @@ def rewrite(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Change the configuration and give it the digest that belongs to it, as someone who means harm would."""
     config = json.loads((folder / "config.json").read_text())
     change(config)
-    config["sha256"] = saving._digest(config)
+    config["sha256"] = model_folder._digest(config)
     (folder / "config.json").write_text(json.dumps(config))
 
 

@@ -19,7 +19,7 @@ import graphmetric as gm
 from graphmetric.errors import FileError
 from graphmetric.graphs.canonical import certificates
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.learned.shipped_models import SHIPPED_MODELS, find_model
+from graphmetric.learned.model_folder import SHIPPED_MODELS, find_model
 from graphmetric.training.supervision import LabelBudget, make_supervision
 from tests.command_line import run
 from tests.strategies import graphs
@@ -62,7 +62,7 @@ def fresh_graphs(name: str) -> GraphCollection:
 
 class TestWhatIsThere:
     def test_files_are_part_of_the_package_and_small(self, name: str) -> None:
-        found = {entry.name: entry for entry in (files("graphmetric.learned.shipped_models") / name).iterdir()}
+        found = {entry.name: entry for entry in (files("graphmetric.learned") / "shipped_models" / name).iterdir()}
         assert sorted(found) == sorted(NAMES)
         assert all(len(entry.read_bytes()) < 1_000_000 for entry in found.values())
 
@@ -73,7 +73,8 @@ class TestWhatIsThere:
         assert packed >= {find_model(name) / file for file in NAMES}
 
     def test_no_other_model_is_there(self) -> None:
-        folders = {entry.name for entry in files("graphmetric.learned.shipped_models").iterdir() if entry.is_dir()}
+        folder = files("graphmetric.learned") / "shipped_models"
+        folders = {entry.name for entry in folder.iterdir() if entry.is_dir()}
         assert folders - {"__pycache__"} == set(SHIPPED_MODELS)
 
     def test_the_card_tells_data_command_and_figures(self, name: str, model: gm.GraphDistance) -> None:

@@ -72,13 +72,13 @@ def build(
 
     MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
     """
-    from graphmetric.index.stored_model import StoredModel
+    from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search import GraphIndex
 
     if (Path(out) / "index.json").exists() and not overwrite:
         raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")
     check_writable(out, folder=True)
-    learned = StoredModel.load(model, jobs)
+    learned = LearnedDistance.load(model, jobs)
     graphs = open_source(source, reading).graphs
     started = time.perf_counter()
     with warnings_as_notes():

@@ -318,7 +318,7 @@ def _explanations(index: GraphIndex, result: SearchResult, explain: bool) -> lis
 def _what_counts(index: GraphIndex, certified: bool) -> str:
     if certified:
         return "the edit distance counts nodes, edges and every attribute that the graphs have"
-    return index.model.featurizer_.describe()
+    return index.model.featurizer.describe()
 
 
 def _condition(text: str) -> tuple[str, Any]:

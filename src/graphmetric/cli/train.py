@@ -277,7 +277,7 @@ def _without_test_part(
 
 def _claim(out: Path, resume: bool, overwrite: bool) -> Path:
     """The folder for unfinished work; raises where something would be lost or mixed up."""
-    from graphmetric.learned.saving import CHECKPOINT, CONFIG, check_replaceable
+    from graphmetric.learned.model_folder import CHECKPOINT, CONFIG, check_replaceable
     from graphmetric.training import holds_unfinished_work
 
     check_replaceable(out)

@@ -16,7 +16,6 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.formats.conversion import as_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.index.segment import Arrays, EncodedChunk, Segment, SegmentBuilder
-from graphmetric.index.stored_model import head_on_cpu, matching_of
 from graphmetric.learned.learned_distance import LearnedDistance, identify_graphs
 
 CHUNK = 4096
@@ -31,7 +30,7 @@ class ChunkEncoder:
     """Encodes graphs for one segment; its axes are settled by the first chunk."""
 
     def __init__(self, learned: LearnedDistance) -> None:
-        self._learned, self._head = learned, head_on_cpu(learned)
+        self._learned, self._head = learned, learned.cpu_head
         self._basis: Floats | None = None
 
     def encode(self, graphs: GraphCollection, ids: list[Hashable]) -> EncodedChunk:
@@ -83,7 +82,7 @@ def encode_segment(
 def represent(head: PairDistance, encoded: Representation) -> Arrays:
     """The arrays that distances are computed from later; see :mod:`graphmetric.index.segment`."""
     arrays = {"to_empty": head.distance_to_empty(encoded).numpy()}
-    if matching_of(head) is not None:
+    if any(isinstance(part, Matching) for part in head.modules()):
         arrays["states"] = encoded.rows.numpy()
     if isinstance(head, Matching):
         return arrays | {"vectors": head.pool(encoded).numpy()}

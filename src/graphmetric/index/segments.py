@@ -38,7 +38,6 @@ from graphmetric.index.encoding import CHUNK, as_bytes, represent, sort_within
 from graphmetric.index.index_files import StoredSegment
 from graphmetric.index.queries import Condition, check_condition, matches
 from graphmetric.index.segment import Arrays, EncodedChunk, Segment, SegmentBuilder, id_keys
-from graphmetric.index.stored_model import head_on_cpu
 from graphmetric.index.vector_index import ListIndex, scan
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.model import link_graphs
@@ -132,7 +131,7 @@ class Query:
 
 def encode_queries(learned: LearnedDistance, graphs: GraphCollection, view: View) -> list[Query]:
     """All queries in one batch."""
-    head = head_on_cpu(learned)
+    head = learned.cpu_head
     with learned.limited_threads():
         encoded = learned.encode(graphs).detached().compacted()
         arrays = represent(head, encoded)
@@ -158,7 +157,7 @@ class SegmentSpace:
     """A segment, ready to be searched by the learned distance."""
 
     def __init__(self, learned: LearnedDistance, segment: Segment, lists: ListIndex | None) -> None:
-        self.head, self.segment, self.lists = head_on_cpu(learned), segment, lists
+        self.head, self.segment, self.lists = learned.cpu_head, segment, lists
         self._learned = learned
 
     @cached_property

@@ -1,1 +1,1 @@
-"""What is learned: a trained distance, the folder it is saved in, and the models that come with the package."""
+"""A trained distance, the folder it is saved in, its model card, and the models that come with the package."""

@@ -1,12 +1,16 @@
-"""What a trained model answers: distances, neighbours and alignments of any graphs."""
+"""A trained distance between graphs: everything except training it."""
 
 from __future__ import annotations
 
+import copy
+import json
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -27,6 +31,7 @@ from graphmetric._foundation.threads import working_threads
 from graphmetric.distance import (
     Comparison,
     Matching,
+    PairDistance,
     Representation,
     View,
     distance_matrix,
@@ -42,42 +47,93 @@ from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.canonical import DEFAULT_BUDGET, certificates, certificates_within
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.learned.saving import read_model
-from graphmetric.learned.shipped_models import find_model
+from graphmetric.learned.model_card import describe_model
+from graphmetric.learned.model_folder import find_model, package_versions, read_model, write_model
 from graphmetric.model import GraphDistanceModel, encode_graphs, encode_table
 
 _QUERIES = 256
-"""Rows of distances that a search for neighbours holds at a time."""
+"""How many rows of distances a search for neighbours holds at a time."""
 
 Metric = Callable[[Any, Any], float]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LearnedDistance:
-    """A model in evaluation mode, with the features it was trained on."""
+    """A trained network with the features it was trained on.
 
-    model: GraphDistanceModel
+    It needs neither the training graphs nor scikit-learn. :class:`graphmetric.GraphDistance` trains one and adds the
+    scikit-learn interface; :class:`graphmetric.GraphIndex` holds one.
+    """
+
+    network: GraphDistanceModel
+    """Encoder and head, in evaluation mode."""
     featurizer: GraphFeaturizer
-    strict: bool
-    """Whether graphs that are not isomorphic are kept apart, at the cost of their certificates."""
-    threads: int
+    """Turns graphs into the inputs of the network."""
+    strict: bool = False
+    """Whether graphs that are not isomorphic are kept apart, at the cost of computing their certificates."""
+    threads: int = 1
     costs: EditCosts = field(default_factory=EditCosts)
-    """Of the edits that it has learned to count; the model does not see attributes that these ignore."""
+    """The edit costs that it has learned; the network does not see attributes that these ignore."""
+    parameters: dict[str, Any] = field(default_factory=dict)
+    """The parameters of the estimator that trained it, as plain data."""
+    report: dict[str, Any] = field(default_factory=dict)
+    """What it was trained on, how, and how well that went, as plain data."""
 
     @classmethod
     def load(cls, model: str | os.PathLike[str], n_jobs: int | None = 1) -> LearnedDistance:
-        """What a saved model, or one that comes with the package by its name, answers: all but training.
-
-        Unlike :meth:`graphmetric.GraphDistance.load` it does without scikit-learn, whose import takes a second.
-        """
-        saved = read_model(find_model(model))
-        strict, plain = bool(saved.parameters.get("strict")), saved.parameters.get("costs")
+        """Read the folder of a saved model, or a model that comes with the package, given by its name."""
+        network, featurizer, config = read_model(find_model(model))
+        parameters, report = config["parameters"], config["report"]
+        plain = parameters.get("costs")
         costs = EditCosts() if plain is None else EditCosts.from_dict(plain)
-        return cls(saved.model, saved.featurizer, strict, effective_n_jobs(n_jobs), costs)
+        strict = bool(parameters.get("strict"))
+        return cls(network, featurizer, strict, effective_n_jobs(n_jobs), costs, parameters, report)
+
+    @classmethod
+    def of(cls, model: Any) -> LearnedDistance:
+        """The trained distance of a fitted :class:`graphmetric.GraphDistance`; one that is given is returned as is."""
+        learned = model if isinstance(model, cls) else getattr(model, "learned_", None)
+        if not isinstance(learned, cls):
+            raise InvalidArgument(
+                f"a model must be a fitted GraphDistance or a LearnedDistance; got {type(model).__name__}"
+            )
+        return learned
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write weights, configuration and model card into a folder; a model that is there is replaced."""
+        write_model(folder, self.network, self._config(), self.describe())
+
+    def describe(self) -> str:
+        """The model card, in Markdown: what the distance promises, what it counts, how it was trained, how well."""
+        return describe_model(self._config(), self.network.head.promise(self.strict))
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of everything that distances depend on: weights, options, features, strictness, costs."""
+        about = [self.network.options.to_dict(), self.featurizer.to_state(), self.strict]
+        if self.costs != EditCosts():
+            about.append(self.costs.to_dict())
+        digest = blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
+        for name, tensor in sorted(self.network.state_dict().items()):
+            numbers = tensor.detach().to("cpu", torch.float64).contiguous().numpy()
+            digest.update(f"{name}{tensor.dtype}{numbers.shape}".encode())
+            digest.update(numbers.tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def cpu_head(self) -> PairDistance:
+        """The head on the CPU, where an index keeps its arrays."""
+        head = self.network.head
+        return head if self.network.device.type == "cpu" else copy.deepcopy(head).cpu()
+
+    @property
+    def matching(self) -> Matching | None:
+        """The part of the head that matches nodes; None if it has no such part."""
+        return next((part for part in self.network.head.modules() if isinstance(part, Matching)), None)
 
     def measure(self, first: Graph, second: Graph, view: View = "raw") -> float:
         """The distance of two graphs; exactly the same in both directions."""
-        # One by one: a graph is then encoded alike, to the last bit, whatever it is compared with.
+        # Encoded one by one, since a graph then has the same code, to the last bit, whatever it is compared with.
         encoded = Representation.concatenate([self.encode(GraphCollection([graph])) for graph in (first, second)])
         known = self.identify(GraphCollection([first, second]))
         with self.limited_threads():
@@ -95,16 +151,6 @@ class LearnedDistance:
         comparison.unsolved.warn()
         return distances
 
-    def compare(self, graphs: GraphCollection, others: GraphCollection | None = None, view: View = "raw") -> Comparison:
-        """All graphs of one collection, or of two, encoded and ready to be compared."""
-        names = self.identify(graphs)
-        if others is None:
-            return self._prepare(self._encode_once(graphs, names), None, view, names, None)
-        other_names = self.identify(others)
-        both = self._encode_once(graphs + others, names + other_names)
-        left, right = both.take(slice(0, len(graphs))), both.take(slice(len(graphs), None))
-        return self._prepare(left, right, view, names, other_names)
-
     def pairwise(
         self,
         graphs: GraphCollection,
@@ -121,55 +167,6 @@ class LearnedDistance:
                 matrix = write_distance_matrix(comparison, out, advance=bar.advance)
         comparison.unsolved.warn()
         return matrix
-
-    def encode(self, graphs: GraphCollection) -> Representation:
-        """Vectors and node states, all that a distance looks at; those of isomorphic graphs are the same."""
-        return self._encode_once(graphs, self.identify(graphs))
-
-    def embed(self, graphs: GraphCollection) -> NDArray[np.float32]:
-        """Vectors alone, (graphs, d); those of isomorphic graphs are the same."""
-        first, places = find_first(self.identify(graphs))
-        seen = graphs[first].without(self.costs.ignore)
-        vectors = embed_graphs(self.featurizer, self.model.encoder, seen, threads=self.threads)
-        if not np.isfinite(vectors).all():
-            raise InvalidArgument(NOT_FINITE)
-        return vectors[places]
-
-    def identify(self, graphs: GraphCollection) -> list[str]:
-        """For each graph a text that it shares with those graphs only that are isomorphic to it.
-
-        A very regular graph shares its text only with those that are numbered alike; a strict distance refuses it.
-        """
-        self.featurizer.check_direction(graphs)  # every question about graphs comes through here
-        options = self.featurizer.options
-        if self.strict:
-            return certificates(graphs)
-        return identify_graphs(graphs, options.canonical_budget) if options.canonical else _identify_as_given(graphs)
-
-    def _encode_once(self, graphs: GraphCollection, names: list[str]) -> Representation:
-        """Encode the first of all graphs of one name. A batch rounds as its shape demands, so copies would differ."""
-        first, places = find_first(names)
-        seen = graphs[first].without(self.costs.ignore)
-        encoded = encode_graphs(self.model, self.featurizer, seen, threads=self.threads)
-        if len(first) == len(graphs):
-            return encoded
-        with self.limited_threads():
-            return encoded.take(torch.from_numpy(places).to(encoded.start.device))
-
-    def _prepare(
-        self,
-        left: Representation,
-        right: Representation | None,
-        view: View,
-        names: list[str],
-        other_names: list[str] | None,
-    ) -> Comparison:
-        epsilon = None if self.strict else 0.0
-        head = self.model.head
-        with self.limited_threads():
-            return Comparison.prepare(
-                head, left, right, view=view, certificates=names, other_certificates=other_names, epsilon=epsilon
-            )
 
     def find_nearest(
         self, queries: GraphCollection, graphs: GraphCollection, k: int, view: View
@@ -202,16 +199,19 @@ class LearnedDistance:
         return measure
 
     def align(self, first: Graph, second: Graph) -> EditDistance:
-        """The node map of the matching head, as an edit distance that is at most the cost of its edits."""
+        """The node map that a matching head finds, and the edits that it implies.
+
+        The edits bound the edit distance at unit costs from above.
+        """
         started = time.perf_counter()
-        matching = next((part for part in self.model.head.modules() if isinstance(part, Matching)), None)
+        matching = self.matching
         if matching is None:
             raise InvalidArgument("only heads that match nodes align them: fit with head='matching' or 'edge-matching'")
         self.featurizer.check_direction(GraphCollection([first, second]))
         costs = EditCosts(ignore=self.costs.ignore)
         tables = [self.featurizer.transform(GraphCollection([g]).without(costs.ignore)) for g in (first, second)]
         with self.limited_threads():
-            left, right = (encode_table(self.model, table) for table in tables)
+            left, right = (encode_table(self.network, table) for table in tables)
             node_map = _in_given_order(matching.align(left, right)[0], *tables)
         return EditDistance(
             first=first,
@@ -226,21 +226,88 @@ class LearnedDistance:
             seconds=time.perf_counter() - started,
         )
 
-    @contextmanager
-    def limited_threads(self) -> Iterator[None]:
-        """Within, no more threads than allowed are used, and torch does not start any."""
-        with working_threads(self.threads):
-            yield
+    def compare(self, graphs: GraphCollection, others: GraphCollection | None = None, view: View = "raw") -> Comparison:
+        """All graphs of one collection, or of two, encoded and ready to be compared."""
+        names = self.identify(graphs)
+        if others is None:
+            return self._prepare(self._encode_once(graphs, names), None, view, names, None)
+        other_names = self.identify(others)
+        both = self._encode_once(graphs + others, names + other_names)
+        left, right = both.take(slice(0, len(graphs))), both.take(slice(len(graphs), None))
+        return self._prepare(left, right, view, names, other_names)
+
+    def encode(self, graphs: GraphCollection) -> Representation:
+        """Vectors and node states, which is all that a head looks at; isomorphic graphs get the same ones."""
+        return self._encode_once(graphs, self.identify(graphs))
+
+    def embed(self, graphs: GraphCollection) -> NDArray[np.float32]:
+        """Vectors alone, (graphs, d); isomorphic graphs get the same ones."""
+        first, places = find_first(self.identify(graphs))
+        seen = graphs[first].without(self.costs.ignore)
+        vectors = embed_graphs(self.featurizer, self.network.encoder, seen, threads=self.threads)
+        if not np.isfinite(vectors).all():
+            raise InvalidArgument(NOT_FINITE)
+        return vectors[places]
+
+    def identify(self, graphs: GraphCollection) -> list[str]:
+        """A text for each graph that it shares only with graphs that are isomorphic to it.
+
+        A very regular graph shares its text only with graphs that are numbered alike; a strict distance refuses it.
+        """
+        self.featurizer.check_direction(graphs)  # every question about graphs comes through here
+        options = self.featurizer.options
+        if self.strict:
+            return certificates(graphs)
+        if options.canonical:
+            return identify_graphs(graphs, options.canonical_budget)
+        return [fingerprint(graphs[k : k + 1]) for k in range(len(graphs))]
+
+    def limited_threads(self) -> AbstractContextManager[None]:
+        """A context in which no more threads than allowed are used, and torch does not start any."""
+        return working_threads(self.threads)
+
+    def _encode_once(self, graphs: GraphCollection, names: list[str]) -> Representation:
+        """Encode the first graph of each name. Rounding depends on the shape of a batch, so copies would differ."""
+        first, places = find_first(names)
+        seen = graphs[first].without(self.costs.ignore)
+        encoded = encode_graphs(self.network, self.featurizer, seen, threads=self.threads)
+        if len(first) == len(graphs):
+            return encoded
+        with self.limited_threads():
+            return encoded.take(torch.from_numpy(places).to(encoded.start.device))
+
+    def _prepare(
+        self,
+        left: Representation,
+        right: Representation | None,
+        view: View,
+        names: list[str],
+        other_names: list[str] | None,
+    ) -> Comparison:
+        epsilon = None if self.strict else 0.0
+        head = self.network.head
+        with self.limited_threads():
+            return Comparison.prepare(
+                head, left, right, view=view, certificates=names, other_certificates=other_names, epsilon=epsilon
+            )
+
+    def _config(self) -> dict[str, Any]:
+        """Everything but the weights, for ``config.json``."""
+        costs = None if self.costs == EditCosts() else self.costs.to_dict()
+        return {
+            "packages": package_versions(),
+            "parameters": self.parameters | {"strict": self.strict, "costs": costs},
+            "model": self.network.options.to_dict(),
+            "report": self.report,
+            "weights": {"numbers": sum(parameter.numel() for parameter in self.network.parameters())},
+            "features": self.featurizer.to_state(),
+        }
 
 
 def identify_graphs(graphs: GraphCollection, budget: int = DEFAULT_BUDGET) -> list[str]:
-    """Certificates; of a graph too regular for the budget a digest that other numberings do not share."""
+    """Certificates; a graph too regular for the budget gets a digest that its other numberings do not share."""
     found = certificates_within(graphs, budget)
     return [fingerprint(graphs[k : k + 1]) if text is None else text for k, text in enumerate(found)]
-
-
-def _identify_as_given(graphs: GraphCollection) -> list[str]:
-    return [fingerprint(graphs[k : k + 1]) for k in range(len(graphs))]
 
 
 def find_first(names: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

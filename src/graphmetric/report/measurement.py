@@ -7,7 +7,6 @@ What the model card says, in sections that a page can show.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import warnings
@@ -41,9 +40,8 @@ from graphmetric.evaluation.axioms import MeasuredAxioms
 from graphmetric.formats.conversion import as_graphs
 from graphmetric.graphs.canonical import certificates
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.learned.report import CLASS_DIGITS
-from graphmetric.learned.saving import CONFIG
-from graphmetric.learned.shipped_models import find_model
+from graphmetric.learned.model_card import CLASS_DIGITS
+from graphmetric.learned.model_folder import find_model, read_config
 from graphmetric.report.axiom_findings import AxiomFinding, list_axioms, measure_model_axioms
 from graphmetric.report.examples import ExampleQuery, choose_examples
 from graphmetric.report.truth import (
@@ -131,7 +129,7 @@ def open_model(model: GraphDistance | str | os.PathLike[str]) -> tuple[GraphDist
         return model, _facts(model, {"Versions": installed_versions()})
     folder = find_model(model)
     loaded = GraphDistance.load(folder)
-    trained_with = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["packages"]
+    trained_with = read_config(folder)["packages"]
     return loaded, _facts(loaded, {"Trained with": trained_with, "Measured with": installed_versions()})
 
 

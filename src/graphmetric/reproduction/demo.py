@@ -59,7 +59,7 @@ from graphmetric.errors import FileError
 from graphmetric.estimator import GraphDistance
 from graphmetric.formats.distance_matrices import write_matrix
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.learned.saving import CHECKPOINT, CONFIG
+from graphmetric.learned.model_folder import CHECKPOINT, CONFIG
 from graphmetric.metric_repair import RepairResult, TriangleViolations, triangle_fixing, triangle_violations
 from graphmetric.report import ModelEvaluation, evaluate_model, write_report
 from graphmetric.search import GraphIndex, SearchResult

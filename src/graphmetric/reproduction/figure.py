@@ -17,7 +17,7 @@ from graphmetric._foundation.options import to_plain
 from graphmetric.drawing.svg import INK, graph_canvas
 from graphmetric.estimator import GraphDistance
 from graphmetric.graphs.graph import Graph
-from graphmetric.learned.saving import CHECKPOINT, CONFIG
+from graphmetric.learned.model_folder import CHECKPOINT, CONFIG
 from graphmetric.report.examples import Neighbour, choose_examples
 from graphmetric.report.truth import Trial, Truth
 from graphmetric.reproduction.benchmark import Benchmark

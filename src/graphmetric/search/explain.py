@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from graphmetric.edit_distance import BeamSearch, EditDistance, graph_edit_distance
 from graphmetric.edit_distance.alignment_drawing import draw_alignment
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.stored_model import matching_of
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.search.hits import SearchHit
 
@@ -49,7 +48,7 @@ def explain_hit(learned: LearnedDistance, query: Graph, hit: SearchHit) -> Expla
     """By the proven edits of a certified hit; else by the matching of the model, else by a beam search."""
     if hit.edits is not None:
         return Explanation(hit.edits)
-    if matching_of(learned.model.head) is not None:
+    if learned.matching is not None:
         return Explanation(learned.align(query, hit.graph))
     return Explanation(graph_edit_distance(query, hit.graph, method=BeamSearch(_BEAM), costs=learned.costs))
 

@@ -30,7 +30,6 @@ from graphmetric.index.queries import Condition, SearchOptions, is_several, refu
 from graphmetric.index.segment import Segment, SegmentBuilder
 from graphmetric.index.segment_files import read_segment
 from graphmetric.index.segments import Held, HeldSegments, merge_segments
-from graphmetric.index.stored_model import IndexableModel, StoredModel, digest_of_model, learned_distance_of
 from graphmetric.index.vector_index import ListIndex, lists_are_worthwhile
 from graphmetric.search.certified import CERTIFIED_SECONDS, LARGEST_EASY
 from graphmetric.search.explain import Explanation, explain_hit
@@ -65,23 +64,21 @@ class GraphIndex:
         0.0
     """
 
-    def __init__(self, model: IndexableModel, held: HeldSegments, next_number: int, digest: str | None = None) -> None:
+    def __init__(self, model: LearnedDistance, held: HeldSegments, next_number: int) -> None:
         """See :meth:`build` and :meth:`load`."""
-        self._model, self._held, self._next_number = model, held, next_number
-        self._learned: LearnedDistance = learned_distance_of(model)
-        self._digest = digest or digest_of_model(self._learned)
+        self._learned, self._held, self._next_number = model, held, next_number
         self._home: tuple[Path, str] | None = None  # where it was read from or written to, and which edition
 
     @classmethod
     def build(
         cls,
-        model: IndexableModel,
+        model: Any,
         graphs: Any,
         *,
         ids: Iterable[Hashable] | None = None,
         out: str | os.PathLike[str] | None = None,
     ) -> GraphIndex:
-        """Index graphs by a fitted :class:`graphmetric.GraphDistance`.
+        """Index graphs by a fitted :class:`graphmetric.GraphDistance`, or by a trained distance that was loaded.
 
         Args:
             model: The model; the index keeps it, and refuses another one.
@@ -90,7 +87,7 @@ class GraphIndex:
             ids: Names of the graphs instead of their own. Each must occur once; a graph without a name gets a number.
             out: A folder to build the index in; what is there is replaced when the new index is whole.
         """
-        index = cls(model, HeldSegments([]), 0)
+        index = cls(LearnedDistance.of(model), HeldSegments([]), 0)
         if out is None:
             index._hold(index._encode(SegmentBuilder(), graphs, ids), None)
             return index
@@ -108,7 +105,7 @@ class GraphIndex:
         cls,
         folder: str | os.PathLike[str],
         *,
-        model: IndexableModel | None = None,
+        model: Any = None,
         verify: bool | None = None,
         n_jobs: int | None = 1,
     ) -> GraphIndex:
@@ -136,18 +133,20 @@ class GraphIndex:
         cls,
         place: IndexFolder,
         manifest: Manifest,
-        model: IndexableModel | None,
+        model: Any,
         verify: bool | None,
         n_jobs: int | None,
     ) -> GraphIndex:
-        own = StoredModel.read(place.model(manifest.model), n_jobs) if model is None else model
-        digest = digest_of_model(learned_distance_of(own))
-        if digest != manifest.model:
+        stored_model = place.model(manifest.model)
+        if model is None and not stored_model.exists():
+            raise FileNotFoundError(2, "no such folder", str(stored_model))
+        own = LearnedDistance.load(stored_model, n_jobs) if model is None else LearnedDistance.of(model)
+        if own.digest != manifest.model:
             raise InvalidArgument(
-                f"{place.path} was built with another model (its digest is {manifest.model[:12]}, not {digest[:12]}): "
-                "leave out model= to use its own, or build the index again"
+                f"{place.path} was built with another model (its digest is {manifest.model[:12]}, not "
+                f"{own.digest[:12]}): leave out model= to use its own, or build the index again"
             )
-        index = cls(own, HeldSegments([]), manifest.next_number, digest)
+        index = cls(own, HeldSegments([]), manifest.next_number)
         for stored in manifest.segments:
             segment, lists = read_segment(place.segment(stored.name), stored.digest, verify)
             index._hold(segment, lists, stored)
@@ -158,15 +157,15 @@ class GraphIndex:
         return self._held.count
 
     def __repr__(self) -> str:
-        return f"GraphIndex({len(self):,} graphs, {self._learned.model.options.head.kind} distance)"
+        return f"GraphIndex({len(self):,} graphs, {self._learned.network.options.head.kind} distance)"
 
     def __contains__(self, id: object) -> bool:
         return self._held.find(id) is not None
 
     @property
-    def model(self) -> IndexableModel:
-        """The model of the index."""
-        return self._model
+    def model(self) -> LearnedDistance:
+        """The trained distance of the index."""
+        return self._learned
 
     @property
     def ids(self) -> list[Hashable]:
@@ -319,9 +318,9 @@ class GraphIndex:
         self._held = merged
 
     def _publish(self, place: IndexFolder, segments: tuple[StoredSegment, ...]) -> None:
-        if not place.model(self._digest).exists():
-            self._model.save(place.model(self._digest))
-        manifest = place.publish(Manifest(self._digest, self._next_number, segments))
+        if not place.model(self._learned.digest).exists():
+            self._learned.save(place.model(self._learned.digest))
+        manifest = place.publish(Manifest(self._learned.digest, self._next_number, segments))
         self._home = place.path, manifest.edition
 
 
@@ -342,7 +341,7 @@ def warm(model: str = "unlabelled") -> float:
     """
     started = clock()
     graphs = _graphs()
-    index = GraphIndex.build(StoredModel.load(model, 1), graphs)
+    index = GraphIndex.build(LearnedDistance.load(model), graphs)
     for query in (graphs[0], graphs[-1]):
         index.search(query, k=3)
         index.search(query, k=3, certified=True, time_limit=5)
