@@ -24,7 +24,7 @@ import numpy as np
 
 import graphmetric as gm
 from graphmetric.search import SearchResult
-from graphmetric.search.certified import CertifiedAnswers
+from graphmetric.search.certified import CertifiedSearch
 
 K = 10
 Results = list[SearchResult]
@@ -58,7 +58,7 @@ def by_learned_order(index: gm.GraphIndex, queries: gm.GraphCollection, time_lim
 def without_learning(index: gm.GraphIndex, queries: gm.GraphCollection, time_limit: float | None = None) -> Results:
     """The same search, beginning with the graphs that have the smallest bounds; the model encodes nothing."""
     allowed = index._held.allowed(None, False)
-    return CertifiedAnswers(index._held, allowed, gm.EditCosts(), "raw", time_limit).answer(queries, None, K)
+    return CertifiedSearch(index._held, allowed, gm.EditCosts(), "raw", time_limit).answer(queries, None, K)
 
 
 def describe_stages(results: Results, rest: str) -> None:

@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
+from graphmetric.edit_distance import CountBounds
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.index.count_vectors import CountBounds, count_graphs, number_labels
+from graphmetric.index.count_vectors import count_graphs, number_labels
 from graphmetric.index.segment import EncodedChunk, SegmentBuilder
 from tests.edit_distance.hard_graphs import sparse
 from tests.strategies import graph_lists
@@ -168,7 +169,7 @@ def test_counts_bound_edit_distances(graphs: list[gm.Graph]) -> None:
     builder.append(EncodedChunk(others.columns, list(range(len(others))), {}))
     segment = builder.finish()
     (query,) = count_graphs(first.columns, *segment.places)
-    bounds = CountBounds(segment.arrays["counts"], gm.EditCosts()).of(query)
+    bounds = CountBounds(segment.arrays["counts"], gm.EditCosts()).to_all(query)
     exact = gm.pairwise_edit_distances(first, others).distances[0]
     assert (bounds <= exact + 1e-9).all()
 

@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric.edit_distance.encoding import encode
+from graphmetric.edit_distance import NearestSearch, nearest
+from graphmetric.edit_distance._kernels.nearest import SIZE, CandidateBounds, admit_maps, allocate_nearest
+from graphmetric.edit_distance.nearest import EncodedCandidates
 from graphmetric.index import encoding
 from graphmetric.index.segments import DistinctGraphs, number_classes
 from graphmetric.learned import learned_distance
-from graphmetric.search import certified
-from graphmetric.search import certified as coded_graphs
-from graphmetric.search._kernels.nearest_graphs import SIZE, Known, admit_maps, expect_nearest
-from graphmetric.search.certified import CertifiedSearch, CodedAtOnce, CodedGraphs, CodedWhenNeeded, Coder
 from tests.naive.nearest_graphs import limit_after, nearest_copies
 
 COUNT = 30
@@ -43,14 +41,24 @@ def searched(
     wanted: int,
     at_once: bool,
     costs: gm.EditCosts = UNIT,
-) -> CertifiedSearch:
+) -> NearestSearch:
     """A search without bounds to begin with, by weights that differ."""
     queries, some = molecules[100:104], molecules[:COUNT]
-    coder: Coder = CodedWhenNeeded(queries[row : row + 1], lambda graphs: some[graphs], costs)
-    if at_once:
-        coder = CodedAtOnce(CodedGraphs(encode(queries, some, costs), None), row)
-    known = Known.begin(np.zeros(COUNT), weights(), np.array(copies))
-    search = CertifiedSearch(known, min(wanted, sum(copies)), queries[row].num_nodes, coder, time.monotonic() + 1e6)
+    shared = EncodedCandidates.of(queries, some, costs) if at_once else None
+
+    def encode(numbers: np.ndarray) -> EncodedCandidates:
+        return shared or EncodedCandidates.of(queries[row : row + 1], some[numbers], costs, numbers)
+
+    search = NearestSearch(
+        np.zeros(COUNT),
+        weights(),
+        np.array(copies),
+        min(wanted, sum(copies)),
+        queries[row].num_nodes,
+        encode,
+        row=row if at_once else 0,
+        deadline=time.monotonic() + 1e6,
+    )
     search.run(np.array(order[: 2 * wanted]))
     return search
 
@@ -79,14 +87,14 @@ def test_the_nearest_in_any_order(
     hard: bool,
 ) -> None:
     """Graphs that count as hard are mapped by a beam search and bounded by their branches before."""
-    with mock.patch.object(certified, "LARGEST_EASY", 0 if hard else 12):
+    with mock.patch.object(nearest, "LARGEST_EASY", 0 if hard else 12):
         search = searched(molecules, row, order, copies, wanted, at_once)
     found, _ = search.found
     rates = distances[row] / weights()
     ours = nearest_copies(rates[found].tolist(), [copies[g] for g in found.tolist()], search.wanted)
     assert ours == nearest_copies(rates.tolist(), copies, search.wanted)
-    assert (search.known.upper[found] == distances[row][found]).all()
-    assert (search.known.lower <= distances[row]).all()
+    assert (search.bounds.upper[found] == distances[row][found]).all()
+    assert (search.bounds.lower <= distances[row]).all()
     assert not search.open.any()
 
 
@@ -106,24 +114,24 @@ def test_costs_of_any_magnitude(molecules: gm.GraphCollection, costs: gm.EditCos
     true = gm.pairwise_edit_distances(queries, some, costs=costs)
     assert true.exact.all()
     for row in range(4):
-        with mock.patch.object(certified, "LARGEST_EASY", 0 if hard else 12):
+        with mock.patch.object(nearest, "LARGEST_EASY", 0 if hard else 12):
             search = searched(molecules, row, list(range(COUNT)), [1] * COUNT, 5, row % 2 == 0, costs)
         found, distances = search.found[0], true.upper[row]
         best = np.sort(distances / weights())[: min(5, int(np.isfinite(distances).sum()))]
-        assert (search.known.lower <= distances * (1 + 1e-9)).all()
-        assert (search.known.upper >= distances * (1 - 1e-9)).all()
+        assert (search.bounds.lower <= distances * (1 + 1e-9)).all()
+        assert (search.bounds.upper >= distances * (1 - 1e-9)).all()
         assert (distances / weights())[found] == pytest.approx(best, rel=1e-9)
         assert not search.open.any()
 
 
 def test_graphs_too_large_to_be_searched(molecules: gm.GraphCollection, distances: np.ndarray) -> None:
     """Pairs of which both have more than seven nodes have bounds from their branches only."""
-    large = mock.patch.object(coded_graphs, "LARGEST_SEARCHED", 7), mock.patch.object(certified, "LARGEST_EASY", 0)
+    large = mock.patch.object(nearest, "LARGEST_SEARCHED", 7), mock.patch.object(nearest, "LARGEST_EASY", 0)
     with large[0], large[1]:
         search = searched(molecules, 0, list(range(COUNT)), [1] * COUNT, 10, True)
     assert len(search.found[0]) == 10
-    assert (search.known.lower <= distances[0]).all()
-    assert (search.known.upper >= distances[0]).all()
+    assert (search.bounds.lower <= distances[0]).all()
+    assert (search.bounds.upper >= distances[0]).all()
     searchable = molecules[:COUNT].sizes <= 7
     assert not search.open[searchable].any()
     assert search.open[~searchable].any()
@@ -133,7 +141,7 @@ def test_interruptions_change_nothing(
     molecules: gm.GraphCollection, distances: np.ndarray, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Calls that end after every few steps, in the middle of a pair."""
-    monkeypatch.setattr(certified, "_SLICE", 3)
+    monkeypatch.setattr(nearest, "_SLICE", 3)
     for row in range(4):
         search = searched(molecules, row, list(range(COUNT)), [1] * COUNT, 10, True)
         found = np.sort(distances[row][search.found[0]] / weights()[search.found[0]])
@@ -146,15 +154,15 @@ def test_the_limit_is_that_of_the_last_wanted(data: st.DataObject, wanted: int) 
     copies = data.draw(st.lists(st.integers(1, 3), min_size=6, max_size=6))
     weight = [1.0, 2.0, 4.0, 1.0, 2.0, 8.0]
     offers = data.draw(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9).map(float)), max_size=20))
-    known = Known.begin(np.zeros(6), np.array(weight), np.array(copies))
-    nearest = expect_nearest(wanted, 1)
+    bounds = CandidateBounds.begin(np.zeros(6), np.array(weight), np.array(copies))
+    kept_graphs = allocate_nearest(wanted, 1)
     for number, (graph, upper) in enumerate(offers):
-        admit_maps(known, nearest, np.array([graph]), np.array([upper]), np.array([[number]]))
-        assert nearest.limit[0] == limit_after(offers[: number + 1], weight, copies, wanted)
-    kept = nearest.graphs[: nearest.status[SIZE]]
+        admit_maps(bounds, kept_graphs, np.array([graph]), np.array([upper]), np.array([[number]]))
+        assert kept_graphs.limit[0] == limit_after(offers[: number + 1], weight, copies, wanted)
+    kept = kept_graphs.graphs[: kept_graphs.status[SIZE]]
     assert len(set(kept.tolist())) == len(kept)
     for place, graph in enumerate(kept.tolist()):
-        assert offers[nearest.maps[place, 0]] == (graph, known.upper[graph])
+        assert offers[kept_graphs.maps[place, 0]] == (graph, bounds.upper[graph])
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=20), st.data())

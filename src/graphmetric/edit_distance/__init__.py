@@ -9,12 +9,13 @@ from graphmetric.edit_distance.assignment_bounds import (
     VolgenantJonker,
 )
 from graphmetric.edit_distance.beam import BeamSearch, PublishedBeam
-from graphmetric.edit_distance.collection_bounds import CollectionBounds
+from graphmetric.edit_distance.collection_bounds import CollectionBounds, CountBounds
 from graphmetric.edit_distance.common_subgraph import CommonSubgraph, common_subgraph_sizes, maximum_common_subgraph
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.exact import ExactSearch
 from graphmetric.edit_distance.label_store import Labels, label_graphs, read_labels
 from graphmetric.edit_distance.method import EditDistanceMethod
+from graphmetric.edit_distance.nearest import NearestSearch
 from graphmetric.edit_distance.normalize import normalized_distance, raw_distance, steinhaus_distance
 from graphmetric.edit_distance.pairwise import PairwiseDistances, pairwise_edit_distances
 from graphmetric.edit_distance.result import EditDistance, EditPath
@@ -25,6 +26,7 @@ __all__ = [
     "BranchBound",
     "CollectionBounds",
     "CommonSubgraph",
+    "CountBounds",
     "EditCosts",
     "EditDistance",
     "EditDistanceMethod",
@@ -34,6 +36,7 @@ __all__ = [
     "Hungarian",
     "Labels",
     "LocalSearch",
+    "NearestSearch",
     "PairwiseDistances",
     "PublishedBeam",
     "PublishedHausdorff",

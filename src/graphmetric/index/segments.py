@@ -28,12 +28,12 @@ from graphmetric.distance import (
     View,
     view_distances,
 )
+from graphmetric.distance._kernels.matching import AxisValues, add_axis_gaps
 from graphmetric.distance.comparison import Extent, Side, Unsolved
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
-from graphmetric.index._kernels.vector_scan import AxisValues, add_axis_gaps
 from graphmetric.index.encoding import CHUNK, as_bytes, represent, sort_within
 from graphmetric.index.index_files import StoredSegment
 from graphmetric.index.queries import Condition, check_condition, matches

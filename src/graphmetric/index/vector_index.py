@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric.distance._kernels.matching import scan_vectors
 from graphmetric.errors import FileError, MissingExtra
-from graphmetric.index._kernels.vector_scan import scan_vectors
 
 LISTS_FROM = 200_000
 """Vectors from which lists are worth their memory."""

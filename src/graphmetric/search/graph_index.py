@@ -20,6 +20,7 @@ from graphmetric._foundation.limits import clock
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts, graph_edit_distance, pairwise_edit_distances
+from graphmetric.edit_distance.nearest import LARGEST_EASY
 from graphmetric.edit_distance.registry import TimeLimit
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
 from graphmetric.graphs.collection import GraphCollection
@@ -31,7 +32,7 @@ from graphmetric.index.segment import Segment, SegmentBuilder
 from graphmetric.index.segment_files import read_segment
 from graphmetric.index.segments import Held, HeldSegments, merge_segments
 from graphmetric.index.vector_index import ListIndex, lists_are_worthwhile
-from graphmetric.search.certified import CERTIFIED_SECONDS, LARGEST_EASY
+from graphmetric.search.certified import CERTIFIED_SECONDS
 from graphmetric.search.explain import Explanation, explain_hit
 from graphmetric.search.hits import SearchHit, SearchResult
 from graphmetric.search.index_search import IndexSearch

@@ -20,7 +20,7 @@ from graphmetric.graphs.graph import Graph
 from graphmetric.index.queries import is_id, is_several, refuse_unknown
 from graphmetric.index.segments import Allowed, HeldSegments, Query, encode_queries
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.search.certified import CertifiedAnswers
+from graphmetric.search.certified import CertifiedSearch
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
 from graphmetric.search.learned_search import BY_CANDIDATES, LearnedSearch, find_within
 
@@ -65,7 +65,7 @@ class IndexSearch:
     ) -> list[SearchResult]:
         """By edit distance, with proofs."""
         queries = self._encode(graphs, view)
-        answers = CertifiedAnswers(self.held, allowed, costs or self.learned.costs, view, time_limit)
+        answers = CertifiedSearch(self.held, allowed, costs or self.learned.costs, view, time_limit)
         with self.learned.limited_threads():
             return answers.answer(graphs, queries, k)
 

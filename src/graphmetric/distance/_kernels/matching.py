@@ -1,15 +1,26 @@
-"""The matching distance of many pairs of graphs: costs, assignment, sum.
+r"""The matching distance of many pairs of graphs, and lower bounds of it from one graph to many.
 
-A pair is always solved in the same orientation, whichever graph was named first: the one with fewer nodes gives the
-rows, and between equals the one whose states come first in lexicographic order. The distance is thus symmetric to the
-last bit. Graphs with identical states are at distance exactly 0.
+*Orientation.* A pair is always solved in the same orientation, whichever graph was named first: the graph with fewer
+nodes gives the rows, and of two graphs of one size the one whose states come first in lexicographic order. The distance
+is therefore symmetric to the last bit. Graphs with identical states are at distance exactly 0.
 
-The rectangular assignment problem: every row gets a column of its own, some columns stay free.
+*Assignment.* Every row gets a column of its own and some columns stay free. Shortest augmenting paths (Jonker and
+Volgenant 1987) follow a cheap first phase that settles most rows. A free column j pays ``price[j]``, so a row that
+takes it gains that much: the problem is to minimise the sum over rows of ``cost[i, j] - price[j]``. The column duals
+simply start at the prices, since subtracting prices from costs first would lose the digits of small costs. Duals only
+ever fall, and never on a free column, which is what optimality demands of free columns.
 
-Shortest augmenting paths (Jonker and Volgenant 1987), with a cheap first phase that settles most rows. A free column j
-pays ``price[j]``, so a row that takes it gains that much: the problem is to minimise the sum over rows of
-``cost[i, j] - price[j]``. The prices are simply where the column duals start, for subtracting them first would lose
-the digits of small costs. Duals only ever fall, and never on a free column, which is what optimality asks of those.
+*Bounds along axes.* Along an axis a the states of a graph are numbers, and the cheapest matching of numbers is the
+sorted one; call its cost :math:`w_a`. For the best matching of the states themselves
+:math:`\sum_i |x_{ia}| \ge w_a`, with x_i the differences of matched states, and so, by Minkowski's inequality over
+orthonormal axes,
+
+.. math:: g = \sum_i \lVert x_i \rVert \ge \sqrt{\textstyle\sum_a (\sum_i |x_{ia}|)^2}
+          \ge \sqrt{\textstyle\sum_a w_a^2}.
+
+On the other axes :math:`w_a \ge \delta_a`, the difference of the sums of the states. Together these differences are
+the difference of the pooled vectors: :math:`g^2 \ge \lVert \delta \rVert^2 + \sum_a (w_a^2 - \delta_a^2)`, with a
+over the sorted axes. The smaller graph is padded with zeros, as in the distance.
 """
 
 from typing import Any, NamedTuple
@@ -275,3 +286,79 @@ def row_norm(states: NodeStates, i: int) -> float:
     for c in range(states.first, states.last):
         total += np.float64(states.rows[i, c]) ** 2
     return np.sqrt(total)
+
+
+class AxisValues(NamedTuple):
+    """The states of graph g along some axes: rows start[g] .. start[g + 1] - 1, every column rising within them."""
+
+    rows: NDArray[np.float32]
+    start: NDArray[np.int64]
+
+
+@entry
+def add_axis_gaps(
+    query: NDArray[np.float32], graphs: AxisValues, positions: NDArray[np.int64], out: NDArray[np.float64]
+) -> None:
+    """The sum of w_a^2 - delta_a^2 for the query, (nodes, axes) with rising columns, and each graph at a position."""
+    for p in range(len(positions)):
+        first, last = graphs.start[positions[p]], graphs.start[positions[p] + 1]
+        total = 0.0
+        for axis in range(query.shape[1]):
+            total += measure_axis(query[:, axis], graphs.rows[first:last, axis])
+        out[p] = total
+
+
+@part
+def measure_axis(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
+    """w^2 - delta^2 of two rising sequences of numbers."""
+    n = max(len(a), len(b))
+    a_zeros, b_zeros = n - len(a), n - len(b)
+    a_negative, b_negative = count_negative(a), count_negative(b)
+    apart, together = 0.0, 0.0
+    for k in range(n):
+        difference = pick(a, k, a_negative, a_zeros) - pick(b, k, b_negative, b_zeros)
+        apart += abs(difference)
+        together += difference
+    return apart * apart - together * together
+
+
+@part
+def count_negative(values: NDArray[np.float32]) -> int:
+    """Values below zero, which come first."""
+    count = 0
+    while count < len(values) and values[count] < 0:
+        count += 1
+    return count
+
+
+@part
+def pick(values: NDArray[np.float32], k: int, negative: int, zeros: int) -> float:
+    """The k-th of the values in rising order with so many zeros among them."""
+    if k < negative:
+        return np.float64(values[k])
+    if k < negative + zeros:
+        return 0.0
+    return np.float64(values[k - zeros])
+
+
+@entry
+def scan_vectors(vectors: NDArray[Any], query: NDArray[Any], blocks: int, out: NDArray[np.float32]) -> None:
+    """Sums of Euclidean norms over ``blocks`` equal pieces of the differences to each row.
+
+    Four running sums, which do not wait for each other, as in the matching distance.
+    """
+    width = len(query) // blocks
+    fours = width // 4
+    for row in range(len(vectors)):
+        total = np.float32(0)
+        for block in range(blocks):
+            a, b = vectors[row, block * width : (block + 1) * width], query[block * width : (block + 1) * width]
+            s0 = s1 = s2 = s3 = np.float32(0)
+            for k in range(fours):
+                c = 4 * k
+                d0, d1, d2, d3 = a[c] - b[c], a[c + 1] - b[c + 1], a[c + 2] - b[c + 2], a[c + 3] - b[c + 3]
+                s0, s1, s2, s3 = s0 + d0 * d0, s1 + d1 * d1, s2 + d2 * d2, s3 + d3 * d3
+            for c in range(4 * fours, width):
+                s0 += (a[c] - b[c]) * (a[c] - b[c])
+            total += np.sqrt((s0 + s1) + (s2 + s3))
+        out[row] = total

@@ -1,1 +1,0 @@
-"""Compiled loops over the stored vectors of an index."""
