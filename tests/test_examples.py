@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.canonical import isomorphism_classes
+from graphmetric.graphs.collection import isomorphism_classes
 
 FOLDER = Path(__file__).parents[1] / "examples"
 QUICK: dict[str, Any] = {"count": 60, "max_steps": 60, "label_budget": 1000, "n_jobs": 1}

@@ -26,7 +26,7 @@ import numpy as np
 from make_molecules import small_molecules
 
 import graphmetric as gm
-from graphmetric.graphs.canonical import certificates
+from graphmetric.graphs.collection import certificates
 from graphmetric.training import TrainingLabels
 from graphmetric.training.supervision import LabelBudget, Supervision, hold_out, make_supervision
 

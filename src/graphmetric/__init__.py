@@ -11,6 +11,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from graphmetric.graphs import provide_graph_methods
+
 _HOMES = {
     name.name: statement.module
     for statement in ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
@@ -22,6 +24,14 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 __version__ = version("graphmetric")
 
+provide_graph_methods(
+    {
+        "from_networkx": "graphmetric.formats.conversion",
+        "to_networkx": "graphmetric.formats.conversion",
+        "from_smiles": "graphmetric.formats.conversion",
+        "draw_graph": "graphmetric.drawing",
+    }
+)
 logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 

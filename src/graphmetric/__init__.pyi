@@ -28,8 +28,8 @@ from graphmetric.formats import read_graphs as read_graphs
 from graphmetric.formats import write_graphs as write_graphs
 from graphmetric.formats.conversion import as_graph as as_graph
 from graphmetric.formats.conversion import as_graphs as as_graphs
-from graphmetric.graphs.canonical import isomorphism_classes as isomorphism_classes
 from graphmetric.graphs.collection import GraphCollection as GraphCollection
+from graphmetric.graphs.collection import isomorphism_classes as isomorphism_classes
 from graphmetric.graphs.edits import apply_edits as apply_edits
 from graphmetric.graphs.graph import Graph as Graph
 from graphmetric.graphs.mutation import mutate as mutate

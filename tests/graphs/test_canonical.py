@@ -17,15 +17,7 @@ from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument, InvalidGraph, WorkBudgetExceeded
 from graphmetric.graphs import canonical
-from graphmetric.graphs.canonical import (
-    canonical_order,
-    certificate,
-    certificates,
-    is_isomorphic,
-    is_isomorphic_by_igraph,
-    isomorphism_classes,
-)
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, certificates, isomorphism_classes
 from graphmetric.graphs.columns import Has
 from graphmetric.graphs.graph import Graph
 from tests.graphs import regular_graphs as regular
@@ -33,6 +25,11 @@ from tests.naive.isomorphism import smallest_numbering
 from tests.strategies import graphs, labels
 
 few = st.sampled_from(["a", "b"])
+canonical_order, certificate, is_isomorphic = Graph.canonical_order, Graph.certificate, Graph.is_isomorphic
+
+
+def is_isomorphic_by_igraph(g: Graph, h: Graph) -> bool:
+    return canonical.is_isomorphic_by_igraph(g._packed(), h._packed())
 
 
 @st.composite
@@ -379,7 +376,7 @@ def test_a_certificate_is_the_same_whatever_the_budget() -> None:
 
 
 def test_without_igraph_the_budget_error_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canonical, "igraph_is_installed", lambda: False)
+    monkeypatch.setattr(canonical, "find_spec", lambda name: None)
     with pytest.raises(WorkBudgetExceeded, match="igraph"):
         is_isomorphic(HARD, shuffled(HARD, 1), budget=100)
     with pytest.raises(WorkBudgetExceeded, match=r"graphs\[1\]"):

@@ -101,10 +101,10 @@ def test_assembly_agrees_with_one_by_one(items: list[Graph]) -> None:
         ({"edge_ptr": [0, 2, 2], "edges": np.array([[0, 1], [1, 0]])}, r"graphs\[0\]: edge \(0, 1\) is given twice"),
         ({"edge_ptr": [0, 2, 1]}, "edge_ptr must start at 0 and never decrease"),
         ({"edge_ptr": [0, 2]}, "node_ptr is for 2 graphs, edge_ptr for 1"),
-        ({"edges": np.array([[0, 1]])}, "edges has 1 rows; the pointers promise 2"),
+        ({"edges": np.array([[0, 1]])}, "edges has 1 rows; the counts promise 2"),
         ({"edge_weights": np.array([1.0, np.nan])}, r"graphs\[1\]: edge_weights\[0\] is nan"),
         ({"edge_weights": np.array([0.0, 1.0])}, r"graphs\[0\]: edge_weights\[0\] is 0"),
-        ({"node_features": np.full((4, 1), np.inf)}, r"graphs\[0\]: node_features\[0\] is"),
+        ({"node_features": np.full((4, 1), np.inf)}, r"graphs\[0\]: node_features\[0, 0\] is inf"),
     ],
 )
 def test_assembly_refuses_with_the_graph_and_the_reason(changes: dict, message: str) -> None:

@@ -17,8 +17,7 @@ from scipy.stats import spearmanr
 
 import graphmetric as gm
 from graphmetric.errors import FileError
-from graphmetric.graphs.canonical import certificates
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, certificates
 from graphmetric.learned.model_folder import SHIPPED_MODELS, find_model
 from graphmetric.training.supervision import LabelBudget, make_supervision
 from tests.command_line import run

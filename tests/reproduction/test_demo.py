@@ -14,7 +14,7 @@ from graphmetric.cli import main
 from graphmetric.edit_distance import Labels
 from graphmetric.errors import FileError
 from graphmetric.formats.distance_matrices import read_matrix
-from graphmetric.graphs.canonical import certificates
+from graphmetric.graphs.collection import certificates
 from graphmetric.reproduction import demo as run
 from graphmetric.reproduction.demo import QUICK, TourFolder, gather_material, run_tour, square_matrix
 from graphmetric.search import GraphIndex

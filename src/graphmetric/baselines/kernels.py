@@ -58,10 +58,9 @@ from graphmetric.baselines.method import Baseline, TrainingTask
 from graphmetric.errors import InvalidArgument
 from graphmetric.features._kernels.colours import refine_colours
 from graphmetric.features._kernels.neighbours import Edges, build_arcs
-from graphmetric.graphs.arrays import as_kernel_type
 from graphmetric.graphs.canonical import Keys, edge_keys, node_keys
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Columns, Has
+from graphmetric.graphs.columns import Columns, Has, as_kernel_type
 from graphmetric.graphs.graph import Graph
 
 

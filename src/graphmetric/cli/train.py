@@ -19,8 +19,7 @@ from graphmetric.cli.options import FRACTION, JOBS, SECONDS, SEED, costs_of, ign
 from graphmetric.cli.sources import Reading, open_source, reading_options, warn_of_unequal_numbers
 from graphmetric.cli.terminal import say, say_json
 from graphmetric.errors import GraphMetricError, InvalidArgument
-from graphmetric.graphs.canonical import isomorphism_classes
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.splits import hold_out_classes
 
 if TYPE_CHECKING:

@@ -91,7 +91,7 @@ class Dataset:
     @cached_property
     def isomorphism_classes(self) -> NDArray[np.int64]:
         """A number per graph, the same for isomorphic graphs; labels count as far as they are loaded."""
-        from graphmetric.graphs.canonical import isomorphism_classes
+        from graphmetric.graphs.collection import isomorphism_classes
 
         return isomorphism_classes(self.graphs)
 

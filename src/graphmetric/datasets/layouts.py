@@ -27,9 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 from graphmetric.datasets.known_distances import DistanceTable, KnownDistances, ListedDistances
 from graphmetric.errors import FileError
 from graphmetric.formats import read_graphs
-from graphmetric.graphs.arrays import read_only
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Has, assemble_columns, pointers
+from graphmetric.graphs.columns import Has, assemble_columns, pointers, read_only
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 

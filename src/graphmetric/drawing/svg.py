@@ -282,7 +282,7 @@ def shorten(text: str) -> str:
 
 def _bond_shifts(graph: Graph, k: int) -> tuple[float, ...]:
     """Double and triple bonds are drawn as such."""
-    column = graph.edge_label_column
+    column = graph.column("edge_labels")
     label = None if column is None else str(column.vocabulary[column.codes[k]])
     return {"2": (-2.2, 2.2), "3": (-3.6, 0.0, 3.6)}.get(label or "", (0.0,))
 

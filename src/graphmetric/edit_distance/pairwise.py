@@ -34,8 +34,7 @@ from graphmetric.edit_distance.stopping import Watch, in_thread, work_in_threads
 from graphmetric.edit_distance.store import PairResults, PairStore, Places, fingerprint, open_store
 from graphmetric.errors import InvalidArgument, NotEnoughMemory, WorkBudgetExceeded
 from graphmetric.formats.conversion import as_graphs
-from graphmetric.graphs.canonical import isomorphism_classes
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 
 _SECONDS = 0.1
 """Of a batch. Short, so that results are saved and threads end together; long enough for the work between batches."""

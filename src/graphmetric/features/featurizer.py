@@ -38,10 +38,9 @@ from graphmetric.features.structure import (
 from graphmetric.features.table import FeatureTable
 from graphmetric.features.weisfeiler_lehman import RoleVocabulary
 from graphmetric.graphs._kernels.canonical_search import relabel_edges
-from graphmetric.graphs.arrays import as_kernel_type
 from graphmetric.graphs.canonical import search_orders
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns, Has
+from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns, Has, as_kernel_type
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats.losses import LeftOut
-from graphmetric.graphs.arrays import feature_array
+from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
 
 ParallelEdges = Literal["error", "sum", "first"]
@@ -285,7 +285,7 @@ class _AttributeReader:
         if choice is None or isinstance(choice, str | IfPresent):
             return self.complete(choice, "node_features")
         blocks = (self.complete(name, "node_features") for name in choice)
-        return np.hstack([feature_array(block, self._count) for block in blocks if block is not None])
+        return np.hstack([COLUMNS["node_features"].read(block, self._count) for block in blocks if block is not None])
 
     def unread(self) -> list[str]:
         """Attributes that exist and became no column."""

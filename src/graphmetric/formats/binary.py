@@ -37,8 +37,8 @@ from graphmetric.formats.file_format import EVERYTHING, FileFormat, NoOptions
 from graphmetric.formats.graph_dict import is_integer, read_labels
 from graphmetric.formats.json_values import format_json, parse_json, plain, shortened
 from graphmetric.formats.source import Limits, Source, located, too_large
-from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import NODE_COLUMNS, Columns, Has, pack
+from graphmetric.graphs.collection import GraphCollection, pack
+from graphmetric.graphs.columns import NODE_COLUMNS, Columns, Has
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_json, spelling
 

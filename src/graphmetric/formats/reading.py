@@ -24,8 +24,8 @@ from graphmetric.formats.file_format import FileFormat, Part
 from graphmetric.formats.registry import format_by_name, format_by_suffix, formats, unknown_suffix
 from graphmetric.formats.source import DEFAULT_LIMITS, Limits, Skipped, Source, natural_key
 from graphmetric.formats.xml import id_from_text
-from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import EDGE_COLUMNS, Columns, Has, concatenate, pack
+from graphmetric.graphs.collection import GraphCollection, pack
+from graphmetric.graphs.columns import COLUMNS, Columns, Has, concatenate
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 
@@ -93,32 +93,20 @@ def _folders_named(names: list[str], most: int = 5) -> str:
     return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
-_OF_GRAPH = {
-    "node_labels": "node_label_column",
-    "edge_labels": "edge_label_column",
-    "node_texts": "node_text_column",
-    "node_features": "node_features",
-    "node_images": "node_images",
-    "edge_weights": "edge_weights",
-}
-"""Column of a collection -> the array behind it in a graph."""
-
-
 class CollectionFit:
     """Checks parts in turn: one shape per column, and not too much memory for rows that are only filled up."""
 
     def __init__(self) -> None:
         self._shapes: dict[str, tuple[tuple[int, ...], str]] = {}
         self._row_bytes: dict[str, int] = {}
-        self._absent = dict.fromkeys(_OF_GRAPH, 0)
+        self._absent = dict.fromkeys(COLUMNS, 0)
 
     def check(self, part: Part, source: Source) -> None:
         """Raise unless ``part`` fits those before it."""
-        num_nodes = part.num_nodes if isinstance(part, Graph) else int(part.node_ptr[-1])
-        for name, attribute in _OF_GRAPH.items():
-            column = getattr(part, attribute if isinstance(part, Graph) else name)
+        for name, described in COLUMNS.items():
+            column = part.column(name) if isinstance(part, Graph) else getattr(part, name)
             if column is None:
-                self._absent[name] += len(part.edges) if name in EDGE_COLUMNS else num_nodes
+                self._absent[name] += len(part.edges) if described.per == "edge" else part.num_nodes
             else:
                 self._add(name, column.codes if isinstance(column, LabelColumn) else column, source)
         with source.located():
@@ -275,7 +263,7 @@ def _named(parts: Iterator[Part], source: Source) -> Iterator[Part]:
     """Give a file's only graph the file's name, if it has no id."""
     first, second = next(parts, None), next(parts, None)
     if isinstance(first, Columns) and first.num_graphs == 1:
-        first = first.graph(0)
+        first = GraphCollection._of(first)[0]
     if second is None and isinstance(first, Graph) and first.id is None and source.path is not None:
         name = source.path.name.encode("utf-8", "backslashreplace").decode("utf-8")  # names may be any bytes
         first = first.replace(id=id_from_text(Path(name[:-3] if name.lower().endswith(".gz") else name).stem))

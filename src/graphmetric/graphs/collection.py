@@ -1,9 +1,9 @@
-"""Many graphs in shared arrays."""
+"""Many graphs in shared arrays, and which of them are the same up to the numbering of nodes."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any, overload
 
@@ -11,12 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.graphs.arrays import read_only
-from graphmetric.graphs.columns import Columns, Has, concatenate, pack
+from graphmetric.graphs.canonical import (
+    DEFAULT_BUDGET,
+    budget_error,
+    certify,
+    is_isomorphic_by_igraph,
+    require_igraph,
+)
+from graphmetric.graphs.columns import Columns, Has, concatenate, join_columns, pointers, read_only
 from graphmetric.graphs.graph import Graph
 
 _CHUNK = 10_000
 """Graphs packed at a time, so that an iterator of a million never exists as a million objects."""
+_CERTIFIED_AT_ONCE = 20_000
+"""Graphs per call of the compiled search, which cannot be interrupted."""
 
 
 class GraphCollection(Sequence[Graph]):
@@ -57,28 +65,30 @@ class GraphCollection(Sequence[Graph]):
         return collection
 
     @property
+    def _positions(self) -> NDArray[np.intp]:
+        return np.asarray(self._index, dtype=np.intp)
+
+    @property
     def columns(self) -> Columns:
         """The packed arrays of exactly these graphs; copied together first where this is a choice from a larger set."""
-        if self._index == range(self._columns.num_graphs) if isinstance(self._index, range) else False:
+        if isinstance(self._index, range) and self._index == range(self._columns.num_graphs):
             return self._columns
-        return self._columns.take(np.asarray(self._index, dtype=np.intp))
+        return self._columns.take(self._positions)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Number of nodes of each graph."""
-        index = np.asarray(self._index, dtype=np.intp)
-        return self._columns.node_ptr[index + 1] - self._columns.node_ptr[index]
+        return _run_lengths(self._columns.node_ptr, self._positions)
 
     @property
     def edge_counts(self) -> NDArray[np.int64]:
         """Number of edges of each graph."""
-        index = np.asarray(self._index, dtype=np.intp)
-        return self._columns.edge_ptr[index + 1] - self._columns.edge_ptr[index]
+        return _run_lengths(self._columns.edge_ptr, self._positions)
 
     @property
     def flags(self) -> NDArray[np.uint8]:
         """:class:`~graphmetric.graphs.columns.Has` bits of each graph."""
-        return self._columns.flags[np.asarray(self._index, dtype=np.intp)]
+        return self._columns.flags[self._positions]
 
     def any_has(self, what: Has) -> bool:
         """Whether any of the graphs has this column."""
@@ -86,18 +96,12 @@ class GraphCollection(Sequence[Graph]):
 
     def without(self, names: Iterable[str]) -> GraphCollection:
         """The same graphs without some of their attributes, such as "edge_labels"; they are shared, not copied."""
-        dropped = [name for name in names if getattr(self._columns, name) is not None]
-        if not dropped:
-            return self
-        bits = int(np.bitwise_or.reduce([int(Has[name.upper()]) for name in dropped]))
-        flags: Any = read_only(self._columns.flags & np.uint8(255 - bits))
-        nothing: dict[str, Any] = dict.fromkeys(dropped)
-        return GraphCollection._of(replace(self._columns, flags=flags, **nothing), self._index)
+        return GraphCollection._of(self._columns.without(names), self._index)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the arrays behind the collection."""
-        return self._columns.nbytes()
+        return self._columns.nbytes
 
     def __len__(self) -> int:
         return len(self._index)
@@ -110,17 +114,16 @@ class GraphCollection(Sequence[Graph]):
         if isinstance(key, int | np.integer):
             if not -len(self) <= key < len(self):
                 raise IndexError(f"graphs[{key}]: the collection has {len(self)} graphs")
-            return self._columns.graph(int(self._index[int(key)]))
+            return Graph._unpacked(self._columns, int(self._index[int(key)]))
         if isinstance(key, slice):
             return GraphCollection._of(self._columns, self._index[key])
         chosen = np.asarray(key)
         if chosen.size == 0 and chosen.dtype != np.bool_:
             chosen = chosen.astype(np.intp)
-        return GraphCollection._of(self._columns, np.asarray(self._index, dtype=np.intp)[chosen])
+        return GraphCollection._of(self._columns, self._positions[chosen])
 
     def __iter__(self) -> Iterator[Graph]:
-        graph = self._columns.graph
-        return (graph(int(k)) for k in self._index)
+        return (Graph._unpacked(self._columns, int(k)) for k in self._index)
 
     def __add__(self, other: Iterable[Graph]) -> GraphCollection:
         return GraphCollection._of(concatenate([self.columns, GraphCollection(other).columns]))
@@ -142,7 +145,78 @@ class GraphCollection(Sequence[Graph]):
         return GraphCollection._of, (self.columns,)
 
 
+def _run_lengths(ptr: NDArray[np.int64], chosen: NDArray[np.intp]) -> NDArray[np.int64]:
+    return ptr[chosen + 1] - ptr[chosen]
+
+
 def _checked_item(k: int, graph: object) -> Graph:
     if not isinstance(graph, Graph):
         raise InvalidGraph(f"graphs[{k}] is a {type(graph).__name__}, not a Graph; see graphmetric.as_graphs")
     return graph
+
+
+def pack(graphs: Sequence[Graph], position: int = 0) -> Columns:
+    """Copy graphs into shared columns; errors count them from ``position``."""
+    counts = {"node": [graph.num_nodes for graph in graphs], "edge": [graph.num_edges for graph in graphs]}
+    return Columns(
+        node_ptr=pointers(counts["node"]),
+        edge_ptr=pointers(counts["edge"]),
+        flags=read_only(np.array([graph.flags for graph in graphs], dtype=np.uint8)),
+        edges=read_only(np.concatenate([g.edges for g in graphs]) if graphs else np.empty((0, 2), dtype=np.int32)),
+        ids=tuple(g.id for g in graphs) if any(g.id is not None for g in graphs) else None,
+        metadata=tuple(dict(g.metadata) for g in graphs) if any(g.metadata for g in graphs) else None,
+        **join_columns([graph._columns for graph in graphs], counts, "graphs", position),
+    )
+
+
+def certificates(graphs: Iterable[Graph], *, budget: int = DEFAULT_BUDGET) -> list[str]:
+    """The certificate of each graph, as ``Graph.certificate`` gives it; much faster than one by one."""
+    collection = GraphCollection(graphs)
+    found = certificates_within(collection, budget)
+    texts = [text for text in found if text is not None]
+    if len(texts) < len(found):
+        raise budget_error(_name(collection, found.index(None)), budget)
+    return texts
+
+
+def certificates_within(graphs: Iterable[Graph], budget: int = DEFAULT_BUDGET) -> list[str | None]:
+    """The certificate of each graph, None for one that is too regular for the budget."""
+    return _certify(GraphCollection(graphs), budget)[0]
+
+
+def isomorphism_classes(graphs: Iterable[Graph], *, budget: int = DEFAULT_BUDGET) -> NDArray[np.int64]:
+    """For each graph the number of its class; classes are numbered in order of first appearance.
+
+    Graphs that exceed the budget go to igraph when it is installed; otherwise :class:`WorkBudgetExceeded`.
+    """
+    collection = GraphCollection(graphs)
+    names, invariants = _certify(collection, budget)
+    hard = [k for k, text in enumerate(names) if text is None]
+    if hard:
+        require_igraph(_name(collection, hard[0]), budget)
+    known: defaultdict[int, dict[str, int]] = defaultdict(dict)  # invariant -> name -> a graph of that name
+    hard_invariants = {invariants[k] for k in hard}
+    for k, text in enumerate(names):
+        if text is not None and invariants[k] in hard_invariants:
+            known[invariants[k]].setdefault(text, k)
+    for k in hard:
+        same, graph = known[invariants[k]], collection[k]._packed()
+        found_in = (name for name, j in same.items() if is_isomorphic_by_igraph(graph, collection[j]._packed()))
+        names[k] = name = next(found_in, f"hard {k}")
+        same.setdefault(name, k)
+    numbers: dict[str | None, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
+
+
+def _certify(graphs: GraphCollection, budget: int) -> tuple[list[str | None], list[int]]:
+    texts: list[str | None] = []
+    invariants: list[int] = []
+    for start in range(0, len(graphs), _CERTIFIED_AT_ONCE):
+        found = certify(graphs[start : start + _CERTIFIED_AT_ONCE].columns, budget)
+        texts += found[0]
+        invariants += found[1]
+    return texts, invariants
+
+
+def _name(graphs: GraphCollection, k: int) -> str:
+    return f"graphs[{k}] {graphs[k]!r}"

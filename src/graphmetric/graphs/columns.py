@@ -1,22 +1,35 @@
-"""The packed form of many graphs: all nodes in one set of columns, all edges in another.
+"""What nodes and edges may carry: one table of columns, and many graphs packed into one set of arrays.
 
-Check and sort whole collections at once: what ``Graph.__init__`` does, for columns of many graphs.
+:data:`COLUMNS` is the only list of the attributes a graph may have. ``Graph``, collections, files and features read
+names, types, checks and presence bits from it. :class:`Columns` holds the attributes of many graphs at once, and
+:func:`assemble_columns` checks and sorts whole collections as ``Graph`` does for a single graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntFlag
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.graphs.arrays import read_only
-from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
+
+AnyArray = TypeVar("AnyArray", bound=np.ndarray)
+
+
+def read_only(array: AnyArray) -> AnyArray:
+    """The same array, marked so that writing to it fails."""
+    array.flags.writeable = False
+    return array
+
+
+def as_kernel_type(array: NDArray[Any]) -> NDArray[Any]:
+    """A contiguous read-only view; numba compiles a kernel anew for every combination of writable arguments."""
+    return read_only(np.ascontiguousarray(array).view())
 
 
 class Has(IntFlag):
@@ -31,8 +44,163 @@ class Has(IntFlag):
     NODE_IMAGES = 64
 
 
-NODE_COLUMNS = ("node_labels", "node_features", "node_texts", "node_images")
-EDGE_COLUMNS = ("edge_labels", "edge_weights")
+def _number_array(name: str, values: Any) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iufb" and array.size:
+            array = np.asarray(values, dtype=object)  # text is refused, though numpy would parse it
+            if any(isinstance(value, str | bytes) for value in array.ravel()):
+                raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidGraph(f"{name} must be numbers, rows of equal length") from None
+
+
+def _vector_array(name: str, values: Any) -> NDArray[np.float64]:
+    array = _number_array(name, values)
+    return array.reshape(0, 0) if array.size == 0 and array.ndim < 2 else array
+
+
+def _image_array(name: str, values: Any) -> NDArray[Any]:
+    try:
+        return np.array(values)
+    except ValueError:
+        raise InvalidGraph(f"{name} must all have one shape (height, width) or (height, width, channels)") from None
+
+
+def _labels(name: str, values: Any) -> LabelColumn:
+    if not isinstance(values, Iterable):
+        raise InvalidGraph(f"{name} must be a sequence, one entry for each of the {name[:4]}s; got {values!r}")
+    return LabelColumn.from_values(values)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One kind of attribute, present on all nodes (or edges) of a graph or on none."""
+
+    name: str
+    """The name in the constructor of ``Graph``, in files and in :class:`Columns`."""
+    per: Literal["node", "edge"]
+    flag: Has
+    """The bit that says that a graph has it."""
+    convert: Callable[[str, Any], Any]
+    """Turns what a user gives into an array or a :class:`LabelColumn`."""
+    dtypes: tuple[str, ...] = ()
+    """Types of the array; empty for labels and texts, which are kept as codes into a vocabulary."""
+    dimensions: int = 1
+    form: str = ""
+    """What the array must be, in words."""
+    row: str = ""
+    """What the shape of one row says, in words."""
+    zero: bool = True
+    """Whether the number 0 is allowed."""
+    text: bool = False
+    """Whether only strings are allowed."""
+
+    @property
+    def coded(self) -> bool:
+        """Whether the column is a :class:`LabelColumn`."""
+        return not self.dtypes
+
+    def read(self, values: Any, rows: int) -> Any:
+        """The column of one graph from what a user gave, with every value checked."""
+        column = self.convert(self.name, values)
+        found = len(column) if self.coded or column.ndim else 0
+        if found != rows:
+            raise InvalidGraph(f"{self.name} has {found} entries; the graph has {rows} {self.per}s")
+        if not self.coded:
+            if 0 < column.ndim == self.dimensions - 1:
+                column = column[..., None]
+            if column.ndim != self.dimensions:
+                raise InvalidGraph(f"{self.name} must {self.form}; got shape {column.shape}")
+            if column.dtype not in map(np.dtype, self.dtypes):
+                if column.dtype.kind != "f":
+                    raise InvalidGraph(f"{self.name} must be uint8 (0..255) or floats; got {column.dtype}")
+                with np.errstate(over="ignore"):  # what overflows is refused as infinite
+                    column = column.astype(self.dtypes[-1])
+        self.check(column)
+        return column
+
+    def check(self, column: Any, ptr: NDArray[np.int64] | None = None, flags: NDArray[np.uint8] | None = None) -> None:
+        """Raise unless every value is allowed; ``ptr`` and ``flags`` are those of packed graphs, whose rows count
+        only where the graph has the column."""
+        if self.coded:
+            if not self.text or all(isinstance(value, str) for value in column.vocabulary):
+                return
+            wrong = np.array([not isinstance(value, str) for value in column.vocabulary])[column.codes]
+        elif column.dtype.kind == "f":
+            wrong = ~np.isfinite(column)
+            if not self.zero:
+                wrong |= (column == 0) & self._counted(ptr, flags)
+        else:
+            return
+        if self.text:
+            wrong &= self._counted(ptr, flags)
+        if wrong.any():
+            self._refuse(column, np.argwhere(wrong)[0], ptr)
+
+    def _counted(self, ptr: NDArray[np.int64] | None, flags: NDArray[np.uint8] | None) -> Any:
+        return True if ptr is None or flags is None else np.repeat((flags & self.flag) != 0, np.diff(ptr))
+
+    def _refuse(self, column: Any, place: NDArray[np.intp], ptr: NDArray[np.int64] | None) -> None:
+        where = ""
+        value = column.vocabulary[column.codes[place[0]]] if self.coded else column[tuple(place)]
+        if ptr is not None:
+            graph = owner_of_row(ptr, place[0])
+            place[0] -= ptr[graph]
+            where = f"graphs[{graph}]: "
+        if self.text:
+            raise InvalidGraph(f"{where}{self.name} must be strings; got {value!r}")
+        rule = f"{self.name} must be finite"
+        if not self.zero:
+            rule = f"no edge has weight {value:g}: weights are finite and not 0, which means no edge, so leave it out"
+        index = ", ".join(map(str, place.tolist()))
+        raise InvalidGraph(f"{where}{self.name}[{index}] is {value:g}; {rule}")
+
+
+COLUMNS = {
+    column.name: column
+    for column in (
+        Column("node_labels", "node", Has.NODE_LABELS, _labels),
+        Column("edge_labels", "edge", Has.EDGE_LABELS, _labels),
+        Column(
+            "edge_weights",
+            "edge",
+            Has.EDGE_WEIGHTS,
+            _number_array,
+            dtypes=("f8",),
+            form="be one number per edge",
+            zero=False,
+        ),
+        Column(
+            "node_features",
+            "node",
+            Has.NODE_FEATURES,
+            _vector_array,
+            dtypes=("f8",),
+            dimensions=2,
+            form="have shape (nodes, d)",
+            row="features per node",
+        ),
+        Column("node_texts", "node", Has.NODE_TEXTS, _labels, text=True),
+        Column(
+            "node_images",
+            "node",
+            Has.NODE_IMAGES,
+            _image_array,
+            dtypes=("u1", "f4"),
+            dimensions=4,
+            form="have shape (nodes, height, width[, channels])",
+            row="image shape",
+        ),
+    )
+}
+"""Every kind of attribute by name, in the order in which files and keys have them."""
+NODE_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.per == "node")
+EDGE_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.per == "edge")
+LABEL_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.coded)
+ALL_FLAGS = int(sum(Has))
+"""Every bit that has a meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,96 +230,45 @@ class Columns:
     def num_graphs(self) -> int:
         return len(self.flags)
 
-    def graph(self, k: int) -> Graph:
-        """Graph ``k``, sharing memory with the columns."""
-        flags = int(self.flags[k])
-        nodes = slice(int(self.node_ptr[k]), int(self.node_ptr[k + 1]))
-        edges = slice(int(self.edge_ptr[k]), int(self.edge_ptr[k + 1]))
-        return Graph._unchecked(
-            nodes.stop - nodes.start,
-            self.edges[edges],
-            bool(flags & Has.DIRECTION),
-            node_labels=_rows(self.node_labels, nodes, flags & Has.NODE_LABELS),
-            edge_labels=_rows(self.edge_labels, edges, flags & Has.EDGE_LABELS),
-            edge_weights=_rows(self.edge_weights, edges, flags & Has.EDGE_WEIGHTS),
-            node_features=_rows(self.node_features, nodes, flags & Has.NODE_FEATURES),
-            node_texts=_rows(self.node_texts, nodes, flags & Has.NODE_TEXTS),
-            node_images=_rows(self.node_images, nodes, flags & Has.NODE_IMAGES),
-            id=None if self.ids is None else self.ids[k],
-            metadata=None if self.metadata is None else self.metadata[k],
-        )
+    @property
+    def num_nodes(self) -> int:
+        """Nodes of all graphs together."""
+        return int(self.node_ptr[-1])
 
+    @property
     def nbytes(self) -> int:
-        """Bytes held by the arrays; vocabularies, ids and metadata not counted."""
+        """Bytes held by the arrays; vocabularies, ids and metadata are not counted."""
         columns = (getattr(self, field.name) for field in fields(self))
         arrays = (column.codes if isinstance(column, LabelColumn) else column for column in columns)
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
+
+    def present(self) -> dict[str, Any]:
+        """The columns of :data:`COLUMNS` that some graph has, by name."""
+        found = ((name, getattr(self, name)) for name in COLUMNS)
+        return {name: column for name, column in found if column is not None}
 
     def take(self, index: NDArray[np.intp]) -> Columns:
         """The chosen graphs, copied together in the given order."""
         node_rows, node_ptr = _gathered_rows(self.node_ptr, index)
         edge_rows, edge_ptr = _gathered_rows(self.edge_ptr, index)
-        changes: dict[str, Any] = {name: _rows(getattr(self, name), node_rows, 1) for name in NODE_COLUMNS}
-        changes |= {name: _rows(getattr(self, name), edge_rows, 1) for name in EDGE_COLUMNS}
-        changes |= {name: _picked(getattr(self, name), index) for name in ("ids", "metadata")}
+        rows = {"node": node_rows, "edge": edge_rows}
+        changes = {name: take_rows(column, rows[COLUMNS[name].per]) for name, column in self.present().items()}
+        for name in ("ids", "metadata"):
+            values = getattr(self, name)
+            changes[name] = None if values is None else tuple(values[k] for k in index.tolist())
         flags, edges = self.flags[index], self.edges[edge_rows]
         return replace(self, node_ptr=node_ptr, edge_ptr=edge_ptr, flags=flags, edges=edges, **changes)
 
-
-def pack(graphs: Sequence[Graph], position: int = 0) -> Columns:
-    """Copy graphs into shared columns; errors count them from ``position``."""
-    flags = [_flags(graph) for graph in graphs]
-    present = Has(int(np.bitwise_or.reduce(flags))) if flags else Has(0)
-    _check_shapes_agree([g.node_features for g in graphs], "features per node", "graphs", position)
-    _check_shapes_agree([g.node_images for g in graphs], "image shape", "graphs", position)
-    sizes = [graph.num_nodes for graph in graphs]
-    counts = [graph.num_edges for graph in graphs]
-    return Columns(
-        node_ptr=pointers(sizes),
-        edge_ptr=pointers(counts),
-        flags=read_only(np.array(flags, dtype=np.uint8)),
-        edges=read_only(np.concatenate([g.edges for g in graphs]) if graphs else np.empty((0, 2), dtype=np.int32)),
-        node_labels=_joined_labels([g.node_label_column for g in graphs], sizes, present & Has.NODE_LABELS),
-        edge_labels=_joined_labels([g.edge_label_column for g in graphs], counts, present & Has.EDGE_LABELS),
-        edge_weights=_joined_arrays([g.edge_weights for g in graphs], counts),
-        node_features=_joined_arrays([g.node_features for g in graphs], sizes),
-        node_texts=_joined_labels([g.node_text_column for g in graphs], sizes, present & Has.NODE_TEXTS),
-        node_images=_joined_arrays([g.node_images for g in graphs], sizes),
-        ids=tuple(g.id for g in graphs) if any(g.id is not None for g in graphs) else None,
-        metadata=tuple(dict(g.metadata) for g in graphs) if any(g.metadata for g in graphs) else None,
-    )
+    def without(self, names: Iterable[str]) -> Columns:
+        """The same graphs without some of their columns; all other arrays are shared."""
+        dropped: dict[str, Any] = {name: None for name in names if getattr(self, name) is not None}
+        bits = sum(COLUMNS[name].flag for name in dropped)
+        return replace(self, flags=read_only(self.flags & np.uint8(ALL_FLAGS & ~bits)), **dropped) if dropped else self
 
 
-def concatenate(parts: Sequence[Columns]) -> Columns:
-    """One packed collection after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    _check_shapes_agree([part.node_features for part in parts], "features per node", "parts")
-    _check_shapes_agree([part.node_images for part in parts], "image shape", "parts")
-    node_counts = [len_nodes(part) for part in parts]
-    edge_counts = [len(part.edges) for part in parts]
-    joined: dict[str, Any] = {}
-    for name in (*NODE_COLUMNS, *EDGE_COLUMNS):
-        counts = node_counts if name in NODE_COLUMNS else edge_counts
-        columns = [getattr(part, name) for part in parts]
-        if name in ("node_labels", "node_texts", "edge_labels"):
-            joined[name] = _joined_labels(columns, counts, any(column is not None for column in columns))
-        else:
-            joined[name] = _joined_arrays(columns, counts)
-    return Columns(
-        node_ptr=pointers(np.concatenate([np.diff(part.node_ptr) for part in parts])),
-        edge_ptr=pointers(np.concatenate([np.diff(part.edge_ptr) for part in parts])),
-        flags=read_only(np.concatenate([part.flags for part in parts])),
-        edges=read_only(np.concatenate([part.edges for part in parts])),
-        ids=_joined_tuples([part.ids for part in parts], parts, None),
-        metadata=_joined_tuples([part.metadata for part in parts], parts, {}),
-        **joined,
-    )
-
-
-def len_nodes(columns: Columns) -> int:
-    """Total number of nodes."""
-    return int(columns.node_ptr[-1])
+def take_rows(column: Any, rows: Any) -> Any:
+    """Some rows of a column, as labels or as an array; a slice shares memory."""
+    return column.take(rows) if isinstance(column, LabelColumn) else column[rows]
 
 
 def pointers(sizes: Any) -> NDArray[np.int64]:
@@ -161,26 +278,9 @@ def pointers(sizes: Any) -> NDArray[np.int64]:
     return read_only(ptr)
 
 
-def _flags(graph: Graph) -> int:
-    return int(
-        (Has.DIRECTION if graph.directed else 0)
-        | (Has.NODE_LABELS if graph.node_label_column is not None else 0)
-        | (Has.EDGE_LABELS if graph.edge_label_column is not None else 0)
-        | (Has.EDGE_WEIGHTS if graph.edge_weights is not None else 0)
-        | (Has.NODE_FEATURES if graph.node_features is not None else 0)
-        | (Has.NODE_TEXTS if graph.node_text_column is not None else 0)
-        | (Has.NODE_IMAGES if graph.node_images is not None else 0)
-    )
-
-
-def _rows(column: Any, rows: Any, present: int) -> Any:
-    if column is None or not present:
-        return None
-    return column.take(rows) if isinstance(column, LabelColumn) else column[rows]
-
-
-def _picked(values: tuple[Any, ...] | None, index: NDArray[np.intp]) -> tuple[Any, ...] | None:
-    return None if values is None else tuple(values[k] for k in index.tolist())
+def owner_of_row(ptr: NDArray[np.int64], row: int) -> int:
+    """The graph that a row belongs to."""
+    return int(np.searchsorted(ptr, row, side="right")) - 1
 
 
 def _gathered_rows(ptr: NDArray[np.int64], index: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -189,12 +289,55 @@ def _gathered_rows(ptr: NDArray[np.int64], index: NDArray[np.intp]) -> tuple[NDA
     return np.arange(new_ptr[-1]) + np.repeat(starts - new_ptr[:-1], sizes), new_ptr
 
 
-def _joined_labels(columns: Sequence[LabelColumn | None], lengths: Sequence[int], present: Any) -> LabelColumn | None:
-    if not present:
-        return None
+def concatenate(parts: Sequence[Columns]) -> Columns:
+    """One packed collection after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = {"node": [part.num_nodes for part in parts], "edge": [len(part.edges) for part in parts]}
+    return Columns(
+        node_ptr=pointers(np.concatenate([np.diff(part.node_ptr) for part in parts])),
+        edge_ptr=pointers(np.concatenate([np.diff(part.edge_ptr) for part in parts])),
+        flags=read_only(np.concatenate([part.flags for part in parts])),
+        edges=read_only(np.concatenate([part.edges for part in parts])),
+        ids=_joined_tuples([part.ids for part in parts], parts, None),
+        metadata=_joined_tuples([part.metadata for part in parts], parts, {}),
+        **join_columns([part.present() for part in parts], counts, "parts"),
+    )
+
+
+def join_columns(
+    parts: Sequence[Mapping[str, Any]], counts: Mapping[str, Sequence[int]], item: str, position: int = 0
+) -> dict[str, Any]:
+    """The columns of several parts end to end; a part that lacks a column gets fillers.
+
+    ``counts`` are the rows per node and per edge of each part. Errors count the parts from ``position``.
+    """
+    joined = {}
+    for column in COLUMNS.values():
+        found = [part.get(column.name) for part in parts]
+        if any(values is not None for values in found):
+            if not column.coded:
+                _check_shapes_agree(column, found, item, position)
+            join = _joined_labels if column.coded else _joined_arrays
+            joined[column.name] = join(found, counts[column.per])
+    return joined
+
+
+def _check_shapes_agree(column: Column, arrays: Sequence[NDArray[Any] | None], item: str, position: int) -> None:
+    present = [(k, array) for k, array in enumerate(arrays, position) if array is not None]
+    first, expected = present[0]
+    for k, array in present:
+        if array.shape[1:] != expected.shape[1:] or array.dtype != expected.dtype:
+            raise InvalidGraph(
+                f"{item}[{k}]: {column.row} {array.shape[1:]} ({array.dtype}) differs from {item}[{first}]: "
+                f"{expected.shape[1:]} ({expected.dtype}); one collection has one shape per column"
+            )
+
+
+def _joined_labels(columns: Sequence[LabelColumn | None], lengths: Sequence[int]) -> LabelColumn:
     known = next(c.vocabulary for c in columns if c is not None)
     if all(c is not None and c.vocabulary is known for c in columns):  # slices of one collection
-        return LabelColumn(read_only(np.concatenate([c.codes for c in columns if c is not None])), known)
+        return LabelColumn(np.concatenate([c.codes for c in columns if c is not None]), known)
     filled = [
         LabelColumn(np.zeros(length, dtype=np.int32), (None,)) if column is None else column
         for column, length in zip(columns, lengths, strict=True)
@@ -202,12 +345,10 @@ def _joined_labels(columns: Sequence[LabelColumn | None], lengths: Sequence[int]
     return LabelColumn.concatenate(filled)
 
 
-def _joined_arrays(arrays: Sequence[NDArray[Any] | None], lengths: Sequence[int]) -> Any:
-    present = next((array for array in arrays if array is not None), None)
-    if present is None:
-        return None
+def _joined_arrays(arrays: Sequence[NDArray[Any] | None], lengths: Sequence[int]) -> NDArray[Any]:
+    like = next(array for array in arrays if array is not None)
     filled = [
-        np.zeros((length, *present.shape[1:]), dtype=present.dtype) if array is None else array
+        np.zeros((length, *like.shape[1:]), dtype=like.dtype) if array is None else array
         for array, length in zip(arrays, lengths, strict=True)
     ]
     return read_only(np.concatenate(filled))
@@ -223,73 +364,59 @@ def _joined_tuples(values: Sequence[tuple[Any, ...] | None], parts: Sequence[Col
     )
 
 
-def _check_shapes_agree(arrays: Sequence[NDArray[Any] | None], what: str, item: str, position: int = 0) -> None:
-    """Raise unless all arrays that are there have rows of one shape and type."""
-    present = [(k, array) for k, array in enumerate(arrays, position) if array is not None]
-    for k, array in present[1:]:
-        first, expected = present[0]
-        if array.shape[1:] != expected.shape[1:] or array.dtype != expected.dtype:
-            raise InvalidGraph(
-                f"{item}[{k}]: {what} {array.shape[1:]} ({array.dtype}) differs from {item}[{first}]: "
-                f"{expected.shape[1:]} ({expected.dtype}); one collection has one shape per column"
-            )
-
-
 def assemble_columns(
     node_ptr: ArrayLike,
     edge_ptr: ArrayLike,
     edges: NDArray[np.integer],
     *,
     directed: bool | NDArray[np.bool_] = False,
-    node_labels: LabelColumn | None = None,
-    edge_labels: LabelColumn | None = None,
-    edge_weights: NDArray[np.float64] | None = None,
-    node_features: NDArray[np.float64] | None = None,
-    node_texts: LabelColumn | None = None,
+    flags: NDArray[np.uint8] | None = None,
+    in_order: bool = False,
     ids: tuple[Hashable, ...] | None = None,
     metadata: tuple[Mapping[str, Any], ...] | None = None,
+    **columns: LabelColumn | NDArray[Any] | None,
 ) -> Columns:
-    """Columns of graphs that all have the same kinds of attributes, checked as ``Graph`` checks one.
+    """Packed graphs from arrays, checked as ``Graph`` checks one graph.
 
-    ``directed`` may be given graph by graph.
+    Args:
+        node_ptr: Where the nodes of each graph start, and where the last ones end.
+        edge_ptr: The same for edges.
+        edges: (edges, 2), in any order and orientation; the edge columns are sorted along with them.
+        directed: Whether the graphs are directed; may be given graph by graph.
+        flags: :class:`Has` bits of each graph, where the graphs differ in their columns; instead of ``directed``.
+        in_order: Whether to refuse edges that are not oriented and sorted yet, rather than sort them.
+        ids: One per graph.
+        metadata: One mapping per graph.
+        columns: Attributes by their names in :data:`COLUMNS`.
     """
     node_starts, edge_starts = _checked_pointers("node_ptr", node_ptr), _checked_pointers("edge_ptr", edge_ptr)
     if len(node_starts) != len(edge_starts):
         raise InvalidGraph(f"node_ptr is for {len(node_starts) - 1} graphs, edge_ptr for {len(edge_starts) - 1}")
-    num_nodes, num_edges = int(node_starts[-1]), int(edge_starts[-1])
-    rows: dict[str, tuple[Any, int]] = {"edges": (edges, num_edges), "edge_labels": (edge_labels, num_edges)}
-    rows |= {"edge_weights": (edge_weights, num_edges), "node_labels": (node_labels, num_nodes)}
-    rows |= {"node_features": (node_features, num_nodes), "node_texts": (node_texts, num_nodes)}
-    for name, (column, expected) in rows.items():
-        if column is not None and len(column) != expected:
-            raise InvalidGraph(f"{name} has {len(column)} rows; the pointers promise {expected}")
-    _check_numbers(edge_weights, edge_starts, "edge_weights", allow_zero=False)
-    _check_numbers(node_features, node_starts, "node_features", allow_zero=True)
-
-    has_arcs = np.broadcast_to(np.asarray(directed, dtype=bool), len(node_starts) - 1)
-    pairs, order = _checked_edges(node_starts, edge_starts, edges.astype(np.int64), has_arcs)
+    starts = {"node": node_starts, "edge": edge_starts}
+    present: dict[str, Any] = {name: column for name, column in columns.items() if column is not None}
+    if flags is None:
+        own = int(sum(COLUMNS[name].flag for name in present))
+        flags = np.broadcast_to(np.where(directed, np.uint8(own | 1), np.uint8(own)), len(node_starts) - 1)
+    _check_flags(flags, len(node_starts) - 1, present)
+    for name, column in {"edges": edges, **present}.items():
+        rows = edge_starts if name == "edges" else starts[COLUMNS[name].per]
+        if len(column) != rows[-1]:
+            raise InvalidGraph(f"{name} has {len(column)} rows; the counts promise {rows[-1]}")
+    for name, column in present.items():
+        COLUMNS[name].check(column, starts[COLUMNS[name].per], flags)
+    owner = np.repeat(np.arange(len(flags)), np.diff(edge_starts))
+    arcs = ((flags & Has.DIRECTION) != 0)[owner]
+    pairs, order = sort_edges(edges.astype(np.int64), np.diff(node_starts)[owner], arcs, owner, in_order=in_order)
     if order is not None:
-        edge_labels = edge_labels and edge_labels.take(order)
-        edge_weights = None if edge_weights is None else edge_weights[order]
-    flags = (
-        (Has.NODE_LABELS if node_labels is not None else 0)
-        | (Has.EDGE_LABELS if edge_labels is not None else 0)
-        | (Has.EDGE_WEIGHTS if edge_weights is not None else 0)
-        | (Has.NODE_FEATURES if node_features is not None else 0)
-        | (Has.NODE_TEXTS if node_texts is not None else 0)
-    )
+        present |= {name: take_rows(present[name], order) for name in EDGE_COLUMNS if name in present}
     return Columns(
-        node_ptr=node_starts,
-        edge_ptr=edge_starts,
-        flags=read_only((np.where(has_arcs, int(Has.DIRECTION), 0) | int(flags)).astype(np.uint8)),
-        edges=read_only(np.ascontiguousarray(pairs, dtype=np.int32)),
-        node_labels=node_labels,
-        edge_labels=edge_labels,
-        edge_weights=edge_weights,
-        node_features=node_features,
-        node_texts=node_texts,
+        node_starts,
+        edge_starts,
+        read_only(flags.astype(np.uint8)),
+        read_only(np.ascontiguousarray(pairs, dtype=np.int32)),
         ids=ids,
         metadata=metadata,
+        **present,
     )
 
 
@@ -300,44 +427,76 @@ def _checked_pointers(name: str, given: ArrayLike) -> NDArray[np.int64]:
     return read_only(ptr)
 
 
-def _checked_edges(
-    node_ptr: NDArray[np.int64], edge_ptr: NDArray[np.int64], pairs: NDArray[np.int64], directed: NDArray[np.bool_]
+def _check_flags(flags: NDArray[np.uint8], graphs: int, present: Mapping[str, Any]) -> None:
+    if len(flags) != graphs:
+        raise InvalidGraph(f"flags has {len(flags)} entries; the pointers are for {graphs} graphs")
+    found = int(np.bitwise_or.reduce(flags, initial=0))
+    if found & ~ALL_FLAGS:
+        raise InvalidGraph(f"flags has unknown bits: {found & ~ALL_FLAGS:#x}")
+    for name, column in COLUMNS.items():
+        if found & column.flag and name not in present:
+            raise InvalidGraph(f"graphs claim to have {name}, but there is no such column")
+
+
+def edge_order(pairs: NDArray[np.int64], directed: bool) -> NDArray[np.intp]:
+    """Put undirected edges as (small, large), in place, and return the order that sorts them."""
+    if not directed:
+        pairs.sort(axis=1)
+    return np.lexsort((pairs[:, 1], pairs[:, 0]))
+
+
+def sort_edges(
+    pairs: NDArray[np.int64],
+    sizes: Any,
+    directed: Any,
+    owner: NDArray[np.int64] | None = None,
+    *,
+    in_order: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.intp] | None]:
-    """Edges oriented and sorted within each graph, and the order that sorted them (None if they already were)."""
-    graph = np.repeat(np.arange(len(edge_ptr) - 1), np.diff(edge_ptr))
-    sizes = np.diff(node_ptr)[graph]
-    outside = np.flatnonzero((pairs < 0).any(axis=1) | (pairs >= sizes[:, None]).any(axis=1))
-    if len(outside):
-        row = outside[0]
+    """Edges oriented and sorted within each graph, and the order that sorted them (None if they already were).
+
+    ``owner`` is the graph of each edge, None for a single graph; ``sizes`` and ``directed`` are that graph's number of
+    nodes and direction, per edge or for all edges. ``pairs`` is changed in place. Raises :class:`InvalidGraph` where an
+    end point is not a node or an edge occurs twice, and with ``in_order`` where there is anything to sort.
+    """
+    tails, heads = pairs[:, 0], pairs[:, 1]
+    outside = (np.minimum(tails, heads) < 0) | (np.maximum(tails, heads) >= sizes)
+    if outside.any():
+        row = int(outside.argmax())
         u, v = pairs[row].tolist()
-        node = v if 0 <= u < sizes[row] else u
-        has = f"{sizes[row]} nodes (0..{sizes[row] - 1})" if sizes[row] else "no nodes"
-        raise InvalidGraph(f"graphs[{graph[row]}]: edge ({u}, {v}) names node {node}; the graph has {has}")
-    turned = (pairs[:, 0] > pairs[:, 1]) & ~directed[graph]
-    pairs[turned] = pairs[turned, ::-1]
-    order = None
-    if not _strictly_ascending(graph, pairs):
-        order = np.lexsort((pairs[:, 1], pairs[:, 0], graph))
-        pairs = pairs[order]
-        again = np.flatnonzero((pairs[1:] == pairs[:-1]).all(axis=1) & (graph[1:] == graph[:-1]))
-        if len(again):
-            u, v = pairs[again[0]].tolist()
-            raise InvalidGraph(f"graphs[{graph[again[0]]}]: edge ({u}, {v}) is given twice; merge parallel edges")
+        size = int(np.broadcast_to(sizes, len(pairs))[row])
+        has = f"{size} node{'s' * (size != 1)} (0..{size - 1})" if size else "no nodes"
+        node = v if 0 <= u < size else u
+        raise InvalidGraph(f"{_edge_words(pairs, row, owner)} names node {node}; the graph has {has}")
+    turned = (tails > heads) & np.logical_not(directed)
+    if turned.any():
+        if in_order:
+            words = _edge_words(pairs, int(turned.argmax()), owner)
+            raise InvalidGraph(f"{words} is undirected, but its larger end comes first")
+        pairs[turned] = pairs[turned, ::-1]
+    ahead, level = np.diff(tails), np.diff(heads)
+    ascending = (ahead > 0) | ((ahead == 0) & (level > 0))
+    if owner is not None:
+        ascending |= owner[1:] != owner[:-1]
+    if ascending.all():
+        return pairs, None
+    if in_order:
+        words = _edge_words(pairs, 1 + int(ascending.argmin()), owner)
+        raise InvalidGraph(f"{words} is not after the edge before it")
+    order = np.lexsort((heads, tails) if owner is None else (heads, tails, owner))
+    pairs = pairs[order]
+    twice = (pairs[1:] == pairs[:-1]).all(axis=1)
+    if owner is not None:
+        twice &= owner[1:] == owner[:-1]
+    if twice.any():
+        row = int(twice.argmax())
+        u, v = pairs[row].tolist()
+        either = "" if np.broadcast_to(directed, len(order))[order[row]] else f" (as ({u}, {v}) or ({v}, {u}))"
+        words = _edge_words(pairs, row, owner)
+        raise InvalidGraph(f"{words} is given twice{either}; merge parallel edges, for instance into a weight")
     return pairs, order
 
 
-def _strictly_ascending(graph: NDArray[np.int64], pairs: NDArray[np.int64]) -> bool:
-    same_graph = graph[1:] == graph[:-1]
-    first, second = np.diff(pairs[:, 0]), np.diff(pairs[:, 1])
-    return bool((~same_graph | (first > 0) | ((first == 0) & (second > 0))).all())
-
-
-def _check_numbers(column: NDArray[Any] | None, ptr: NDArray[np.int64], name: str, allow_zero: bool) -> None:
-    if column is None:
-        return
-    wrong = ~np.isfinite(column) | ((column == 0) & (not allow_zero))
-    if wrong.any():
-        row = int(np.argwhere(wrong)[0][0])
-        graph = int(np.searchsorted(ptr, row, side="right")) - 1
-        rule = "finite" if allow_zero else "finite and not 0 (leave out edges of weight 0)"
-        raise InvalidGraph(f"graphs[{graph}]: {name}[{row - ptr[graph]}] is {column[row]}; numbers must be {rule}")
+def _edge_words(pairs: NDArray[np.int64], row: int, owner: NDArray[np.int64] | None) -> str:
+    u, v = pairs[row].tolist()
+    return f"{'' if owner is None else f'graphs[{owner[row]}]: '}edge ({u}, {v})"

@@ -33,10 +33,10 @@ class NodeAttributes(NamedTuple):
     @classmethod
     def of(cls, graph: Graph, node: int) -> NodeAttributes:
         """The attributes of one node of a graph."""
-        texts = graph.node_text_column
+        texts = graph.column("node_texts")
         return cls(
             None if graph.node_features is None else tuple(graph.node_features[node].tolist()),
-            None if texts is None else texts.values()[node],  # type: ignore[arg-type]
+            None if texts is None else texts.values()[node],
             None if graph.node_images is None else graph.node_images[node],
         )
 
@@ -146,8 +146,8 @@ class Draft:
         return Graph(
             len(kept),
             [(number[u], number[v]) for u, v in self.edges],
-            node_labels=_column(list(self.nodes.values()), source.node_label_column, None),
-            edge_labels=_column(edge_labels, source.edge_label_column, None),
+            node_labels=_column(list(self.nodes.values()), source.column("node_labels"), None),
+            edge_labels=_column(edge_labels, source.column("edge_labels"), None),
             edge_weights=_column(weights, source.edge_weights, 1.0),
             directed=source.directed,
             **self._attribute_columns(kept),

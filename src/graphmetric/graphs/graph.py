@@ -5,29 +5,53 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.graphs.arrays import (
-    MAX_NODES,
-    Adjacency,
-    check_length,
-    compressed_rows,
-    edge_array,
-    feature_array,
-    image_array,
+from graphmetric.graphs import graph_method
+from graphmetric.graphs.canonical import (
+    DEFAULT_BUDGET,
+    budget_error,
+    certify,
+    could_be_isomorphic,
+    is_isomorphic_by_igraph,
+    require_igraph,
+    search_orders,
+)
+from graphmetric.graphs.columns import (
+    COLUMNS,
+    EDGE_COLUMNS,
+    Columns,
+    Has,
+    edge_order,
+    pointers,
     read_only,
-    weight_array,
+    sort_edges,
+    take_rows,
 )
 from graphmetric.graphs.labels import LabelColumn
 
 if TYPE_CHECKING:
     import networkx as nx
 
+MAX_NODES = 2**31 - 1
+"""Node numbers are 32-bit."""
+
 _NO_METADATA: Mapping[str, Any] = MappingProxyType({})
+_BITS = tuple((column.name, column.per, int(column.flag)) for column in COLUMNS.values())
+_DIRECTION = int(Has.DIRECTION)
+
+
+class Adjacency(NamedTuple):
+    """Compressed rows: the neighbours of node v are ``indices[indptr[v]:indptr[v + 1]]``, ascending."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    edge: NDArray[np.int64]
+    """Which row of ``Graph.edges`` each entry comes from."""
 
 
 class Graph:
@@ -51,40 +75,18 @@ class Graph:
         ('N', 'C', 'O', 'C', 'C')
     """
 
-    __slots__ = (
-        "_adjacency",
-        "_edge_labels",
-        "_in_adjacency",
-        "_node_labels",
-        "_node_texts",
-        "directed",
-        "edge_weights",
-        "edges",
-        "id",
-        "metadata",
-        "node_features",
-        "node_images",
-        "num_nodes",
-    )
+    __slots__ = ("_adjacency", "_columns", "_in_adjacency", "directed", "edges", "id", "metadata", "num_nodes")
 
     num_nodes: int
     """|V|."""
     edges: NDArray[np.int32]
     """(num_edges, 2), sorted; read-only."""
     directed: bool
-    edge_weights: NDArray[np.float64] | None
-    """w, one per edge; None means 1 everywhere."""
-    node_features: NDArray[np.float64] | None
-    """Real vectors, (num_nodes, d)."""
-    node_images: NDArray[Any] | None
-    """Images, (num_nodes, height, width, channels), uint8 or float32."""
     id: Hashable
     """A name of the user's choice; None when there is none."""
     metadata: Mapping[str, Any]
     """Facts about the whole graph, such as its class. Read-only."""
-    _node_labels: LabelColumn | None
-    _edge_labels: LabelColumn | None
-    _node_texts: LabelColumn | None
+    _columns: Mapping[str, Any]
     _adjacency: Adjacency | None
     _in_adjacency: Adjacency | None
 
@@ -104,62 +106,75 @@ class Graph:
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
         count = _checked_count(num_nodes)
-        pairs = edge_array(edges)
-        order = _checked_edge_order(count, pairs, directed)
-        weights = None if edge_weights is None else weight_array(edge_weights, pairs)[order]
-        self._fill(
-            count,
-            np.ascontiguousarray(pairs[order], dtype=np.int32),
-            bool(directed),
-            node_labels=_label_column("node_labels", node_labels, count, "nodes"),
-            edge_labels=_label_column("edge_labels", edge_labels, len(pairs), "edges", order),
-            edge_weights=weights,
-            node_features=None if node_features is None else feature_array(node_features, count),
-            node_texts=_text_column(node_texts, count),
-            node_images=None if node_images is None else image_array(node_images, count),
-            id=id,
-            metadata=metadata,
-        )
+        pairs, order = sort_edges(_edge_array(edges), count, directed)
+        given = (node_labels, edge_labels, edge_weights, node_features, node_texts, node_images)
+        columns: dict[str, Any] = {}
+        for column, values in zip(COLUMNS.values(), given, strict=True):
+            if values is not None:
+                read = column.read(values, count if column.per == "node" else len(pairs))
+                columns[column.name] = read if order is None or column.per == "node" else take_rows(read, order)
+        self._fill(count, np.ascontiguousarray(pairs, dtype=np.int32), bool(directed), columns, id, metadata)
 
     def _fill(
         self,
         num_nodes: int,
         edges: NDArray[np.int32],
         directed: bool,
-        *,
-        node_labels: LabelColumn | None = None,
-        edge_labels: LabelColumn | None = None,
-        edge_weights: NDArray[np.float64] | None = None,
-        node_features: NDArray[np.float64] | None = None,
-        node_texts: LabelColumn | None = None,
-        node_images: NDArray[Any] | None = None,
-        id: Hashable = None,
-        metadata: Mapping[str, Any] | None = None,
+        columns: Mapping[str, Any],
+        id: Hashable,
+        metadata: Mapping[str, Any] | None,
     ) -> None:
         put = object.__setattr__
-        for array in (edges, edge_weights, node_features, node_images):
-            if array is not None:
+        for array in (edges, *columns.values()):
+            if isinstance(array, np.ndarray):
                 read_only(array)
         put(self, "num_nodes", num_nodes)
         put(self, "edges", edges)
         put(self, "directed", directed)
-        put(self, "_node_labels", node_labels)
-        put(self, "_edge_labels", edge_labels)
-        put(self, "edge_weights", edge_weights)
-        put(self, "node_features", node_features)
-        put(self, "_node_texts", node_texts)
-        put(self, "node_images", node_images)
+        put(self, "_columns", columns)
         put(self, "id", id)
         put(self, "metadata", MappingProxyType(dict(metadata)) if metadata else _NO_METADATA)
         put(self, "_adjacency", None)
         put(self, "_in_adjacency", None)
 
     @classmethod
-    def _unchecked(cls, num_nodes: int, edges: NDArray[np.int32], directed: bool, **columns: Any) -> Graph:
+    def _unchecked(
+        cls,
+        num_nodes: int,
+        edges: NDArray[np.int32],
+        directed: bool,
+        columns: Mapping[str, Any],
+        id: Hashable = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Graph:
         """A graph from columns that are already known to be right: sorted, of fitting length, finite."""
         graph = object.__new__(cls)
-        graph._fill(num_nodes, edges, directed, **columns)
+        graph._fill(num_nodes, edges, directed, columns, id, metadata)
         return graph
+
+    @classmethod
+    def _unpacked(cls, packed: Columns, k: int) -> Graph:
+        """Graph ``k`` of packed columns, sharing memory with them."""
+        flags = int(packed.flags[k])
+        nodes = slice(int(packed.node_ptr[k]), int(packed.node_ptr[k + 1]))
+        edges = slice(int(packed.edge_ptr[k]), int(packed.edge_ptr[k + 1]))
+        return cls._unchecked(
+            nodes.stop - nodes.start,
+            packed.edges[edges],
+            bool(flags & _DIRECTION),
+            {
+                name: take_rows(getattr(packed, name), nodes if per == "node" else edges)
+                for name, per, bit in _BITS
+                if flags & bit
+            },
+            None if packed.ids is None else packed.ids[k],
+            None if packed.metadata is None else packed.metadata[k],
+        )
+
+    def _packed(self) -> Columns:
+        """This graph alone as packed columns, sharing memory with it; without id and metadata."""
+        flags = np.array([self.flags], dtype=np.uint8)
+        return Columns(pointers([self.num_nodes]), pointers([self.num_edges]), flags, self.edges, **self._columns)
 
     @property
     def num_edges(self) -> int:
@@ -167,41 +182,54 @@ class Graph:
         return len(self.edges)
 
     @property
+    def flags(self) -> int:
+        """:class:`~graphmetric.graphs.columns.Has` bits: direction, and which attributes there are."""
+        return sum((bit for name, _, bit in _BITS if name in self._columns), int(self.directed))
+
+    def column(self, name: str) -> Any:
+        """An attribute as it is stored, an array or a :class:`LabelColumn`; None where the graph lacks it."""
+        return self._columns.get(name)
+
+    @property
     def node_labels(self) -> tuple[Hashable, ...] | None:
         """The tags, one per node."""
-        return None if self._node_labels is None else self._node_labels.values()
+        return self._values("node_labels")
 
     @property
     def edge_labels(self) -> tuple[Hashable, ...] | None:
         """The tags of the edges, in the order of ``edges``."""
-        return None if self._edge_labels is None else self._edge_labels.values()
+        return self._values("edge_labels")
+
+    @property
+    def edge_weights(self) -> NDArray[np.float64] | None:
+        """w, one per edge; None means 1 everywhere."""
+        return self._columns.get("edge_weights")
+
+    @property
+    def node_features(self) -> NDArray[np.float64] | None:
+        """Real vectors, (num_nodes, d)."""
+        return self._columns.get("node_features")
 
     @property
     def node_texts(self) -> tuple[str, ...] | None:
         """The texts, one per node."""
-        return None if self._node_texts is None else self._node_texts.values()  # type: ignore[return-value]
+        return self._values("node_texts")
 
     @property
-    def node_label_column(self) -> LabelColumn | None:
-        """The tags as codes and vocabulary."""
-        return self._node_labels
+    def node_images(self) -> NDArray[Any] | None:
+        """Images, (num_nodes, height, width, channels), uint8 or float32."""
+        return self._columns.get("node_images")
 
-    @property
-    def edge_label_column(self) -> LabelColumn | None:
-        """The tags of the edges as codes and vocabulary."""
-        return self._edge_labels
-
-    @property
-    def node_text_column(self) -> LabelColumn | None:
-        """The texts as codes and vocabulary."""
-        return self._node_texts
+    def _values(self, name: str) -> tuple[Any, ...] | None:
+        column = self._columns.get(name)
+        return None if column is None else column.values()
 
     @property
     def adjacency(self) -> Adjacency:
         """Neighbours in compressed rows: successors where directed, both ends of each edge otherwise."""
         known = self._adjacency
         if known is None:
-            sources, targets = self.edges[:, 0], self.edges[:, 1]
+            sources, targets = self.edges.T
             edge = np.arange(len(self.edges))
             if not self.directed:
                 other = np.flatnonzero(sources != targets)  # a self-loop appears once in its row
@@ -210,7 +238,7 @@ class Graph:
                     np.concatenate([targets, sources[other]]),
                     np.concatenate([edge, other]),
                 )
-            known = compressed_rows(self.num_nodes, sources, targets, edge)
+            known = _compressed_rows(self.num_nodes, sources, targets, edge)
             object.__setattr__(self, "_adjacency", known)
         return known
 
@@ -221,7 +249,7 @@ class Graph:
             return self.adjacency
         known = self._in_adjacency
         if known is None:
-            known = compressed_rows(self.num_nodes, self.edges[:, 1], self.edges[:, 0], np.arange(len(self.edges)))
+            known = _compressed_rows(self.num_nodes, self.edges[:, 1], self.edges[:, 0], np.arange(len(self.edges)))
             object.__setattr__(self, "_in_adjacency", known)
         return known
 
@@ -237,24 +265,12 @@ class Graph:
         order = order.astype(np.intp)
         new_number = np.empty(self.num_nodes, dtype=np.int64)
         new_number[order] = np.arange(self.num_nodes)
-        pairs = new_number[self.edges] if self.num_edges else np.empty((0, 2), dtype=np.int64)
-        return self._reordered(order, pairs)
-
-    def _reordered(self, node_order: NDArray[np.intp], pairs: NDArray[np.int64]) -> Graph:
-        edge_order = sort_edges(pairs, self.directed)
-        return Graph._unchecked(
-            self.num_nodes,
-            pairs[edge_order].astype(np.int32),
-            self.directed,
-            node_labels=self._node_labels and self._node_labels.take(node_order),
-            edge_labels=self._edge_labels and self._edge_labels.take(edge_order),
-            edge_weights=None if self.edge_weights is None else self.edge_weights[edge_order],
-            node_features=None if self.node_features is None else self.node_features[node_order],
-            node_texts=self._node_texts and self._node_texts.take(node_order),
-            node_images=None if self.node_images is None else self.node_images[node_order],
-            id=self.id,
-            metadata=_with_names_reordered(self.metadata, node_order),
-        )
+        pairs = new_number[self.edges]
+        rows = {"node": order, "edge": edge_order(pairs, self.directed)}
+        edges = pairs[rows["edge"]].astype(np.int32)
+        columns = {name: take_rows(column, rows[COLUMNS[name].per]) for name, column in self._columns.items()}
+        metadata = _with_names_reordered(self.metadata, order)
+        return Graph._unchecked(self.num_nodes, edges, self.directed, columns, self.id, metadata)
 
     def replace(self, **changes: Any) -> Graph:
         """A copy with some of the constructor's arguments changed, such as ``replace(edge_labels=None)``.
@@ -267,20 +283,8 @@ class Graph:
         if directed != self.directed and "edges" not in changes:
             others = {name: value for name, value in changes.items() if name != "directed"}
             return (self.replace(**others) if others else self)._redirected(bool(directed))
-        columns: dict[str, Any] = {
-            "num_nodes": self.num_nodes,
-            "edges": self.edges,
-            "node_labels": self.node_labels,
-            "edge_labels": self.edge_labels,
-            "edge_weights": self.edge_weights,
-            "node_features": self.node_features,
-            "node_texts": self.node_texts,
-            "node_images": self.node_images,
-            "directed": self.directed,
-            "id": self.id,
-            "metadata": self.metadata,
-        }
-        return Graph(**(columns | changes))
+        kept = ("num_nodes", "edges", *self._columns, "directed", "id", "metadata")
+        return Graph(**({name: getattr(self, name) for name in kept} | changes))
 
     def _redirected(self, directed: bool) -> Graph:
         """Every edge as two arcs, or arcs as edges; neither depends on how nodes are numbered."""
@@ -289,66 +293,66 @@ class Graph:
         if directed:
             both = np.flatnonzero(pairs[:, 0] != pairs[:, 1])  # a self-loop is its own opposite
             pairs, rows = np.concatenate([pairs, pairs[both, ::-1]]), np.concatenate([rows, both])
-        order = sort_edges(pairs, directed)
+        order = edge_order(pairs, directed)
         pairs, rows = pairs[order], rows[order]
-        labels = self._edge_labels and self._edge_labels.take(rows)
-        weights = None if self.edge_weights is None else self.edge_weights[rows]
-        if not directed:
-            again = np.concatenate([[False], (pairs[1:] == pairs[:-1]).all(axis=1)]) if len(pairs) else rows > 0
-            _check_opposite_arcs(pairs, np.flatnonzero(again), labels, weights)
-            pairs, labels = pairs[~again], labels and labels.take(np.flatnonzero(~again))
-            weights = None if weights is None else weights[~again]
-        return Graph._unchecked(
-            self.num_nodes,
-            pairs.astype(np.int32),
-            directed,
-            node_labels=self._node_labels,
-            edge_labels=labels,
-            edge_weights=weights,
-            node_features=self.node_features,
-            node_texts=self._node_texts,
-            node_images=self.node_images,
-            id=self.id,
-            metadata=self.metadata,
-        )
+        again = np.zeros(len(pairs), dtype=bool)
+        again[1:] = (pairs[1:] == pairs[:-1]).all(axis=1)
+        changed = {name: take_rows(self._columns[name], rows) for name in EDGE_COLUMNS if name in self._columns}
+        _check_opposite_arcs(pairs, np.flatnonzero(again), changed)
+        columns = {**self._columns, **{name: take_rows(column, ~again) for name, column in changed.items()}}
+        edges = pairs[~again].astype(np.int32)
+        return Graph._unchecked(self.num_nodes, edges, directed, columns, self.id, self.metadata)
 
-    def canonical_order(self) -> NDArray[np.int64]:
-        """The nodes in canonical order: ``g.relabeled(g.canonical_order())`` is equal for all isomorphic graphs."""
-        from graphmetric.graphs.canonical import canonical_order
+    def canonical_order(self, *, budget: int = DEFAULT_BUDGET) -> NDArray[np.int64]:
+        """The nodes in canonical order: ``g.relabeled(g.canonical_order())`` is equal for all isomorphic graphs.
 
-        return canonical_order(self)
+        Raises :class:`WorkBudgetExceeded` when a very regular graph needs more than ``budget`` steps.
+        """
+        outcome = search_orders(self._packed(), budget).outcome
+        if not outcome.solved[0]:
+            raise budget_error(f"the graph {self!r}", budget)
+        return outcome.order
 
-    def certificate(self) -> str:
-        """A text that two graphs share exactly when they are isomorphic, the same on every machine."""
-        from graphmetric.graphs.canonical import certificate
+    def certificate(self, *, budget: int = DEFAULT_BUDGET) -> str:
+        """32 hexadecimal digits that two graphs share exactly when they are isomorphic, the same on every machine.
 
-        return certificate(self)
+        Raises :class:`WorkBudgetExceeded` as :meth:`canonical_order` does.
+        """
+        text = certify(self._packed(), budget)[0][0]
+        if text is None:
+            raise budget_error(f"the graph {self!r}", budget)
+        return text
 
-    def is_isomorphic(self, other: Graph) -> bool:
-        """Whether some renumbering of the nodes turns one graph into the other, attributes, weights and all."""
-        from graphmetric.graphs.canonical import is_isomorphic
+    def is_isomorphic(self, other: Graph, *, budget: int = DEFAULT_BUDGET) -> bool:
+        """Whether some renumbering of the nodes turns one graph into the other, attributes, weights and all.
 
-        return is_isomorphic(self, other)
+        Pairs that exceed the budget go to igraph when it is installed; otherwise :class:`WorkBudgetExceeded`.
+        """
+        packed = self._packed(), other._packed()
+        if not could_be_isomorphic(*packed):
+            return False
+        first, second = (certify(graph, budget)[0][0] for graph in packed)
+        if first is not None and second is not None:
+            return first == second
+        require_igraph(f"the graph {self if first is None else other!r}", budget)
+        return is_isomorphic_by_igraph(*packed)
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph, **options: Any) -> Graph:
         """See :func:`graphmetric.formats.conversion.from_networkx`."""
-        from graphmetric.formats.conversion import from_networkx
-
-        return from_networkx(graph, **options)
+        return graph_method("from_networkx")(graph, **options)  # type: ignore[no-any-return]
 
     def to_networkx(self) -> nx.Graph:
         """See :func:`graphmetric.formats.conversion.to_networkx`."""
-        from graphmetric.formats.conversion import to_networkx
-
-        return to_networkx(self)
+        return graph_method("to_networkx")(self)
 
     @classmethod
     def from_smiles(cls, smiles: str, **options: Any) -> Graph:
         """See :func:`graphmetric.formats.conversion.from_smiles`."""
-        from graphmetric.formats.conversion import from_smiles
+        return graph_method("from_smiles")(smiles, **options)  # type: ignore[no-any-return]
 
-        return from_smiles(smiles, **options)
+    def _repr_svg_(self) -> str:
+        return graph_method("draw_graph")(self)  # type: ignore[no-any-return]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Graph):
@@ -357,12 +361,8 @@ class Graph:
             self.num_nodes == other.num_nodes
             and self.directed == other.directed
             and np.array_equal(self.edges, other.edges)
-            and self.node_labels == other.node_labels
-            and self.edge_labels == other.edge_labels
-            and self.node_texts == other.node_texts
-            and _same_array(self.edge_weights, other.edge_weights)
-            and _same_array(self.node_features, other.node_features)
-            and _same_array(self.node_images, other.node_images)
+            and self._columns.keys() == other._columns.keys()
+            and all(_same_column(column, other._columns[name]) for name, column in self._columns.items())
         )
 
     def __hash__(self) -> int:
@@ -373,21 +373,15 @@ class Graph:
         parts += [_counted(self.num_nodes, "node"), _counted(self.num_edges, "edge")]
         if self.directed:
             parts.append("directed")
-        if self._node_labels is not None and self.num_nodes:
-            parts.append("labels " + _tally(self._node_labels))
-        if self._edge_labels is not None and self.num_edges:
-            parts.append("edge labels " + _tally(self._edge_labels))
+        for name, words in (("node_labels", "labels"), ("edge_labels", "edge labels")):
+            if self._columns.get(name):
+                parts.append(f"{words} {_tally(self._columns[name])}")
         if self.edge_weights is not None:
             parts.append("weighted")
         if self.node_features is not None:
             parts.append(_counted(self.node_features.shape[1], "feature"))
-        parts += [kind for kind in ("texts", "images") if getattr(self, f"node_{kind}") is not None]
+        parts += [kind for kind in ("texts", "images") if f"node_{kind}" in self._columns]
         return f"Graph({', '.join(parts)})"
-
-    def _repr_svg_(self) -> str:
-        from graphmetric.drawing import draw_graph
-
-        return draw_graph(self)
 
     def __copy__(self) -> Graph:
         return self
@@ -397,16 +391,52 @@ class Graph:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # For worker processes of this program only; files never hold pickles.
-        columns = {name: getattr(self, name) for name in ("edge_weights", "node_features", "node_images", "id")}
-        columns |= {"metadata": dict(self.metadata), "node_labels": self._node_labels}
-        columns |= {"edge_labels": self._edge_labels, "node_texts": self._node_texts}
-        return _rebuild, (self.num_nodes, self.edges, self.directed, columns)
+        columns, metadata = dict(self._columns), dict(self.metadata)
+        return Graph._unchecked, (self.num_nodes, self.edges, self.directed, columns, self.id, metadata)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"graphs are immutable; use g.replace({name}=...) to make a changed copy")
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError("graphs are immutable")
+
+
+def _checked_count(num_nodes: object) -> int:
+    if not _is_integer(num_nodes):
+        raise InvalidGraph(f"num_nodes must be an integer; got {num_nodes!r}")
+    if not 0 <= num_nodes <= MAX_NODES:  # type: ignore[operator]
+        raise InvalidGraph(f"num_nodes must be between 0 and {MAX_NODES}; got {num_nodes}")
+    return int(num_nodes)  # type: ignore[call-overload, no-any-return]
+
+
+def _edge_array(edges: object) -> NDArray[np.int64]:
+    """A copy of edges given as pairs, as an (m, 2) array; raises :class:`InvalidGraph` for anything else."""
+    given = edges if isinstance(edges, np.ndarray) else list(edges)  # type: ignore[call-overload]
+    try:
+        array = np.asarray(given)
+    except (ValueError, OverflowError):
+        raise InvalidGraph("edges must be pairs of node numbers; some have another length") from None
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise InvalidGraph(f"edges must be pairs of node numbers, shape (m, 2); got shape {array.shape}")
+    if array.dtype.kind not in "iu":
+        wrong = next((tuple(pair) for pair in given if not all(_is_integer(end) for end in pair)), given[0])
+        raise InvalidGraph(f"edge {wrong!r} is not a pair of integers; number the nodes 0..n-1 first")
+    if array.dtype == np.uint64 and array.max() > MAX_NODES:
+        raise InvalidGraph(f"node {array.max()} is beyond the largest node number {MAX_NODES}")
+    return array.astype(np.int64)
+
+
+def _is_integer(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
+
+
+def _compressed_rows(num_nodes: int, sources: NDArray[Any], targets: NDArray[Any], edge: NDArray[Any]) -> Adjacency:
+    """Sort arcs by source, then target."""
+    order = np.lexsort((targets, sources))
+    indptr = pointers(np.bincount(sources, minlength=num_nodes))
+    return Adjacency(indptr, read_only(targets[order].astype(np.int32)), read_only(edge[order]))
 
 
 def _with_names_reordered(metadata: Mapping[str, Any], node_order: NDArray[np.intp]) -> Mapping[str, Any]:
@@ -417,83 +447,22 @@ def _with_names_reordered(metadata: Mapping[str, Any], node_order: NDArray[np.in
     return {**metadata, "node_names": type(names)(names[old] for old in node_order.tolist())}
 
 
-def sort_edges(pairs: NDArray[np.int64], directed: bool) -> NDArray[np.intp]:
-    """Put undirected edges as (small, large), in place, and return the order that sorts them."""
-    if not directed:
-        pairs.sort(axis=1)
-    return np.lexsort((pairs[:, 1], pairs[:, 0]))
-
-
-def _checked_count(num_nodes: object) -> int:
-    if isinstance(num_nodes, bool) or not isinstance(num_nodes, int | np.integer):
-        raise InvalidGraph(f"num_nodes must be an integer; got {num_nodes!r}")
-    if not 0 <= num_nodes <= MAX_NODES:
-        raise InvalidGraph(f"num_nodes must be between 0 and {MAX_NODES}; got {num_nodes}")
-    return int(num_nodes)
-
-
-def _checked_edge_order(num_nodes: int, pairs: NDArray[np.int64], directed: bool) -> NDArray[np.intp]:
-    """Check end points and duplicates; orient undirected pairs in place; return the sorting order."""
-    outside = np.flatnonzero(((pairs < 0) | (pairs >= num_nodes)).any(axis=1))
-    if len(outside):
-        u, v = pairs[outside[0]].tolist()
-        node = v if 0 <= u < num_nodes else u
-        has = f"{_counted(num_nodes, 'node')} (0..{num_nodes - 1})" if num_nodes else "no nodes"
-        raise InvalidGraph(f"edge ({u}, {v}) names node {node}; the graph has {has}")
-    order = sort_edges(pairs, directed)
-    ordered = pairs[order]
-    again = np.flatnonzero((ordered[1:] == ordered[:-1]).all(axis=1))
-    if len(again):
-        u, v = ordered[again[0]].tolist()
-        either = "" if directed else f" (as ({u}, {v}) or ({v}, {u}))"
-        raise InvalidGraph(f"edge ({u}, {v}) is given twice{either}; merge parallel edges, for instance into a weight")
-    return order
-
-
-def _check_opposite_arcs(
-    pairs: NDArray[np.int64],
-    second: NDArray[np.intp],
-    labels: LabelColumn | None,
-    weights: NDArray[np.float64] | None,
-) -> None:
+def _check_opposite_arcs(pairs: NDArray[np.int64], second: NDArray[np.intp], columns: Mapping[str, Any]) -> None:
     """Raise unless each pair of opposite arcs, the rows ``second`` and those before them, agrees in all columns."""
-    differs = np.zeros(len(second), dtype=bool)
-    if labels is not None:
-        differs |= labels.codes[second] != labels.codes[second - 1]
-    if weights is not None:
-        differs |= weights[second] != weights[second - 1]
-    if differs.any():
-        u, v = pairs[second[differs][0]].tolist()
-        raise InvalidGraph(
-            f"arcs ({u}, {v}) and ({v}, {u}) differ in label or weight, so they cannot become one undirected edge; "
-            "keep the graph directed, or drop the column first, as with replace(edge_labels=None, edge_weights=None)"
-        )
+    for column in columns.values():
+        values = column.codes if isinstance(column, LabelColumn) else column
+        differs = second[values[second] != values[second - 1]]
+        if len(differs):
+            u, v = pairs[differs[0]].tolist()
+            raise InvalidGraph(
+                f"arcs ({u}, {v}) and ({v}, {u}) differ in label or weight, so they cannot become one undirected edge; "
+                "keep the graph directed, or drop the columns, as with replace(edge_labels=None, edge_weights=None)"
+            )
 
 
-def _label_column(
-    name: str, values: Iterable[Hashable] | None, length: int, what: str, order: NDArray[np.intp] | None = None
-) -> LabelColumn | None:
-    if values is None:
-        return None
-    if not isinstance(values, Iterable):
-        raise InvalidGraph(f"{name} must be a sequence, one entry for each of the {what}; got {values!r}")
-    column = LabelColumn.from_values(values)
-    check_length(name, column.codes, length, what)
-    return column if order is None else column.take(order)
-
-
-def _text_column(texts: Iterable[str] | None, num_nodes: int) -> LabelColumn | None:
-    column = _label_column("node_texts", texts, num_nodes, "nodes")
-    if column is not None:
-        wrong = next((text for text in column.vocabulary if not isinstance(text, str)), None)
-        if wrong is not None:
-            raise InvalidGraph(f"node_texts must be strings; got {wrong!r}")
-    return column
-
-
-def _same_array(a: NDArray[Any] | None, b: NDArray[Any] | None) -> bool:
-    if a is None or b is None:
-        return a is b
+def _same_column(a: Any, b: Any) -> bool:
+    if isinstance(a, LabelColumn):
+        return np.array_equal(a.codes, b.codes) if a.vocabulary is b.vocabulary else a.values() == b.values()
     return np.array_equal(a, b)
 
 
@@ -506,7 +475,3 @@ def _tally(column: LabelColumn, most: int = 6) -> str:
     counts.sort(key=lambda item: (-item[1], str(item[0])))
     shown = [f"{label}:{count}" if count > 1 else f"{label}" for label, count in counts[:most]]
     return " ".join(shown) + (" ..." if len(counts) > most else "")
-
-
-def _rebuild(num_nodes: int, edges: NDArray[np.int32], directed: bool, columns: dict[str, Any]) -> Graph:
-    return Graph._unchecked(num_nodes, edges, directed, **columns)

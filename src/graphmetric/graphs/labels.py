@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.graphs.arrays import read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,18 +24,20 @@ class LabelColumn:
     vocabulary: tuple[Hashable, ...]
     """The distinct tags, in order of first appearance. Shared by all slices of a column."""
 
+    def __post_init__(self) -> None:
+        self.codes.flags.writeable = False
+
     @classmethod
     def from_values(cls, values: Iterable[Hashable]) -> LabelColumn:
         """Encode tags, numbering them in order of first appearance."""
         values = values if isinstance(values, list | tuple) else list(values)
         if _are_plain(values):
             by_tag = {value: code for code, value in enumerate(dict.fromkeys(values))}
-            plain_codes = np.fromiter(map(by_tag.__getitem__, values), dtype=np.int32, count=len(values))
-            return cls(read_only(plain_codes), tuple(by_tag))
+            return cls(np.fromiter(map(by_tag.__getitem__, values), np.int32, len(values)), tuple(by_tag))
         places: dict[Hashable, int] = {}
         vocabulary: list[Hashable] = []
         codes = [_place(value, places, vocabulary) for value in map(_checked_tag, values)]
-        return cls(read_only(np.array(codes, dtype=np.int32)), tuple(vocabulary))
+        return cls(np.array(codes, dtype=np.int32), tuple(vocabulary))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -63,7 +64,7 @@ class LabelColumn:
             renumbering = [_place(value, places, vocabulary) for value in column.vocabulary]
             parts.append(np.array(renumbering, dtype=np.int32)[column.codes] if renumbering else column.codes)
         codes = np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
-        return LabelColumn(read_only(codes), tuple(vocabulary))
+        return LabelColumn(codes, tuple(vocabulary))
 
 
 def _place(value: Hashable, places: dict[Hashable, int], vocabulary: list[Hashable]) -> int:

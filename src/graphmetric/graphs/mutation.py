@@ -260,9 +260,9 @@ def _vocabulary(
 
 def _checked_kinds(kinds: Collection[EditKind] | None, graph: Graph) -> list[EditKind]:
     impossible: dict[str, str] = {}
-    if graph.node_label_column is None:
+    if graph.column("node_labels") is None:
         impossible["relabel_node"] = "the graph has no node labels"
-    if graph.edge_label_column is None:
+    if graph.column("edge_labels") is None:
         impossible["relabel_edge"] = "the graph has no edge labels"
     if column := column_nodes_need(graph):
         impossible["insert_node"] = f"the graph has {column}, which an inserted node would lack"

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from graphmetric.graphs.canonical import isomorphism_classes
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.columns import Columns, Has
 from graphmetric.graphs.labels import LabelColumn
 
@@ -151,7 +150,7 @@ def summarize(graphs: GraphCollection) -> CollectionSummary:
         isomorphism_classes=classes,
         disconnected=disconnected,
         with_self_loops=len(np.unique(loops)),
-        memory_bytes=columns.nbytes(),
+        memory_bytes=columns.nbytes,
         counts=counted_attributes(graphs),
         unusual=tuple(_unusual(graphs, columns, classes, disconnected, node_labels)),
     )

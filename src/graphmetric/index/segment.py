@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from graphmetric.errors import InvalidGraph
 from graphmetric.formats.json_values import format_json, parse_json, plain
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns
+from graphmetric.graphs.columns import COLUMNS, Columns
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_json, spelling
 from graphmetric.index.count_vectors import count_graphs, number_labels
@@ -125,8 +125,6 @@ def digest_of_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-LABELS = ("node_labels", "edge_labels", "node_texts")
-
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -153,8 +151,8 @@ class Segment:
     def graphs(self) -> GraphCollection:
         """The graphs, without ids and metadata."""
         optional: dict[str, Any] = {
-            name: LabelColumn(self.arrays[name], self.vocabularies[name]) if name in LABELS else self.arrays[name]
-            for name in (*NODE_COLUMNS, *EDGE_COLUMNS)
+            name: LabelColumn(self.arrays[name], self.vocabularies[name]) if COLUMNS[name].coded else self.arrays[name]
+            for name in COLUMNS
             if name in self.arrays
         }
         arrays = self.arrays
@@ -182,14 +180,9 @@ class Segment:
             bare.num_nodes,
             bare.edges,
             bare.directed,
-            node_labels=bare.node_label_column,
-            edge_labels=bare.edge_label_column,
-            node_texts=bare.node_text_column,
-            edge_weights=bare.edge_weights,
-            node_features=bare.node_features,
-            node_images=bare.node_images,
-            id=id,
-            metadata=metadata,
+            bare._columns,
+            id,
+            metadata,
         )
 
     @cached_property
@@ -222,14 +215,13 @@ class SegmentBuilder:
         rows = {name: ptr if self._graphs == 0 else ptr[1:] for name, ptr in rows.items()}
         rows |= {"flags": columns.flags, "edges": columns.edges, **chunk.learned}
         rows |= {"id_keys": id_keys(chunk.ids), "notes": np.frombuffer(b"".join(notes), dtype=np.uint8)}
-        coded = {name: self._coded(name, getattr(columns, name)) for name in (*NODE_COLUMNS, *EDGE_COLUMNS)}
+        coded = {name: self._coded(name, getattr(columns, name)) for name in COLUMNS}
         rows |= {name: column for name, column in coded.items() if column is not None}
         node_places, edge_places = (number_labels(self._vocabulary(name)) for name in ("node_labels", "edge_labels"))
         rows["counts"] = count_graphs(columns, node_places, edge_places)
-        for name in NODE_COLUMNS:
-            self._fill(name, rows, self._nodes, int(columns.node_ptr[-1]))
-        for name in EDGE_COLUMNS:
-            self._fill(name, rows, self._edges, len(columns.edges))
+        counts = {"node": (self._nodes, columns.num_nodes), "edge": (self._edges, len(columns.edges))}
+        for name, column in COLUMNS.items():
+            self._fill(name, rows, *counts[column.per])
         for name, part in rows.items():
             self._put(name, part)
         self._graphs += columns.num_graphs

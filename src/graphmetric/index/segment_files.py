@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from graphmetric.errors import FileError, GraphMetricError
 from graphmetric.formats.binary import check_block
+from graphmetric.graphs.columns import COLUMNS, LABEL_COLUMNS
 from graphmetric.graphs.labels import label_from_json, label_to_json
-from graphmetric.index.segment import DIGEST_BYTES, LABELS, FileSink, Segment, SegmentBuilder, digest_of_file, map_array
+from graphmetric.index.segment import DIGEST_BYTES, FileSink, Segment, SegmentBuilder, digest_of_file, map_array
 from graphmetric.index.vector_index import ListIndex
 
 DESCRIPTION, LISTS = "segment.json", "lists.faiss"
@@ -34,7 +35,7 @@ _ROWS = 1 << 16
 _TYPES = {
     **dict.fromkeys(("node_ptr", "edge_ptr", "note_ptr"), ("<i8", 1)),
     **dict.fromkeys(("flags", "notes"), ("|u1", 1)),
-    **dict.fromkeys(LABELS, ("<i4", 1)),
+    **dict.fromkeys(LABEL_COLUMNS, ("<i4", 1)),
     **dict.fromkeys(("vectors", "projected", "states", "axes", "basis"), ("<f4", 2)),
     "edges": ("<i4", 2),
     "edge_weights": ("<f8", 1),
@@ -45,7 +46,7 @@ _TYPES = {
     "counts": ("<i2", 2),
     "id_keys": ("<u8", 1),
 }
-_OPTIONAL = {*LABELS, "edge_weights", "node_features", "node_images", "projected", "states", "axes", "basis"}
+_OPTIONAL = {*COLUMNS, "projected", "states", "axes", "basis"}
 _PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "counts", "id_keys")
 _PER_NODE = ("states", "axes")
 
@@ -167,10 +168,10 @@ def _check_columns(segment: Segment) -> None:
     for name in ("node_ptr", "edge_ptr", "note_ptr"):
         if arrays[name][0] != 0 or (np.diff(arrays[name]) < 0).any():
             raise FileError(f"{name} must start at 0 and never decrease")
-    for name in (*LABELS, "edges"):
+    for name in (*LABEL_COLUMNS, "edges"):
         if name in arrays:
             arrays[name] = arrays[name].view("<u4")  # a negative number is then too large
-    vocabularies = {name: segment.vocabularies[name] for name in LABELS if name in arrays}
+    vocabularies = {name: segment.vocabularies[name] for name in LABEL_COLUMNS if name in arrays}
     check_block(arrays, vocabularies, arrays["node_ptr"], arrays["edge_ptr"])
 
 

@@ -44,8 +44,8 @@ from graphmetric.edit_distance.result import NodeMap, edit_path_of
 from graphmetric.edit_distance.store import fingerprint
 from graphmetric.encoder import embed_graphs
 from graphmetric.features import FeatureTable, GraphFeaturizer
-from graphmetric.graphs.canonical import DEFAULT_BUDGET, certificates, certificates_within
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.canonical import DEFAULT_BUDGET
+from graphmetric.graphs.collection import GraphCollection, certificates, certificates_within
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_card import describe_model
 from graphmetric.learned.model_folder import find_model, package_versions, read_model, write_model

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from graphmetric.errors import WorkBudgetExceeded
 from graphmetric.evaluation import mean_absolute_error, mean_rank_correlation
 from graphmetric.features.attributes import what_counts
-from graphmetric.graphs.canonical import certificates
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, certificates
 from graphmetric.graphs.columns import Has
 from graphmetric.graphs.summary import are_elements
 from graphmetric.training import TrainingLabels, TrainingResult

@@ -11,8 +11,7 @@ from graphmetric.distance import Axiom, axioms_of_view
 from graphmetric.errors import WorkBudgetExceeded
 from graphmetric.estimator import GraphDistance
 from graphmetric.evaluation.axioms import MeasuredAxioms, measure_axioms
-from graphmetric.graphs.canonical import isomorphism_classes
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.metric_repair import TriangleViolations
 
 SEPARATION = "separation"

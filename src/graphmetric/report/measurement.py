@@ -38,8 +38,7 @@ from graphmetric.evaluation import (
 )
 from graphmetric.evaluation.axioms import MeasuredAxioms
 from graphmetric.formats.conversion import as_graphs
-from graphmetric.graphs.canonical import certificates
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, certificates
 from graphmetric.learned.model_card import CLASS_DIGITS
 from graphmetric.learned.model_folder import find_model, read_config
 from graphmetric.report.axiom_findings import AxiomFinding, list_axioms, measure_model_axioms

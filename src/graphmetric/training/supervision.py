@@ -52,8 +52,7 @@ from graphmetric.edit_distance import EditCosts, ExactSearch, Labels, pairwise_e
 from graphmetric.edit_distance.exact import LARGEST_SEARCHED
 from graphmetric.edit_distance.label_store import choose_pairs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.graphs.canonical import isomorphism_classes
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.columns import Has
 from graphmetric.graphs.edits import Draft
 from graphmetric.graphs.graph import Graph
@@ -269,8 +268,8 @@ class Mutator:
             origin,
             int(rng.integers(1, self.edits + 1)),
             random_state=rng,
-            node_labels=None if origin.node_label_column is None else _drawn(self._node_labels, rng),
-            edge_labels=None if origin.edge_label_column is None else _drawn(self._edge_labels, rng),
+            node_labels=None if origin.column("node_labels") is None else _drawn(self._node_labels, rng),
+            edge_labels=None if origin.column("edge_labels") is None else _drawn(self._edge_labels, rng),
             connected=Draft(origin).is_connected(),
             min_nodes=min(1, self._most_nodes),
             max_nodes=self._most_nodes,
