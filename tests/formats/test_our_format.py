@@ -143,14 +143,14 @@ def huge_image(header: dict[str, Any], arrays: dict[str, Any]) -> None:
 
 
 LIES = [
-    (put("edges", (0, 1), 3), "edge (0, 3) has an end point"),
+    (put("edges", (0, 1), 3), "edge (0, 3) names node 3; the graph has 3 nodes (0..2)"),
     (put("edges", 0, (1, 0)), "larger end comes first"),
     (put("edges", 1, (0, 1)), "edge (0, 1) is not after the edge before it"),
     (swap_edges, "is not after the edge before it"),
     (put("node_labels", 0, 200), "node_labels uses code 200"),
-    (put("node_texts", 0, 3), "node_texts has values that are not strings"),
+    (put("node_texts", 0, 3), "node_texts must be strings; got None"),
     (put("edge_weights", 0, 0), "has weight 0"),
-    (put("edge_weights", 0, np.nan), "edge_weights has values that are not finite"),
+    (put("edge_weights", 0, np.nan), "edge_weights[0] is nan"),
     (put("flags", 0, 255), "flags has unknown bits"),
     (put("flags", 1, 16), "graphs claim to have node_features"),
     (put("node_counts", 0, 4), "the counts promise"),

@@ -10,8 +10,6 @@ The layout of our own binary format; docs/formats.md describes it for others to 
 
 All numbers are little-endian; the checksum is over everything of its block before it.
 
-Checks of a block of packed graphs as it comes from disk, each over all graphs at once.
-
 Reader of our own binary format: whole columns at once, every one checked.
 
 A checksum finds accidents, not intent, so nothing is believed because the checksum is right.
@@ -38,7 +36,7 @@ from graphmetric.formats.graph_dict import is_integer, read_labels
 from graphmetric.formats.json_values import format_json, parse_json, plain, shortened
 from graphmetric.formats.source import Limits, Source, located, too_large
 from graphmetric.graphs.collection import GraphCollection, pack
-from graphmetric.graphs.columns import NODE_COLUMNS, Columns, Has
+from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, pointers, read_only
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_json, spelling
 
@@ -57,24 +55,15 @@ COLUMN_TYPES: dict[str, tuple[frozenset[str], int]] = {
     "edge_counts": (UNSIGNED, 1),
     "flags": (frozenset({"|u1"}), 1),
     "edges": (UNSIGNED, 2),
-    "node_labels": (UNSIGNED, 1),
-    "edge_labels": (UNSIGNED, 1),
-    "node_texts": (UNSIGNED, 1),
-    "edge_weights": (frozenset({"<f8"}), 1),
-    "node_features": (frozenset({"<f8"}), 2),
-    "node_images": (frozenset({"|u1", "<f4"}), 4),
+    **{
+        name: (
+            UNSIGNED if column.coded else frozenset(np.dtype(f"<{kind}").str for kind in column.dtypes),
+            column.dimensions,
+        )
+        for name, column in COLUMNS.items()
+    },
 }
 """Name -> types allowed on disk, number of dimensions."""
-
-FLAG_OF_COLUMN = {
-    "node_labels": Has.NODE_LABELS,
-    "edge_labels": Has.EDGE_LABELS,
-    "edge_weights": Has.EDGE_WEIGHTS,
-    "node_features": Has.NODE_FEATURES,
-    "node_texts": Has.NODE_TEXTS,
-    "node_images": Has.NODE_IMAGES,
-}
-LABEL_COLUMNS = ("node_labels", "edge_labels", "node_texts")
 
 
 def checksum(parts: Iterable[bytes | memoryview]) -> int:
@@ -83,95 +72,6 @@ def checksum(parts: Iterable[bytes | memoryview]) -> int:
     for part in parts:
         value = zlib.crc32(part, value)
     return value
-
-
-Arrays = dict[str, NDArray[Any]]
-_KNOWN_FLAGS = int(Has.DIRECTION) | sum(int(flag) for flag in FLAG_OF_COLUMN.values())
-
-
-def check_block(
-    arrays: Arrays,
-    vocabularies: dict[str, tuple[Hashable, ...]],
-    node_ptr: NDArray[np.int64],
-    edge_ptr: NDArray[np.int64],
-) -> None:
-    """Raise :class:`InvalidGraph` unless these columns are what packing checked graphs gives."""
-    _check_lengths(arrays, node_ptr, edge_ptr)
-    _check_flags(arrays)
-    _check_edges(arrays, node_ptr, edge_ptr)
-    for name, vocabulary in vocabularies.items():
-        codes = arrays[name]
-        if codes.size and int(codes.max()) >= len(vocabulary):
-            raise InvalidGraph(f"{name} uses code {codes.max()} of a vocabulary of {len(vocabulary)}")
-    _check_texts(arrays, vocabularies, node_ptr)
-    _check_numbers(arrays, edge_ptr)
-
-
-def _check_lengths(arrays: Arrays, node_ptr: NDArray[np.int64], edge_ptr: NDArray[np.int64]) -> None:
-    graphs = len(arrays["flags"])
-    if len(node_ptr) != graphs + 1 or len(edge_ptr) != graphs + 1:
-        raise InvalidGraph("node_counts, edge_counts and flags have different lengths")
-    if arrays["edges"].shape[1] != 2:
-        raise InvalidGraph(f"edges must have two columns; found shape {arrays['edges'].shape}")
-    for name in ("edges", *FLAG_OF_COLUMN):
-        if name in arrays:
-            expected = int(node_ptr[-1]) if name in NODE_COLUMNS else int(edge_ptr[-1])
-            if len(arrays[name]) != expected:
-                raise InvalidGraph(f"{name} has {len(arrays[name])} rows; the counts promise {expected}")
-
-
-def _check_flags(arrays: Arrays) -> None:
-    present = int(np.bitwise_or.reduce(arrays["flags"], initial=0))
-    if present & ~_KNOWN_FLAGS:
-        raise InvalidGraph(f"flags has unknown bits: {present & ~_KNOWN_FLAGS:#x}")
-    for name, flag in FLAG_OF_COLUMN.items():
-        if present & flag and name not in arrays:
-            raise InvalidGraph(f"graphs claim to have {name}, but there is no such column")
-
-
-def _check_edges(arrays: Arrays, node_ptr: NDArray[np.int64], edge_ptr: NDArray[np.int64]) -> None:
-    """End points exist; rows are sorted and distinct within each graph; undirected ones are (small, large)."""
-    tails, heads = arrays["edges"][:, 0], arrays["edges"][:, 1]
-    if not len(tails):
-        return
-    counts = np.diff(edge_ptr)
-    sizes = np.repeat(np.diff(node_ptr), counts)
-    outside = np.maximum(tails, heads) >= sizes
-    _refuse(outside, "has an end point that the graph does not have", arrays, edge_ptr)
-    undirected = np.repeat((arrays["flags"] & Has.DIRECTION) == 0, counts)
-    _refuse(undirected & (tails > heads), "is undirected, but its larger end comes first", arrays, edge_ptr)
-    ascending = np.ones(len(tails), dtype=bool)
-    same_tail = tails[1:] == tails[:-1]
-    ascending[1:] = (tails[1:] > tails[:-1]) | (same_tail & (heads[1:] > heads[:-1]))
-    ascending[edge_ptr[:-1][counts > 0]] = True  # the first edge of a graph has nothing before it
-    _refuse(~ascending, "is not after the edge before it", arrays, edge_ptr)
-
-
-def _refuse(wrong: NDArray[np.bool_], problem: str, arrays: Arrays, edge_ptr: NDArray[np.int64]) -> None:
-    if wrong.any():
-        row = int(wrong.argmax())
-        graph = int(np.searchsorted(edge_ptr, row, side="right")) - 1
-        u, v = arrays["edges"][row].tolist()
-        raise InvalidGraph(f"graphs[{graph}] of the block: edge ({u}, {v}) {problem}")
-
-
-def _check_texts(arrays: Arrays, vocabularies: dict[str, tuple[Hashable, ...]], node_ptr: NDArray[np.int64]) -> None:
-    if "node_texts" not in arrays:
-        return
-    is_text = np.array([isinstance(text, str) for text in vocabularies["node_texts"]], dtype=bool)
-    if not is_text.all():
-        counted = np.repeat((arrays["flags"] & Has.NODE_TEXTS) != 0, np.diff(node_ptr))
-        if not is_text[arrays["node_texts"][counted]].all():
-            raise InvalidGraph("node_texts has values that are not strings")
-
-
-def _check_numbers(arrays: Arrays, edge_ptr: NDArray[np.int64]) -> None:
-    for name in ("edge_weights", "node_features", "node_images"):
-        if name in arrays and not np.isfinite(arrays[name]).all():
-            raise InvalidGraph(f"{name} has values that are not finite")
-    if "edge_weights" in arrays:
-        counted = np.repeat((arrays["flags"] & Has.EDGE_WEIGHTS) != 0, np.diff(edge_ptr))
-        _refuse(counted & (arrays["edge_weights"] == 0), "has weight 0, which means no edge", arrays, edge_ptr)
 
 
 _PIECE = 1 << 24
@@ -191,7 +91,7 @@ def read_binary(source: Source, options: NoOptions) -> Iterator[Columns]:
             if columns is None:
                 break
             yield columns
-            counts = (1, columns.num_graphs, int(columns.node_ptr[-1]), len(columns.edges))
+            counts = (1, columns.num_graphs, columns.num_nodes, len(columns.edges))
             totals = {name: total + count for (name, total), count in zip(totals.items(), counts, strict=True)}
         if header != totals:
             raise source.error(f"the end mark promises {shortened(header)}; found {totals}", "end")
@@ -268,23 +168,20 @@ def _decoded(header: dict[str, Any], payload: bytes, source: Source) -> Columns:
     node_ptr, edge_ptr = _pointers(arrays, "node"), _pointers(arrays, "edge")
     source.limits.check_nodes(int(np.diff(node_ptr).max(initial=0)))
     source.limits.check_edges(int(np.diff(edge_ptr).max(initial=0)))
-    vocabularies = {name: _vocabulary(header, name) for name in LABEL_COLUMNS if name in arrays}
-    check_block(arrays, vocabularies, node_ptr, edge_ptr)
-    optional: dict[str, Any] = {
-        name: LabelColumn(_as(arrays[name], np.int32), vocabularies[name])
-        if name in vocabularies
-        else _as(arrays[name], arrays[name].dtype.newbyteorder("="))
-        for name in FLAG_OF_COLUMN
+    columns: dict[str, Any] = {
+        name: LabelColumn(arrays[name], _vocabulary(header, name)) if column.coded else _copied(arrays[name])
+        for name, column in COLUMNS.items()
         if name in arrays
     }
-    return Columns(
-        node_ptr=node_ptr,
-        edge_ptr=edge_ptr,
+    return assemble_columns(
+        node_ptr,
+        edge_ptr,
+        arrays["edges"],
         flags=arrays["flags"],
-        edges=_as(arrays["edges"], np.int32),
+        in_order=True,
         ids=_ids(header.get("ids"), count),
         metadata=_metadata(header.get("metadata"), count),
-        **optional,
+        **columns,
     )
 
 
@@ -301,19 +198,12 @@ def _pointers(arrays: dict[str, NDArray[Any]], kind: str) -> NDArray[np.int64]:
     counts = arrays[f"{kind}_counts"]
     if counts.size and counts.max() > 2**31:
         raise InvalidGraph(f"a graph has {counts.max()} {kind}s")
-    ptr = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=ptr[1:], dtype=np.int64)
-    return _read_only(ptr)
+    return pointers(counts.astype(np.int64))
 
 
-def _as(array: NDArray[Any], dtype: Any) -> Any:
+def _copied(array: NDArray[Any]) -> NDArray[Any]:
     """A copy in the machine's own layout, so that the file's bytes can be freed."""
-    return _read_only(array.astype(dtype))
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    array.flags.writeable = False
-    return array
+    return read_only(array.astype(array.dtype.newbyteorder("=")))
 
 
 def _vocabulary(header: dict[str, Any], name: str) -> tuple[Hashable, ...]:
@@ -351,7 +241,7 @@ def write_binary(graphs: Iterable[Graph], stream: BinaryIO) -> None:
     for columns in _blocks(graphs):
         header, arrays = _encoded(columns, totals["graphs"])
         _write_block(stream, BLOCK, header, arrays)
-        counts = (1, columns.num_graphs, int(columns.node_ptr[-1]), len(columns.edges))
+        counts = (1, columns.num_graphs, columns.num_nodes, len(columns.edges))
         totals = {name: total + count for (name, total), count in zip(totals.items(), counts, strict=True)}
     _write_block(stream, END, totals, [])
 
@@ -375,11 +265,8 @@ def _encoded(columns: Columns, first: int) -> tuple[dict[str, Any], list[NDArray
         "edges": _small(columns.edges),
     }
     header: dict[str, Any] = {"graphs": columns.num_graphs}
-    for name in FLAG_OF_COLUMN:
-        column = getattr(columns, name)
-        if column is None:
-            continue
-        if name in LABEL_COLUMNS:
+    for name, column in columns.present().items():
+        if COLUMNS[name].coded:
             arrays[name], header[name] = _encoded_labels(column, name)
         else:
             arrays[name] = column.astype(column.dtype.newbyteorder("<"), copy=False)

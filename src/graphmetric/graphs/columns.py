@@ -122,20 +122,22 @@ class Column:
         return column
 
     def check(self, column: Any, ptr: NDArray[np.int64] | None = None, flags: NDArray[np.uint8] | None = None) -> None:
-        """Raise unless every value is allowed; ``ptr`` and ``flags`` are those of packed graphs, whose rows count
-        only where the graph has the column."""
+        """Raise unless every value is allowed.
+
+        ``ptr`` and ``flags`` are those of packed graphs, where rows of graphs that lack the column hold fillers.
+        """
         if self.coded:
+            size = len(column.vocabulary)
+            if ptr is not None and len(column) and not 0 <= column.codes.min() <= column.codes.max() < size:
+                raise InvalidGraph(f"{self.name} uses code {column.codes.max()} of a vocabulary of {size}")
             if not self.text or all(isinstance(value, str) for value in column.vocabulary):
                 return
             wrong = np.array([not isinstance(value, str) for value in column.vocabulary])[column.codes]
-        elif column.dtype.kind == "f":
+            wrong &= self._counted(ptr, flags)
+        else:
             wrong = ~np.isfinite(column)
             if not self.zero:
                 wrong |= (column == 0) & self._counted(ptr, flags)
-        else:
-            return
-        if self.text:
-            wrong &= self._counted(ptr, flags)
         if wrong.any():
             self._refuse(column, np.argwhere(wrong)[0], ptr)
 
@@ -398,12 +400,16 @@ def assemble_columns(
         own = int(sum(COLUMNS[name].flag for name in present))
         flags = np.broadcast_to(np.where(directed, np.uint8(own | 1), np.uint8(own)), len(node_starts) - 1)
     _check_flags(flags, len(node_starts) - 1, present)
+    if edges.ndim != 2 or edges.shape[1] != 2:
+        raise InvalidGraph(f"edges must have two columns; got shape {edges.shape}")
     for name, column in {"edges": edges, **present}.items():
         rows = edge_starts if name == "edges" else starts[COLUMNS[name].per]
         if len(column) != rows[-1]:
             raise InvalidGraph(f"{name} has {len(column)} rows; the counts promise {rows[-1]}")
     for name, column in present.items():
         COLUMNS[name].check(column, starts[COLUMNS[name].per], flags)
+        if COLUMNS[name].coded:
+            present[name] = LabelColumn(column.codes.astype(np.int32, copy=False), column.vocabulary)
     owner = np.repeat(np.arange(len(flags)), np.diff(edge_starts))
     arcs = ((flags & Has.DIRECTION) != 0)[owner]
     pairs, order = sort_edges(edges.astype(np.int64), np.diff(node_starts)[owner], arcs, owner, in_order=in_order)

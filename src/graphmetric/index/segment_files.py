@@ -23,8 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import FileError, GraphMetricError
-from graphmetric.formats.binary import check_block
-from graphmetric.graphs.columns import COLUMNS, LABEL_COLUMNS
+from graphmetric.graphs.columns import COLUMNS, LABEL_COLUMNS, assemble_columns
 from graphmetric.graphs.labels import label_from_json, label_to_json
 from graphmetric.index.segment import DIGEST_BYTES, FileSink, Segment, SegmentBuilder, digest_of_file, map_array
 from graphmetric.index.vector_index import ListIndex
@@ -164,15 +163,11 @@ def _check_shapes(segment: Segment, graphs: int) -> None:
 
 def _check_columns(segment: Segment) -> None:
     """Nothing is believed because its digest is right."""
-    arrays = {name: np.asarray(array) for name, array in segment.arrays.items()}
-    for name in ("node_ptr", "edge_ptr", "note_ptr"):
-        if arrays[name][0] != 0 or (np.diff(arrays[name]) < 0).any():
-            raise FileError(f"{name} must start at 0 and never decrease")
-    for name in (*LABEL_COLUMNS, "edges"):
-        if name in arrays:
-            arrays[name] = arrays[name].view("<u4")  # a negative number is then too large
-    vocabularies = {name: segment.vocabularies[name] for name in LABEL_COLUMNS if name in arrays}
-    check_block(arrays, vocabularies, arrays["node_ptr"], arrays["edge_ptr"])
+    note_ptr, packed = segment.arrays["note_ptr"], segment.graphs.columns
+    if note_ptr[0] != 0 or (np.diff(note_ptr) < 0).any():
+        raise FileError("note_ptr must start at 0 and never decrease")
+    columns, flags = packed.present(), np.asarray(packed.flags)
+    assemble_columns(packed.node_ptr, packed.edge_ptr, packed.edges, flags=flags, in_order=True, **columns)
 
 
 def _in_blocks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
