@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.errors import WorkBudgetExceeded
-from graphmetric.metric_repair import shortest_path_closure, triangle_fixing, triangle_violations
-from graphmetric.metric_repair.nearness_problem import pose_problem
-from graphmetric.metric_repair.repair_matrix import repair_matrix, write_known
-from graphmetric.metric_repair.scanner import TriangleScanner
-from graphmetric.metric_repair.shortest_path_closure import raise_corners, raise_to_half
+from graphmetric.metric_repair import repair_matrix, shortest_path_closure, triangle_fixing, triangle_violations
+from graphmetric.metric_repair.nearness import check_matrix, pose_problem
+from graphmetric.metric_repair.shortest_paths import raise_corners, raise_to_half
+from graphmetric.metric_repair.triangle_inequality import TriangleScanner
 
 
 def symmetric(values: np.ndarray) -> np.ndarray:
@@ -98,10 +97,17 @@ def test_threads_do_not_change_shortest_paths() -> None:
     assert np.array_equal(shortest_path_closure(distances, n_jobs=1), shortest_path_closure(distances, n_jobs=3))
 
 
-def test_a_matrix_of_our_own_is_not_copied() -> None:
+def test_a_sound_matrix_is_not_copied_and_none_is_written_to() -> None:
     matrix = random_matrix(30)
-    assert write_known(matrix, None, own=True)[0] is matrix
-    assert write_known(matrix, None)[0] is not matrix
+    assert check_matrix(matrix) is matrix
+    uneven = matrix.copy()
+    uneven[3, 4] *= 1 + 1e-9
+    for distances in (matrix, uneven, np.asfortranarray(matrix[:20, :20]), matrix.astype(np.float32)):
+        before, checked = distances.copy(), check_matrix(distances)
+        assert checked is distances or not np.shares_memory(checked, distances)
+        for repair in (triangle_fixing, shortest_path_closure, repair_matrix, triangle_violations):
+            repair(distances)
+        assert np.array_equal(distances, before)
 
 
 def test_too_little_memory_is_said_before_the_work() -> None:

@@ -14,11 +14,15 @@ from graphmetric.cli.options import JOBS, POSITIVE, SECONDS
 from graphmetric.cli.terminal import say, to_json
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.formats.distance_matrices import StoredMatrix, check_suffix, read_matrix, write_matrix
-from graphmetric.metric_repair.figure import draw_repair
-from graphmetric.metric_repair.pair_matrix import Matrix
-from graphmetric.metric_repair.repair_matrix import repair_checked, write_known
-from graphmetric.metric_repair.repair_result import RepairResult
-from graphmetric.metric_repair.triangle_inequality import TriangleViolations, count_violations
+from graphmetric.metric_repair import (
+    RepairResult,
+    TriangleViolations,
+    draw_repair,
+    repair_matrix,
+    triangle_violations,
+)
+from graphmetric.metric_repair.nearness import Matrix
+from graphmetric.metric_repair.other_norms import write_known
 
 EPILOG = """\b
 Examples:
@@ -99,12 +103,12 @@ def command(
     costs = None if weights is None else _read_companion(weights, stored)
     distances, fixed = _write_known(stored.matrix, truth, given, known)
     started = time.perf_counter()
-    before = count_violations(distances, worst=1, sample=_sample_for(distances, time_limit), n_jobs=jobs)
+    before = triangle_violations(distances, worst=1, sample=_sample_for(distances, time_limit), n_jobs=jobs)
     if time_limit is not None and not decrease_only:
         time_limit = max(0.0, time_limit - (time.perf_counter() - started))
-    result = repair_checked(
+    result = repair_matrix(
         distances,
-        fixed,
+        truth,
         norm=norm,
         decrease_only=decrease_only,
         weights=costs,
@@ -136,9 +140,9 @@ def _read_companion(path: str, stored: StoredMatrix) -> Matrix:
 
 
 def _write_known(matrix: Matrix, truth: Matrix | None, given: str, known: str | None) -> Any:
-    """Checked in place; what is wrong with the content of a file names that file."""
+    """Predicted distances with the known ones written in; an error names the file that it is in."""
     try:
-        return write_known(matrix, truth, own=True)
+        return write_known(matrix, truth)
     except InvalidArgument as error:
         raise FileError(str(error), known if str(error).startswith("known") else given) from None
 

@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphmetric._foundation.atomic_files import atomic_write
 from graphmetric._foundation.limits import check_memory
 from graphmetric.errors import FileError, InvalidArgument, LimitExceeded, MissingExtra, UnknownFormat
-from graphmetric.metric_repair.pair_matrix import Matrix
+from graphmetric.metric_repair.nearness import Matrix
 
 
 class Content(NamedTuple):

@@ -1,13 +1,24 @@
-"""The nearest matrix that keeps the triangle inequality; arrays only."""
+"""Metric repair: the nearest matrix that keeps the triangle inequality. It works on arrays only.
 
-from graphmetric.metric_repair.dense_fixing import dense_fixing
+::
+
+    triangle_inequality.py   Eq. 12-13: find and count the violated triangles
+    triangle_fixing.py       Eq. 14, 16 and Algorithm 1: the nearest metric in L2
+    active_set.py            how: scan for violated triangles, sweep over them, forget the rest
+    copies.py                how: items that cannot be told apart are solved for once
+    shortest_paths.py        the largest metric below the distances, and the last step of the others
+    other_norms.py           L1, L-infinity, and repair_matrix, which chooses the norm and keeps known distances
+    new_items.py             add items to a metric that stays as it is
+    nearness.py              the problem, checked and scaled, and the result with its certificate
+    figure.py                a picture of a repair
+"""
+
 from graphmetric.metric_repair.figure import draw_repair
-from graphmetric.metric_repair.new_graphs import RowRepair, repair_row, repair_rows
-from graphmetric.metric_repair.other_norms import repair_in_l1, repair_in_linf
-from graphmetric.metric_repair.repair_matrix import repair_matrix
-from graphmetric.metric_repair.repair_result import RepairDuals, RepairResult
-from graphmetric.metric_repair.shortest_path_closure import shortest_path_closure
-from graphmetric.metric_repair.triangle_fixing import triangle_fixing
+from graphmetric.metric_repair.nearness import RepairDuals, RepairResult
+from graphmetric.metric_repair.new_items import RowRepair, repair_row, repair_rows
+from graphmetric.metric_repair.other_norms import repair_in_l1, repair_in_linf, repair_matrix
+from graphmetric.metric_repair.shortest_paths import shortest_path_closure
+from graphmetric.metric_repair.triangle_fixing import dense_fixing, triangle_fixing
 from graphmetric.metric_repair.triangle_inequality import TriangleViolations, ViolatedTriangle, triangle_violations
 
 __all__ = [

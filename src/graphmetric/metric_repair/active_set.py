@@ -1,14 +1,21 @@
-"""The few constraints that hold the repaired matrix in place, with their multipliers."""
+"""Scan, sweep, forget: how :func:`triangle_fixing` comes to the optimum and knows it.
+
+Of the millions of triangle constraints only a few hold the repaired matrix in place. An :class:`ActiveSet` keeps these
+with their multipliers; :class:`ScanAndSweep` scans for violated triangles to add, sweeps over the list until it
+settles, forgets those whose multiplier fell to zero, and ends when the duality gap is closed or the time is over.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import time
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.limits import Deadline
+from graphmetric._foundation.limits import Deadline, OutOfTime
+from graphmetric._foundation.progress import Progress, progress
 from graphmetric.metric_repair._kernels.sweeps import (
     BoundConstraints,
     Constraints,
@@ -21,19 +28,197 @@ from graphmetric.metric_repair._kernels.sweeps import (
     sweep_evenly,
     sweep_weighted,
 )
-from graphmetric.metric_repair.nearness_problem import NearnessProblem
-from graphmetric.metric_repair.pair_matrix import Matrix
-from graphmetric.metric_repair.repair_result import RepairDuals
+from graphmetric.metric_repair.copies import MergedProblem
+from graphmetric.metric_repair.nearness import (
+    ROUNDING,
+    Certificate,
+    Floats,
+    Matrix,
+    NearnessProblem,
+    RepairDuals,
+    RepairResult,
+)
+from graphmetric.metric_repair.shortest_paths import close_paths, keep_bounds, raise_corners, raise_free, raise_to_half
+from graphmetric.metric_repair.triangle_inequality import Scan, Triangles, TriangleScanner
 
-Triangles = NDArray[np.int32]
-Floats = NDArray[np.float64]
-_NO_VALUES = np.empty(0)
 _SLICE = 1 << 22  # triangles that a kernel visits before the clock is read: a twentieth of a second
 _LONGEST_STEP = 50.0  # times the way since the last extrapolation
+_OVER_RELAXATION = 1.5
+_EXTRAPOLATED = 8  # sweeps between two extrapolations
+_MOST_SWEEPS = 200  # between two scans
+_SETTLED = 0.01  # of the largest violation: changes below this are not worth another sweep
+_FINEST = 1e-3  # of the tolerance: the same, towards the end
+_LISTED = 0.3  # of the tolerance: smaller violations are not listed
+_WORTH = 0.02  # of the largest violation: smaller ones are left for later while only the worst are listed
+_FEW_LEGS = 0.02  # of all pairs: if fewer have a violated triangle, all violated triangles are listed
+_PERCENT = 100
+_MOST_CLOSING = 0.35  # of the time: shortest paths that take longer are left out where a time limit is met
+_SPARE = 1.3  # times what shortest paths are expected to take
+_ADDING = 5e-7  # seconds for a triangle, until it was measured
+_ENDING = 4  # times what it takes to copy the matrix at first: the last passes over it
 
 
-@dataclass(slots=True)
-class _Worklist:
+class ScanAndSweep:
+    """A repair at work; call ``run`` once."""
+
+    def __init__(
+        self,
+        merged: MergedProblem,
+        duals: RepairDuals,
+        threads: int,
+        tolerance: float,
+        deadline: Deadline,
+        closing: float,
+    ) -> None:
+        """``closing`` is the number of seconds that shortest paths are expected to take.
+
+        The answer must be there at the deadline, its last steps included: the search ends sooner.
+        """
+        started = time.perf_counter()
+        self._merged, self._problem = merged, merged.small
+        self._active = ActiveSet(merged.small, duals)
+        self._scanner = TriangleScanner(len(merged.kept), threads)
+        self._tolerance, self._smallest = tolerance, tolerance * merged.whole.largest
+        self._closing, self._working, self._last_steps = closing, deadline, deadline
+        if deadline.exists:
+            ending = _ENDING * (time.perf_counter() - started)
+            self._last_steps = deadline.sooner(ending)
+            closes = closing <= _MOST_CLOSING * max(0.0, deadline.left)
+            self._working = deadline.sooner(ending + (_SPARE * closing if closes else 0.0))
+        self._seen: tuple[Matrix, Scan] | None = None
+        self._seconds_per_triangle = _ADDING
+        self._finest = _FINEST
+        self._sweeps = self._scans = 0
+        self._only_worst = True
+        self._last_violation = 0.0
+
+    def run(self, max_scans: int, completed: Matrix | None, started: float) -> RepairResult:
+        """Work until the certificate holds or a limit is met.
+
+        ``completed`` is a metric that has the fixed distances, for when nothing better was found in time.
+        """
+        try:
+            if self._is_solved_already():
+                found = self._merged.whole.given, Certificate(True, 0.0, 0.0, 0.0)
+            else:
+                with progress("repairing distances", _PERCENT, "%") as shown:
+                    found = self._approach(max_scans, _ViolationProgress(shown, self._smallest))
+        except OutOfTime:
+            _, bound = self._active.rebuild()
+            found = self._certify(self._finish_late(completed), bound)
+        duals = self._merged.expand_duals(self._active.describe())
+        return self._merged.whole.answer(*found, self._sweeps, self._scans, started, duals)
+
+    def _is_solved_already(self) -> bool:
+        """Whether the given matrix is a metric, up to rounding, and within the bounds."""
+        if not self._active.is_idle:
+            return False
+        self._scans += 1
+        rounding = ROUNDING * self._problem.largest
+        return not len(self._scanner.find(self._active.x, rounding, enough=1, deadline=self._working).triangles)
+
+    def _approach(self, max_scans: int, shown: _ViolationProgress) -> tuple[Matrix, Certificate]:
+        objective, bound = self._active.rebuild()
+        while True:
+            scan, complete = self._scan()
+            shown.at(scan.largest)
+            feasible = complete and scan.largest <= self._smallest
+            solved = feasible and self._problem.is_tight(objective, bound, self._tolerance)
+            stopped = self._scans >= max_scans
+            if solved or stopped:
+                matrix, certificate = self._finish(bound, near=solved)
+                if stopped or certificate.converged:
+                    return matrix, certificate
+            if feasible:
+                self._finest /= 10
+            self._add(scan)
+            self._sweep(scan.largest)
+            objective, bound = self._active.rebuild()
+
+    def _scan(self) -> tuple[Scan, bool]:
+        """Violated triangles, and whether these are all; while many are violated only the worst are listed."""
+        if self._only_worst:
+            scan = self._find(max(_WORTH * self._last_violation, _LISTED * self._smallest), only_worst=True)
+            pairs = len(self._active.x) * (len(self._active.x) - 1) / 2
+            self._only_worst = len(scan.triangles) > _FEW_LEGS * pairs
+            if scan.largest > self._smallest:
+                return scan, False
+        return self._find(_LISTED * self._smallest, only_worst=False), True
+
+    def _find(self, threshold: float, *, only_worst: bool) -> Scan:
+        self._scans += 1
+        scan = self._scanner.find(self._active.x, threshold, only_worst=only_worst, deadline=self._working)
+        self._last_violation = scan.largest
+        if self._working.exists and self._problem.fixed is None:
+            self._seen = (self._active.x.copy(), scan)  # what can be made a metric of without another scan
+        return scan
+
+    def _add(self, scan: Scan) -> None:
+        """Take in what was found, if there is time for that: it is one step, which cannot be cut into slices."""
+        self._working.check(self._seconds_per_triangle * len(scan.triangles))
+        started = time.perf_counter()
+        self._active.add(scan.triangles)
+        self._seconds_per_triangle = (time.perf_counter() - started) / max(len(scan.triangles), 1)
+
+    def _sweep(self, violation: float) -> None:
+        """Sweep until the changes are small against the violation that the last scan found."""
+        goal = max(_SETTLED * violation, self._finest * self._smallest)
+        for sweep in range(_MOST_SWEEPS):
+            self._sweeps += 1
+            if self._active.sweep(1.0 if sweep == 0 else _OVER_RELAXATION, self._working) <= goal:
+                return
+            if sweep % _EXTRAPOLATED == _EXTRAPOLATED - 1:
+                self._active.extrapolate()
+
+    def _finish(self, bound: float, *, near: bool) -> tuple[Matrix, Certificate]:
+        """Turn the current matrix into one that keeps all constraints, and certify it."""
+        problem, x, until = self._problem, self._active.x, self._working
+        if problem.fixed is None:
+            return self._certify(close_paths(problem, x, self._scanner, until, near=near), bound)
+        kept = keep_bounds(problem, x) if near else raise_free(problem, x, self._scanner, self._tolerance, until)
+        return self._certify(kept, bound, self._scanner.find(kept, ROUNDING * problem.largest, deadline=until).largest)
+
+    def _certify(self, kept: Matrix, bound: float, violation: float = 0.0) -> tuple[Matrix, Certificate]:
+        matrix = self._merged.expand(kept)
+        return matrix, self._merged.whole.certify(matrix, bound, self._tolerance, violation=violation)
+
+    def _finish_late(self, completed: Matrix | None) -> Matrix:
+        """The nearest metric that can be had in the time that is left; one always can, in m^2 steps."""
+        problem, x, until = self._problem, self._active.x, self._last_steps
+        if problem.fixed is not None:
+            assert completed is not None
+            try:
+                until.check(self._closing)
+                return raise_free(problem, x, self._scanner, self._tolerance, until)
+            except OutOfTime:
+                return completed[np.ix_(self._merged.kept, self._merged.kept)]
+        found = [raise_to_half(problem, problem.given)]
+        if self._seen is not None:
+            found.append(raise_corners(problem, *self._seen))
+        try:
+            until.check(self._closing)
+            found.append(close_paths(problem, x, self._scanner, until, near=False))
+        except OutOfTime:
+            pass
+        return min(found, key=problem.measure)
+
+
+class _ViolationProgress:
+    """Progress on a logarithmic scale from the first violation to the tolerance."""
+
+    def __init__(self, shown: Progress, smallest: float) -> None:
+        self._shown, self._smallest = shown, smallest
+        self._first = self._percent = 0.0
+
+    def at(self, violation: float) -> None:
+        self._first = max(self._first, violation, 2 * self._smallest)
+        reached = math.log(self._first / max(violation, self._smallest)) / math.log(self._first / self._smallest)
+        amount = max(0, int(_PERCENT * reached - self._percent))
+        self._percent += amount
+        self._shown.advance(amount, f"largest violation {violation:.1e}")
+
+
+class _Worklist(NamedTuple):
     """The constraints in numbers of pairs, ready to be swept."""
 
     constraints: Constraints
@@ -45,7 +230,7 @@ class _Worklist:
 
 
 class _Moment(NamedTuple):
-    """What a direction is taken from."""
+    """Where the multipliers and values were at the last extrapolation."""
 
     multipliers: Floats
     bounds: Floats
@@ -62,7 +247,7 @@ class ActiveSet:
         self._number = np.full((m, m), -1, np.int32)
         self._triangles: Triangles = np.empty((0, 3), np.int32)
         self._keys = np.empty(0, np.int64)
-        self._multipliers: Floats = _NO_VALUES
+        self._multipliers: Floats = np.empty(0)
         self._bounded, bounds = _list_bounds(problem, duals)
         self._include(duals.triangles, duals.multipliers / problem.scale)
         self._work = self._number_pairs(bounds)
@@ -71,7 +256,7 @@ class ActiveSet:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no constraint at all, so that ``x`` is what was given."""
+        """Whether there are no constraints, so that ``x`` is the given matrix."""
         return len(self._triangles) == 0 and len(self._bounded) == 0
 
     def add(self, triangles: Triangles) -> None:
@@ -86,7 +271,7 @@ class ActiveSet:
         self._evaluate()
 
     def sweep(self, omega: float, deadline: Deadline) -> float:
-        """One pass of over-relaxation over all constraints; gives the largest change. ``x`` waits for a rebuild.
+        """One pass of over-relaxation over all constraints; gives the largest change. It does not update ``x``.
 
         Raises:
             OutOfTime: The deadline has passed; the multipliers are as good as after a whole pass, only not as far.
@@ -97,13 +282,14 @@ class ActiveSet:
         for start in range(0, len(work.constraints.sides), _SLICE):
             deadline.check()
             part = slice(start, start + _SLICE)
-            largest = max(largest, float(step(_take(work.constraints, part), work.pairs, omega)))
+            some = Constraints(*(values[part] for values in work.constraints))  # shares its memory with the whole
+            largest = max(largest, float(step(some, work.pairs, omega)))
         return largest
 
     def extrapolate(self) -> None:
         """Go on in the direction of the multipliers since the last call, as far as that raises the dual objective.
 
-        Where multipliers can be traded for each other, sweeps alone creep along in one direction for ever.
+        Where multipliers can be traded for each other, sweeps alone creep along in one direction without end.
         """
         work, before = self._work, self._before
         now = _Moment(work.constraints.multiplier.copy(), work.bounds.multiplier.copy(), work.pairs.value.copy())
@@ -124,7 +310,7 @@ class ActiveSet:
     def rebuild(self) -> tuple[float, float]:
         """Write the matrix that belongs to the multipliers into ``x``, free of the rounding of many steps.
 
-        Gives its objective and the dual objective: no metric within the bounds is nearer than the latter.
+        Gives its objective and the dual objective, which no metric within the bounds can be below.
         """
         objectives = self._evaluate()
         self._write(self._work.pairs.value)
@@ -142,20 +328,15 @@ class ActiveSet:
         )
 
     def _include(self, triangles: Triangles, multipliers: Floats) -> None:
-        triangles, multipliers = self._leave_out_fixed(triangles, multipliers)
+        if (fixed := self._problem.fixed) is not None:  # nothing can be done about triangles with three fixed sides
+            i, j, k = triangles.T
+            free = ~(fixed[i, j] & fixed[i, k] & fixed[j, k])
+            triangles, multipliers = triangles[free], multipliers[free]
         keys = np.empty(len(triangles), np.int64)
         order_triangles(triangles, len(self.x), keys)
         self._keys, order = np.unique(np.concatenate([self._keys, keys]), return_index=True)  # the first of equal ones
         self._triangles = np.concatenate([self._triangles, triangles])[order]
         self._multipliers = np.concatenate([self._multipliers, multipliers])[order]
-
-    def _leave_out_fixed(self, triangles: Triangles, multipliers: Floats) -> tuple[Triangles, Floats]:
-        """Nothing can be done about a triangle whose three sides are fixed."""
-        if (fixed := self._problem.fixed) is None:
-            return triangles, multipliers
-        i, j, k = triangles.T
-        free = ~(fixed[i, j] & fixed[i, k] & fixed[j, k])
-        return triangles[free], multipliers[free]
 
     def _number_pairs(self, bounds: BoundConstraints) -> _Worklist:
         count = len(self._bounded)
@@ -167,7 +348,7 @@ class ActiveSet:
         count = number_sides(self._triangles, PairNumbers(self._number, ends), count, sides)
         rows, columns = np.ascontiguousarray(ends[:count].T)
         self._number[rows, columns] = -1
-        inverse, gain = np.ones(count), _NO_VALUES
+        inverse, gain = np.ones(count), np.empty(0)
         if self._problem.inverse_weights is not None:
             inverse = self._problem.inverse_weights[rows, columns]
             gain = 1.0 / inverse[sides].sum(axis=1)
@@ -190,11 +371,6 @@ class ActiveSet:
         rows, columns = self._work.rows, self._work.columns
         self.x[rows, columns] = values
         self.x[columns, rows] = values
-
-
-def _take(constraints: Constraints, part: slice) -> Constraints:
-    """Some of the constraints, which share their numbers with the others."""
-    return Constraints(constraints.sides[part], constraints.multiplier[part], constraints.gain[part])
 
 
 def _dot(first: Floats, second: Floats) -> float:

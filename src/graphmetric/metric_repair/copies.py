@@ -23,9 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.metric_repair.nearness_problem import NearnessProblem
-from graphmetric.metric_repair.pair_matrix import Matrix
-from graphmetric.metric_repair.repair_result import RepairDuals
+from graphmetric.metric_repair.nearness import Matrix, NearnessProblem, RepairDuals
 
 Items = NDArray[np.int64]
 
@@ -87,8 +85,11 @@ def merge_copies(problem: NearnessProblem) -> MergedProblem:
     firsts, group = np.unique(_find_first_copies(problem), return_inverse=True)
     seconds = _choose_seconds(problem, firsts, group)
     kept = np.union1d(firsts, seconds)
-    small = problem if len(kept) == len(group) else _shrink(problem, kept, group)
-    return MergedProblem(problem, small, group, kept, np.searchsorted(kept, firsts), np.searchsorted(kept, seconds))
+    whole = small = problem
+    if len(kept) < len(group):
+        small = _shrink(problem, kept, group)
+        whole = replace(problem, largest_inverse=small.largest_inverse)  # copies move together
+    return MergedProblem(whole, small, group, kept, np.searchsorted(kept, firsts), np.searchsorted(kept, seconds))
 
 
 def _find_first_copies(problem: NearnessProblem) -> Items:
@@ -150,7 +151,8 @@ def _shrink(problem: NearnessProblem, kept: Items, group: Items) -> NearnessProb
         fixed = None
     weighted = inverse / _count_pairs(group, kept)
     np.fill_diagonal(weighted, 0.0)
-    return replace(problem, given=problem.given[corner], inverse_weights=weighted, fixed=fixed)
+    easiest = float(weighted.max(initial=0.0))
+    return replace(problem, given=problem.given[corner], inverse_weights=weighted, fixed=fixed, largest_inverse=easiest)
 
 
 def _count_pairs(group: Items, kept: Items) -> Matrix:

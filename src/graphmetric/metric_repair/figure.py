@@ -1,4 +1,4 @@
-"""What a repair did, as a picture."""
+"""A picture of what a repair did: violations before and after, and which distances moved how far."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument, MissingExtra
-from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
+from graphmetric.metric_repair.nearness import Matrix, check_matrix
+from graphmetric.metric_repair.triangle_inequality import count_inequalities, draw_triangles, measure_depths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,11 @@ def draw_repair(before: ArrayLike, after: ArrayLike, *, title: str | None = None
         raise InvalidArgument(f"before and after must be of one shape; got {first.shape} and {second.shape}")
     if len(first) < 3:
         raise InvalidArgument(f"a picture of a repair needs at least 3 items; got {len(first)}")
-    figure = _new_figure()
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "plot", "a figure of a repair") from None
+    figure = Figure(figsize=(13.5, 4.2), dpi=120, layout="constrained")
     axes: Any = figure.subplots(1, 3, width_ratios=[1.0, 1.0, 0.95])
     _draw_depths(axes[0], first, second)
     _draw_moves(axes[1], first, second)
@@ -42,30 +47,22 @@ def draw_repair(before: ArrayLike, after: ArrayLike, *, title: str | None = None
     return figure
 
 
-def _new_figure() -> Figure:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", "plot", "a figure of a repair") from None
-    return Figure(figsize=(13.5, 4.2), dpi=120, layout="constrained")
-
-
 def _draw_depths(axes: Axes, before: Matrix, after: Matrix) -> None:
     sides = _choose_triangles(len(before))
-    depths = [_excess(matrix, sides) for matrix in (before, after)]
+    depths = [measure_depths(matrix, sides) for matrix in (before, after)]
     smallest = _NEGLIGIBLE * before.max(initial=0.0)
     violated = [depth[depth > smallest] for depth in depths]
     largest = max((depth.max(initial=0.0) for depth in violated), default=0.0) or 1.0
     for depth, colour, name in zip(violated, (_BEFORE, _AFTER), ("before", "after"), strict=True):
-        share = len(depth) / sides.shape[1]
+        share = len(depth) / len(sides)
         label = f"{name}: {share:.2%} violated" if len(depth) else f"{name}: none"
         axes.hist(depth, bins=_BINS, range=(0.0, largest), color=colour, alpha=0.75, label=label)
     if any(len(depth) for depth in violated):
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.7)
     axes.set_xlabel("excess of the long side over the other two")
-    sampled = sides.shape[1] < _count_inequalities(len(before))
-    axes.set_ylabel(f"triangle inequalities, of {sides.shape[1]:,} drawn" if sampled else "triangle inequalities")
+    sampled = len(sides) < count_inequalities(len(before))
+    axes.set_ylabel(f"triangle inequalities, of {len(sides):,} drawn" if sampled else "triangle inequalities")
     _finish(axes, "violations of the triangle inequality")
     axes.legend(frameon=False)
 
@@ -98,29 +95,12 @@ def _finish(axes: Axes, title: str) -> None:
     axes.tick_params(labelsize=9)
 
 
-def _choose_triangles(m: int) -> NDArray[np.int64]:
-    """(3, n) items i, j, k, with ij as the long side; drawn from a fixed seed if there are too many."""
-    if _count_inequalities(m) <= _MOST_TRIPLES:
-        i, j = np.triu_indices(m, 1)
-        k = np.arange(m)
-        sides = np.stack([np.repeat(i, m), np.repeat(j, m), np.tile(k, len(i))])
-        return sides[:, (sides[2] != sides[0]) & (sides[2] != sides[1])]
-    generator = np.random.default_rng(0)
-    i = generator.integers(m, size=_MOST_TRIPLES)
-    j = (i + generator.integers(1, m, size=_MOST_TRIPLES)) % m
-    k = generator.integers(m - 2, size=_MOST_TRIPLES)
-    k += k >= np.minimum(i, j)  # skip the two that are taken
-    k += k >= np.maximum(i, j)
-    return np.stack([i, j, k])
-
-
-def _excess(matrix: Matrix, sides: NDArray[np.int64]) -> NDArray[np.float64]:
-    i, j, k = sides
-    return np.asarray(matrix[i, j] - matrix[i, k] - matrix[j, k])
-
-
-def _count_inequalities(m: int) -> int:
-    return m * (m - 1) * (m - 2) // 2
+def _choose_triangles(m: int) -> NDArray[np.integer]:
+    """(n, 3) items i, j, k, with ij as the long side; drawn from a fixed seed if there are too many."""
+    if count_inequalities(m) > _MOST_TRIPLES:
+        return draw_triangles(m, _MOST_TRIPLES, np.random.default_rng(0))
+    i, j, k = np.indices((m, m, m)).reshape(3, -1)
+    return np.stack([i, j, k], axis=1)[(i < j) & (k != i) & (k != j)]
 
 
 def _block_means(change: Matrix) -> tuple[Matrix, int]:

@@ -1,31 +1,40 @@
-r"""The metric nearest to a matrix of distances: Algorithm 1 of the paper, made right and made fast."""
+"""The metric nearest to a matrix of distances: Algorithm 1 of the paper, made right and made fast."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from graphmetric._foundation.limits import Deadline, OutOfTime, check_memory, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.metric_repair.active_set import ActiveSet
+from graphmetric.metric_repair._kernels.sweeps import certify_triangles, sweep_triangles
+from graphmetric.metric_repair.active_set import ScanAndSweep
 from graphmetric.metric_repair.copies import merge_copies
-from graphmetric.metric_repair.nearness_problem import NearnessProblem, pose_problem
-from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
-from graphmetric.metric_repair.refinement import Limits, Refinement, expect_closure
-from graphmetric.metric_repair.repair_result import RepairDuals, RepairResult
-from graphmetric.metric_repair.scanner import TriangleScanner
-from graphmetric.metric_repair.shortest_path_closure import complete_fixed
+from graphmetric.metric_repair.nearness import (
+    Certificate,
+    Matrix,
+    NearnessProblem,
+    RepairDuals,
+    RepairResult,
+    check_tolerance,
+    pose_problem,
+)
+from graphmetric.metric_repair.shortest_paths import complete_fixed, time_closure
+from graphmetric.metric_repair.triangle_inequality import TriangleScanner, count_inequalities
+
+MOST_ITEMS_DENSE = 1_000
+"""The multipliers of :func:`dense_fixing`, three for each triple, take 4 GB."""
 
 _SMALL = 1_000  # items whose memory needs no estimate
-_MATRICES = 5.0  # of double precision: given, current, closed, 16-bit values, numbers of pairs, and one in passing
+_MATRICES = 5.0  # of double precision: current, closed, 16-bit values, numbers of pairs, and two in passing
 _BYTES_PER_TRIANGLE = 130
 _GROWTH = 1.7  # times the triangles that the first scan lists
 _SAMPLED = 200  # pairs
-_ENDING = 4  # times what it takes to copy the matrix at first: the last passes over it
+_SWEEPS_PER_CERTIFICATE = 10  # of dense_fixing; a certificate takes about as long as a sweep
 
 
 def triangle_fixing(
@@ -51,9 +60,10 @@ def triangle_fixing(
 
     .. math:: \min \| D - \hat D \|_p \quad \text{s.t. } D(i,j) \le D(i,k) + D(j,k) \;\; \forall i, j, k. \qquad (16)
 
-    Here p = 2, with weights if wanted: minimal is half the sum over pairs of :math:`w_{ij} (x_{ij} - d_{ij})^2`. The
-    minimum is unique. Algorithm 1 is dual coordinate ascent: each triangle t = (ij|k) has a multiplier
-    :math:`\lambda_t \ge 0`, and a step on it is, with :math:`r = x_{ij} - x_{ik} - x_{jk}`,
+    Here p = 2, with optional weights: what is minimized is half the sum over pairs of
+    :math:`w_{ij} (x_{ij} - d_{ij})^2`. The minimum is unique. Algorithm 1 is dual coordinate ascent: each triangle
+    t = (ij|k) has a multiplier :math:`\lambda_t \ge 0`, and a step on it is, with
+    :math:`r = x_{ij} - x_{ik} - x_{jk}`,
 
     .. math:: \theta = \max(\omega r / (1/w_{ij} + 1/w_{ik} + 1/w_{jk}), -\lambda_t), \quad
         \lambda_t \mathrel{+}= \theta, \quad x_{ij} \mathrel{-}= \theta / w_{ij}, \quad
@@ -64,10 +74,10 @@ def triangle_fixing(
     is violated and the duality gap is closed. Items that cannot be told apart are solved for once, see
     :mod:`~graphmetric.metric_repair.copies`.
 
-    Differs from the paper: Algorithm 1 as printed takes theta = min(mu, z), which is zero for ever; only one
+    Differs from the paper: Algorithm 1 as printed takes theta = min(mu, z), which is always zero; only one
     orientation of a triangle; and violated triangles only, which forgets to relax those that were closed too far. The
-    paper leaves the known distances soft, although they are right: ``fixed`` keeps them. See
-    :func:`~graphmetric.metric_repair.dense_fixing.dense_fixing` for the algorithm with a multiplier for every triangle.
+    paper leaves the known distances soft, although they are right: ``fixed`` keeps them. See :func:`dense_fixing` for
+    the algorithm with a multiplier for every triangle.
 
     Args:
         distances: (m, m) symmetric, non-negative, zero diagonal, nothing missing.
@@ -79,10 +89,10 @@ def triangle_fixing(
             part of the objective.
         start: The result for this matrix before a change, or for its first items before others were added (its leading
             block): the work done then is used again. The answer does not depend on it.
-        time_limit: Seconds after which the best metric so far is returned, ``converged`` being False. What it takes
-            to make it a metric and to measure it is included, compiling the kernels for the first time is not; a
-            large matrix takes a second for every 5,000 items squared even if nothing is done to it.
-        max_scans: Likewise, in passes over all triangles.
+        time_limit: Seconds after which the best metric so far is returned, ``converged`` being False. The time
+            to make it a metric and to measure it is included, that to compile the kernels for the first time is not;
+            a large matrix takes a second for every 5,000 items squared even if nothing is done to it.
+        max_scans: The same limit in passes over all triangles.
         n_jobs: Threads of the scans, -1: one per core. The result is the same for any number.
 
     Returns:
@@ -101,89 +111,48 @@ def triangle_fixing(
         >>> result.matrix.round(4).tolist()
         [[0.0, 2.0, 4.0], [2.0, 0.0, 2.0], [4.0, 2.0, 0.0]]
     """
-    options = RepairOptions(weights, fixed, bounds, tolerance, time_limit, max_scans, effective_n_jobs(n_jobs))
-    return fix_checked(check_matrix(distances), options, start=start, own=True)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RepairOptions:
-    """What is asked of a repair; see :func:`triangle_fixing`."""
-
-    weights: ArrayLike | None
-    fixed: ArrayLike | None
-    bounds: tuple[float, float] | None
-    tolerance: float
-    time_limit: float | None
-    max_scans: int
-    threads: int
-
-    def check(self) -> None:
-        """Raise if a number is outside of what is allowed."""
-        if not 0 < self.tolerance < 1:
-            raise InvalidArgument(
-                f"tolerance must be between 0 and 1, a part of the largest distance; got {self.tolerance}"
-            )
-        if self.time_limit is not None and not self.time_limit >= 0:
-            raise InvalidArgument(f"time_limit must be at least 0 seconds, or None; got {self.time_limit}")
-        if self.max_scans < 1:
-            raise InvalidArgument(f"max_scans must be at least 1; got {self.max_scans}")
-
-
-def fix_checked(
-    distances: Matrix, options: RepairOptions, *, start: RepairResult | None = None, own: bool = False
-) -> RepairResult:
-    """The repair of a matrix that passed ``check_matrix``; it is overwritten if it is our ``own``."""
-    options.check()
-    _refuse_too_large(distances, options, own)
-    limited = options.time_limit is not None
-    closure = expect_closure(len(distances), options.threads) if limited else 0.0
-    if limited:
-        _compile(options.fixed is not None or options.weights is not None)
-    started, deadline = time.perf_counter(), Deadline.after(options.time_limit)
-    problem = pose_problem(distances, options.weights, options.fixed, options.bounds, own=own)
-    duals = _check_start(start, len(problem.given))
-    completed = None if problem.fixed is None else _complete(problem, options, deadline)
-    merged = merge_copies(problem)
-    posed = time.perf_counter()
-    active = ActiveSet(merged.small, merged.merge_duals(duals))
-    scanner = TriangleScanner(len(merged.kept), options.threads)
-    ending = _ENDING * (time.perf_counter() - posed)
-    limits = Limits(options.tolerance, deadline, options.max_scans, closure, ending)
-    refinement = Refinement(merged, active, scanner, limits, completed if limited else None)
-    refinement.run()
-    return refinement.describe(time.perf_counter() - started)
-
-
-def _complete(problem: NearnessProblem, options: RepairOptions, deadline: Deadline) -> Matrix:
-    scanner = TriangleScanner(len(problem.given), options.threads)
+    check_tolerance(tolerance)
+    if time_limit is not None and not time_limit >= 0:
+        raise InvalidArgument(f"time_limit must be at least 0 seconds, or None; got {time_limit}")
+    if max_scans < 1:
+        raise InvalidArgument(f"max_scans must be at least 1; got {max_scans}")
+    threads, pace = effective_n_jobs(n_jobs), 0.0
+    if time_limit is not None:
+        _compile(fixed is not None or weights is not None)
+        pace = time_closure(threads)
+    started, deadline = time.perf_counter(), Deadline.after(time_limit)
+    problem = pose_problem(distances, weights, fixed, bounds)
+    _refuse_too_large(problem, deadline.exists)
+    m = len(problem.given)
+    duals = RepairDuals.none() if start is None else _check_start(start, m)
     try:
-        return complete_fixed(problem, scanner, options.tolerance, deadline)
+        scanner = TriangleScanner(m, threads)
+        completed = None if problem.fixed is None else complete_fixed(problem, scanner, tolerance, deadline)
     except OutOfTime:
         raise WorkBudgetExceeded(
-            f"within {options.time_limit:g} s it could not be found out whether the fixed distances contradict each "
-            "other; give the repair more time"
+            f"within {time_limit:g} s it could not be decided whether the fixed distances contradict each other; "
+            "give the repair more time"
         ) from None
+    merged = merge_copies(problem)
+    work = ScanAndSweep(merged, merged.merge_duals(duals), threads, tolerance, deadline, pace * m**3)
+    return work.run(max_scans, completed if deadline.exists else None, started)
 
 
 @cache
 def _compile(weighted: bool) -> None:
     """Load or compile all kernels that a repair may call, so that its time limit covers none of that."""
-    rng = np.random.default_rng(0)
-    upper = np.triu(rng.random((6, 6)), 1)
+    upper = np.triu(np.random.default_rng(0).random((6, 6)), 1)
     weights = np.ones((6, 6)) if weighted else None
-    options = RepairOptions(weights, None, (0.0, 0.9), 1e-6, None, 20, 1)
-    fix_checked(upper + upper.T, options, own=True)
-    expect_closure(1, 1)
+    triangle_fixing(upper + upper.T, weights, bounds=(0.0, 0.9), max_scans=20, n_jobs=1)
 
 
-def _refuse_too_large(distances: Matrix, options: RepairOptions, own: bool) -> None:
-    """Raise if the repair would need more memory than there is."""
-    m = len(distances)
+def _refuse_too_large(problem: NearnessProblem, limited: bool) -> None:
+    """Raise NotEnoughMemory if the repair would need more than there is."""
+    m = len(problem.given)
     if m < _SMALL:
         return
-    matrices = _MATRICES + (not own) + (options.time_limit is not None) + (options.weights is not None)
-    matrices += 0 if options.fixed is None else 2
-    listed = _GROWTH * _estimate_short_legs(distances) * m * (m - 1) / 2
+    matrices = _MATRICES + limited + (problem.fixed is not None)
+    listed = _GROWTH * _estimate_short_legs(problem.given) * m * (m - 1) / 2
     check_memory(
         8 * matrices * m * m + _BYTES_PER_TRIANGLE * listed,
         f"the nearest metric of {m:,} items",
@@ -201,12 +170,77 @@ def _estimate_short_legs(distances: Matrix) -> float:
     return float((apart.max(axis=1) > distances[first, second]).mean())
 
 
-def _check_start(start: RepairResult | None, m: int) -> RepairDuals:
-    if start is None:
-        return RepairDuals.none()
+def _check_start(start: RepairResult, m: int) -> RepairDuals:
     if start.duals is None:
         raise InvalidArgument("start has no multipliers to go on from; only results of triangle_fixing have")
     if len(start.matrix) > m:
         raise InvalidArgument(f"start is for {len(start.matrix)} items, more than the {m} given now")
     start.duals.check(m)
     return start.duals
+
+
+def dense_fixing(
+    distances: ArrayLike,
+    tolerance: float = 1e-6,
+    *,
+    stop: Literal["changes", "certificate"] = "changes",
+    max_sweeps: int = 100_000,
+) -> RepairResult:
+    """The nearest metric in L2 by the triangle fixing of Brickell, Dhillon, Sra and Tropp (2008).
+
+    A sweep visits every side of every triangle, in a fixed order. With e the correction so far and z the multiplier of
+    this side, zero at first, it does::
+
+        b     = d_ik + d_jk - d_ij
+        mu    = (e_ij - e_ik - e_jk - b) / 3
+        theta = min(-mu, z)
+        e_ij += theta;  e_ik -= theta;  e_jk -= theta;  z -= theta
+
+    A violated triangle is closed by moving its three sides by a third of the excess each. One that is no longer
+    violated gives back what it took before, as far as there is room: without that, the result is a metric but not the
+    nearest.
+
+    Differs from the paper: Algorithm 1 is printed with theta = min(mu, z) and mu = -(b - e_ij + e_jk + e_ki) / 3, so
+    that theta is always 0, since z starts at 0: its output is its input. It is also printed for one side of each
+    triangle and for the violated triangles only, and each of these omissions alone loses the optimum. Here the sign,
+    the three sides and all triangles are those of the cited work.
+
+    Args:
+        distances: (m, m), at most ``MOST_ITEMS_DENSE`` items: the multipliers take 4 m^3 bytes.
+        tolerance: When to stop, as a part of the largest distance: the unit of the distances does not matter.
+        stop: "changes": when a sweep moves all distances together by at most the tolerance, as the authors do;
+            "certificate": when the largest violation and the relative gap are at most the tolerance, as
+            :func:`triangle_fixing` does.
+        max_sweeps: Give up after this number of sweeps.
+    """
+    started, problem = time.perf_counter(), pose_problem(distances, None, None, None)
+    m = len(problem.given)
+    sides = count_inequalities(m)
+    if m > MOST_ITEMS_DENSE:
+        raise InvalidArgument(
+            f"dense_fixing keeps three multipliers for each of the triples, {8 * sides / 1e9:.0f} GB for {m:,} items; "
+            f"it takes at most {MOST_ITEMS_DENSE:,}: use triangle_fixing, which keeps those that matter"
+        )
+    check_tolerance(tolerance)
+    if stop not in ("changes", "certificate"):
+        raise InvalidArgument(f"stop must be 'changes' or 'certificate'; got {stop!r}")
+    x, z, sweeps, finished = problem.given.copy(), np.zeros(sides), 0, sides == 0
+    while not finished and sweeps < max_sweeps:
+        changes = sweep_triangles(x, z)
+        sweeps += 1
+        finished = changes <= (tolerance * problem.largest if stop == "changes" else 0.0)
+        if stop == "certificate" and sweeps % _SWEEPS_PER_CERTIFICATE == 0:
+            matrix, certificate = _certify(problem, x, z, tolerance)
+            if certificate.converged:
+                return problem.answer(matrix, certificate, sweeps, sweeps, started)
+    matrix, certificate = _certify(problem, x, z, tolerance)
+    return problem.answer(matrix, certificate, sweeps, sweeps, started)
+
+
+def _certify(problem: NearnessProblem, x: Matrix, z: Matrix, tolerance: float) -> tuple[Matrix, Certificate]:
+    """The matrix whose upper half is ``x``, and how near it is."""
+    violation, slackness = certify_triangles(x, z)
+    upper = np.triu(x, 1)
+    matrix = upper + upper.T
+    bound = problem.measure(matrix) + slackness
+    return matrix, problem.certify(matrix, bound, tolerance, violation=violation)

@@ -13,20 +13,39 @@ Each triple of items stands for three inequalities, one for each side as the lon
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.limits import Deadline, effective_n_jobs
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair._kernels.scan import TILE, ScanRows, Tally, count_rows
-from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
-from graphmetric.metric_repair.scanner import TriangleScanner, make_tile, run_blocks, split_rows
-from graphmetric.metric_repair.shortest_path_closure import ROUNDING
+from graphmetric.metric_repair._kernels.scan import (
+    COUNT,
+    LIST,
+    LIST_WORST,
+    TILE,
+    UNITS,
+    FoundTriangles,
+    ScanRows,
+    quantise,
+    scan_rows,
+)
+from graphmetric.metric_repair.nearness import ROUNDING, Floats, Matrix, check_matrix
+
+Triangles = NDArray[np.int32]
+Answer = TypeVar("Answer")
 
 _CONFIDENCE = 0.95
+_LIST = 1 << 16  # triangles that a block lists between two copies
+_NO_END = 1 << 62
+_MOST_BLOCKS = 64
+_ROWS_PER_BLOCK = 32
+_SLICE = 1 << 25  # columns that a kernel looks at before the clock is read: up to a tenth of a second
+_MISSED_UNITS = 3  # of the 16-bit values, by which the worst triangle of a leg may be deeper than the one listed
 
 
 class ViolatedTriangle(NamedTuple):
@@ -43,25 +62,25 @@ class TriangleViolations:
     """How a matrix breaks the triangle inequality."""
 
     count: int
-    """Violated inequalities among those that were looked at; as many triples, since each has at most one."""
+    """Violated inequalities among those tested; as many triples are violated, since each has at most one."""
     tested: int
-    """Inequalities that were looked at: all m (m - 1) (m - 2) / 2, or a sample of them."""
+    """Inequalities that were tested: all m (m - 1) (m - 2) / 2, or a sample of them."""
     total: int
     """Inequalities there are."""
     share: float
     """count / tested; 0 where there is nothing to test."""
     share_interval: tuple[float, float]
-    """Holds the share among all inequalities with 95 % confidence (Clopper and Pearson); the share itself if exact."""
+    """95 % confidence interval of the share among all inequalities (Clopper and Pearson); the share itself if exact."""
     max_depth: float
     """Largest D(i, j) - D(i, k) - D(j, k) that was seen; 0 where none is violated."""
     mean_depth: float
-    """Over the violated ones; 0 where none is."""
+    """Mean over the violated inequalities; 0 where there are none."""
     worst: tuple[ViolatedTriangle, ...]
-    """The deepest, deepest first."""
+    """The deepest violations, deepest first."""
 
     @property
     def exact(self) -> bool:
-        """Whether all inequalities were looked at."""
+        """Whether all inequalities were tested."""
         return self.tested == self.total
 
     def __str__(self) -> str:
@@ -89,126 +108,198 @@ def triangle_violations(
     third may be off by its last digits.
 
     All inequalities of a matrix of 5,000 items, 62 billion, take 3 seconds on one core if one in 10,000 is violated, 15
-    if one in 500 is, and minutes for random numbers, of which a sixth is.
+    if one in 500 is, and minutes for random numbers, where a sixth of them is.
 
     Args:
         distances: (m, m) symmetric, non-negative, zero diagonal.
-        tolerance: As part of the largest distance.
-        worst: How many of the deepest to list.
-        sample: Look at so many random inequalities, with replacement, instead of all.
-        random_state: Of the sample.
+        tolerance: A part of the largest distance.
+        worst: How many of the deepest violations to list.
+        sample: Test this number of random inequalities, drawn with replacement, instead of all.
+        random_state: Seed of the sample.
         n_jobs: Threads, -1: one per core. The result is the same for any number.
 
     Example:
         >>> print(triangle_violations([[0, 1, 5], [1, 0, 1], [5, 1, 0]]))
         1 of 3 triangle inequalities violated (33.333%), deepest 3, mean 3
     """
-    return count_violations(
-        check_matrix(distances),
-        tolerance=tolerance,
-        worst=worst,
-        sample=sample,
-        random_state=random_state,
-        n_jobs=n_jobs,
-    )
-
-
-def count_violations(
-    matrix: Matrix,
-    *,
-    tolerance: float = ROUNDING,
-    worst: int = 10,
-    sample: int | None = None,
-    random_state: int | np.random.Generator | None = 0,
-    n_jobs: int | None = -1,
-) -> TriangleViolations:
-    """The same for a matrix that passed ``check_matrix``."""
     if not tolerance >= 0 or worst < 0 or (sample is not None and sample < 1):
         raise InvalidArgument(
             "tolerance and worst must be at least 0, sample at least 1 or None; "
             f"got tolerance={tolerance}, worst={worst}, sample={sample}"
         )
-    threshold = tolerance * float(matrix.max(initial=0.0))
-    if sample is None or len(matrix) < 3:
-        return _count_all(matrix, threshold, worst, effective_n_jobs(n_jobs))
-    return _sample(matrix, threshold, worst, sample, np.random.default_rng(random_state))
-
-
-def _count_all(matrix: Matrix, threshold: float, worst: int, threads: int) -> TriangleViolations:
-    rows, halt = TriangleScanner(len(matrix), threads).prepare(matrix), Deadline()
-
-    def count(block: range) -> Tally:
-        return _count_block(rows, block, threshold, worst, halt)
-
-    tallies = run_blocks(count, split_rows(len(matrix)), threads, halt)
-    violated = sum(int(tally.violated[0]) for tally in tallies)
-    depth = sum(float(tally.total_depth[0]) for tally in tallies)
-    deepest = [
-        _as_triangle(row, depth) for tally in tallies for row, depth in zip(tally.deepest, tally.depth, strict=True)
-    ]
-    total = _count_inequalities(len(matrix))
-    share = violated / total if total else 0.0
-    return _report(violated, total, total, (share, share), depth, deepest, worst)
-
-
-def _count_block(rows: ScanRows, block: range, threshold: float, worst: int, halt: Deadline) -> Tally:
-    room = max(worst, 1)  # the deepest is always reported
-    tally = Tally(np.zeros(1, np.int64), np.zeros(1), np.zeros((room, 3), np.int32), np.zeros(room))
-    tile = make_tile(len(rows.exact))
-    for start in range(block.start, block.stop, TILE):  # in slices, so that an interrupt is heard
-        halt.check()
-        count_rows(rows, start, min(start + TILE, block.stop), threshold, tile, tally)
-    return tally
-
-
-def _sample(
-    matrix: Matrix, threshold: float, worst: int, size: int, generator: np.random.Generator
-) -> TriangleViolations:
-    from scipy.stats import binomtest
-
-    m = len(matrix)
-    i = generator.integers(m, size=size)
-    j = (i + generator.integers(1, m, size=size)) % m
-    k = generator.integers(m - 2, size=size)
-    k += k >= np.minimum(i, j)  # skip the two that are taken
-    k += k >= np.maximum(i, j)
-    depths = matrix[i, j] - (matrix[i, k] + matrix[j, k])
-    found = np.flatnonzero(depths > threshold)
-    deepest = found[np.argsort(-depths[found], kind="stable")]
-    low, high = binomtest(len(found), size).proportion_ci(_CONFIDENCE, method="exact")
-    sides = np.stack([np.minimum(i, j), np.maximum(i, j), k], axis=1)[deepest]
-    _, first = np.unique(sides, axis=0, return_index=True)
-    listed = [_as_triangle(sides[at], depths[deepest[at]]) for at in np.sort(first)[: max(worst, 1)]]
-    interval = (float(low), float(high))
-    return _report(len(found), size, _count_inequalities(m), interval, float(depths[found].sum()), listed, worst)
-
-
-def _report(
-    count: int,
-    tested: int,
-    total: int,
-    interval: tuple[float, float],
-    depth: float,
-    deepest: list[ViolatedTriangle],
-    worst: int,
-) -> TriangleViolations:
-    ranked = sorted((entry for entry in deepest if entry.depth > 0), key=lambda entry: (-entry.depth, entry))
+    matrix = check_matrix(distances)
+    threshold, total = tolerance * float(matrix.max(initial=0.0)), count_inequalities(len(matrix))
+    exact = sample is None or len(matrix) < 3
+    if sample is None or exact:
+        scanner = TriangleScanner(len(matrix), effective_n_jobs(n_jobs))
+        tested, (count, depth, sides, depths) = total, scanner.count(matrix, threshold, max(worst, 1))
+    else:
+        tested, drawn = sample, draw_triangles(len(matrix), sample, np.random.default_rng(random_state))
+        depths = measure_depths(matrix, drawn)
+        found = depths > threshold
+        sides, depths = drawn[found], depths[found]
+        count, depth = len(depths), float(depths.sum())
+    share = count / tested if tested else 0.0
+    ranked = _rank(sides, depths, max(worst, 1))
     return TriangleViolations(
         count=count,
         tested=tested,
         total=total,
-        share=count / tested if tested else 0.0,
-        share_interval=interval,
+        share=share,
+        share_interval=(share, share) if exact else _find_interval(count, tested),
         max_depth=ranked[0].depth if ranked else 0.0,
         mean_depth=depth / count if count else 0.0,
-        worst=tuple(ranked[:worst]),
+        worst=ranked[:worst],
     )
 
 
-def _as_triangle(sides: NDArray[np.integer], depth: float) -> ViolatedTriangle:
-    i, j, k = sides.tolist()
-    return ViolatedTriangle(i, j, k, float(depth))
-
-
-def _count_inequalities(m: int) -> int:
+def count_inequalities(m: int) -> int:
+    """The number of triangle inequalities among m items."""
     return m * (m - 1) * (m - 2) // 2
+
+
+def draw_triangles(m: int, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """(size, 3) random rows (i, j, k), i < j, with replacement."""
+    i = generator.integers(m, size=size)
+    j = (i + generator.integers(1, m, size=size)) % m
+    k = generator.integers(m - 2, size=size)
+    i, j = np.minimum(i, j), np.maximum(i, j)
+    k += k >= i  # skip the two that are taken
+    k += k >= j
+    return np.stack([i, j, k], axis=1)
+
+
+def measure_depths(matrix: Matrix, triangles: NDArray[np.integer]) -> Floats:
+    """By how much the long side of each triangle (i, j, k) exceeds the sum of the others."""
+    i, j, k = triangles.T
+    return np.asarray(matrix[i, j] - (matrix[i, k] + matrix[j, k]))
+
+
+def _rank(sides: NDArray[np.integer], depths: Floats, most: int) -> tuple[ViolatedTriangle, ...]:
+    """The deepest triangles, each once, ties by their corners."""
+    order = np.lexsort((*sides.T[::-1], -depths))
+    sides = sides[order]
+    first = np.ones(len(order), dtype=bool)
+    first[1:] = (sides[1:] != sides[:-1]).any(axis=1)
+    chosen = np.flatnonzero(first)[:most]
+    return tuple(ViolatedTriangle(*sides[at].tolist(), float(depths[order[at]])) for at in chosen)
+
+
+def _find_interval(count: int, tested: int) -> tuple[float, float]:
+    from scipy.stats import binomtest
+
+    low, high = binomtest(count, tested).proportion_ci(_CONFIDENCE, method="exact")
+    return float(low), float(high)
+
+
+class Scan(NamedTuple):
+    """The violated triangles that a scan found."""
+
+    triangles: Triangles
+    """(n, 3) rows (i, j, k), i < j, with x_ij > x_ik + x_jk; in an order that does not depend on the threads."""
+    largest: float
+    """The largest violation among them; 0 when there is none."""
+    unlisted: float
+    """A violation that is not listed is at most this deep, or this much deeper than the one listed at its leg."""
+
+
+class TriangleScanner:
+    """Finds or counts the violated triangles of m x m matrices with several threads; keeps its memory between scans."""
+
+    def __init__(self, m: int, threads: int) -> None:
+        self.threads = threads
+        self._coarse = np.empty((m, m), np.int16)
+        self._half_range = np.empty(m, np.int16)
+        self._unit = 1.0
+
+    def find(
+        self,
+        x: Matrix,
+        threshold: float,
+        *,
+        only_worst: bool = False,
+        enough: int = _NO_END,
+        deadline: Deadline | None = None,
+    ) -> Scan:
+        """List triangles violated by more than ``threshold``, which is at least 0.
+
+        ``only_worst`` lists for each pair as the shorter leg about the worst one, and may miss violations of less than
+        a ten-thousandth of the largest distance. Each block of rows stops when it has ``enough``.
+
+        Raises:
+            OutOfTime: The deadline has passed.
+        """
+        blocks = self._scan(x, threshold, LIST_WORST if only_worst else LIST, deadline or Deadline(), enough=enough)
+        triangles = np.concatenate([np.empty((0, 3), np.int32), *(listed for listed, _ in blocks)])
+        largest = max((float(found.largest[0]) for _, found in blocks), default=0.0)
+        return Scan(triangles, largest, threshold + (_MISSED_UNITS * self._unit if only_worst else 0.0))
+
+    def count(self, x: Matrix, threshold: float, worst: int) -> tuple[int, float, Triangles, Floats]:
+        """The number of violated triangles, the sum of their depths, and the ``worst`` of every block with depths."""
+        blocks = [found for _, found in self._scan(x, threshold, COUNT, Deadline(), worst=worst)]
+        sides = np.concatenate([np.empty((0, 3), np.int32), *(found.deepest for found in blocks)])
+        depths = np.concatenate([np.empty(0), *(found.depth for found in blocks)])
+        return (
+            sum(int(found.violated[0]) for found in blocks),
+            sum(float(found.total_depth[0]) for found in blocks),
+            sides[depths > 0],
+            depths[depths > 0],
+        )
+
+    def _scan(
+        self, x: Matrix, threshold: float, mode: int, until: Deadline, *, enough: int = _NO_END, worst: int = 1
+    ) -> list[tuple[Triangles, FoundTriangles]]:
+        """Every block of rows, with what was listed in it."""
+        span = float(x.max(initial=0.0)) - min(0.0, float(x.min(initial=0.0)))
+        self._unit = span / UNITS or 1.0
+        quantise(x, self._unit, self._coarse, self._half_range)
+        rows, m = ScanRows(x, self._coarse, self._half_range), len(x)
+        legs = max(TILE, _SLICE // max(m, 1))
+
+        def scan(block: range) -> tuple[Triangles, FoundTriangles]:
+            found = _make_room(min(enough, _LIST) + TILE * m, worst, block.start)
+            tile, parts, total = np.empty((TILE, m), np.int16), [np.empty((0, 3), np.int32)], 0
+            while found.place[0] < block.stop and total < enough:
+                until.check()
+                count = scan_rows(rows, block.stop, threshold, mode, legs, tile, found)
+                parts.append(found.triangles[:count].copy())
+                total += count
+            return np.concatenate(parts), found
+
+        return run_blocks(scan, _split_rows(m), self.threads, until)
+
+
+def run_blocks(
+    work: Callable[[range], Answer], blocks: Sequence[range], threads: int, deadline: Deadline
+) -> list[Answer]:
+    """The answers in the order of the blocks; an interrupt, or an error, ends the other blocks where they are."""
+    if threads == 1 or len(blocks) == 1:
+        return [work(block) for block in blocks]
+    pool = ThreadPoolExecutor(threads)
+    try:
+        return list(pool.map(work, blocks))
+    except BaseException:
+        deadline.stopped = True
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        deadline.stopped = False
+
+
+def _split_rows(m: int) -> list[range]:
+    """Blocks of rows with about as many pairs each, the same for any number of threads."""
+    count = min(_MOST_BLOCKS, m // _ROWS_PER_BLOCK + 1)
+    edges = np.unique((m * np.sqrt(np.linspace(0, 1, count + 1))).round().astype(int))
+    return [range(begin, end) for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
+
+
+def _make_room(triangles: int, worst: int, row: int) -> FoundTriangles:
+    return FoundTriangles(
+        triangles=np.empty((triangles, 3), np.int32),
+        place=np.array([row, 0]),
+        largest=np.zeros(1),
+        violated=np.zeros(1, np.int64),
+        total_depth=np.zeros(1),
+        deepest=np.zeros((worst, 3), np.int32),
+        depth=np.zeros(worst),
+    )

@@ -5,8 +5,6 @@ both orientations of all its triangles hold exactly when |x_pj - x_qj| <= x_pq f
 is taken over 16-bit values first, eight times as many to an instruction as double precision: with x rounded down to
 multiples of a unit u, a violation of more than 0 leaves floor(x_pj / u) - floor(x_qj / u) >= floor(x_pq / u). Only
 columns that pass this are looked at in double precision.
-
-Count violated triangle inequalities, sum their depths and keep the deepest.
 """
 
 from typing import NamedTuple
@@ -22,6 +20,9 @@ CHUNK = 512  # columns that are tested together
 SPAN = 64  # columns that are looked at in double precision together
 
 ROW, COLUMN = 0, 1  # where a scan goes on
+LIST, LIST_WORST, COUNT = 0, 1, 2  # what a scan does with violated triangles
+
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Units = NDArray[np.int16]
 
@@ -29,17 +30,21 @@ Units = NDArray[np.int16]
 class ScanRows(NamedTuple):
     """A symmetric matrix in two precisions."""
 
-    exact: NDArray[np.float64]
+    exact: Floats
     coarse: Units  # whole units, rounded down
     half_range: Units  # of each row: half of its largest value, rounded up
 
 
 class FoundTriangles(NamedTuple):
-    """What a scan lists: rows (i, j, k) with x_ij > x_ik + x_jk."""
+    """The violated triangles, as rows (i, j, k) with x_ij > x_ik + x_jk."""
 
-    triangles: NDArray[np.int32]
+    triangles: NDArray[np.int32]  # those that are listed; room for at least TILE * m
     place: Integers  # (ROW, COLUMN) of the next pair
-    largest: NDArray[np.float64]  # one entry: the largest violation seen
+    largest: Floats  # one entry: the largest violation listed
+    violated: Integers  # one entry: how many were counted
+    total_depth: Floats  # one entry: the sum of their depths
+    deepest: NDArray[np.int32]  # (room, 3) the deepest that were counted, the deepest first
+    depth: Floats  # (room,) of those, 0 where there is none
 
 
 @entry
@@ -57,13 +62,12 @@ def quantise(exact: NDArray[np.float64], unit: float, coarse: Units, half: Units
 
 @entry
 def scan_rows(
-    rows: ScanRows, end: int, threshold: float, only_worst: bool, legs: int, tile: Units, found: FoundTriangles
+    rows: ScanRows, end: int, threshold: float, mode: int, legs: int, tile: Units, found: FoundTriangles
 ) -> int:
-    """List triangles violated by more than ``threshold`` whose shorter leg p-q, q < p, has p from the place to ``end``.
+    """Visit triangles violated by more than ``threshold`` with the shorter leg p-q, q < p, p from the place to ``end``.
 
     Gives the number listed; where the list is full, or after about ``legs`` legs, the place says where to go on.
-    ``only_worst`` lists one for a leg, about the worst. ``tile`` has room for ``TILE`` rows. The list must have room
-    for TILE * m triangles.
+    ``mode`` is LIST, LIST_WORST (for each leg only about the worst) or COUNT. ``tile`` has room for ``TILE`` rows.
     """
     count, place, m = 0, found.place, len(rows.exact)
     while place[ROW] < end:
@@ -78,11 +82,11 @@ def scan_rows(
                 leg = rows.coarse[p, q]
                 if leg < max(rows.half_range[p], rows.half_range[q]):
                     near = tile[p - begin]
-                    near[p], near[q] = leg, 0  # the columns p and q are no triangles
-                    if only_worst:
+                    near[p], near[q] = leg, 0  # the columns p and q are not triangles
+                    if mode == LIST_WORST:
                         count = list_worst(rows, p, q, threshold, near, found, count)
                     else:
-                        count = list_all(rows, p, q, threshold, near, found, count)
+                        count = visit_leg(rows, p, q, threshold, mode, near, found, count)
                     near[q] = leg
             place[COLUMN] = q + 1
         place[ROW], place[COLUMN] = stop, 0
@@ -109,8 +113,10 @@ def find_widest(first: Units, second: Units) -> int:
 
 
 @part
-def list_all(rows: ScanRows, p: int, q: int, threshold: float, near: Units, found: FoundTriangles, count: int) -> int:
-    """Every violated triangle with the shorter leg p-q; ``near`` is row p without the columns p and q."""
+def visit_leg(
+    rows: ScanRows, p: int, q: int, threshold: float, mode: int, near: Units, found: FoundTriangles, count: int
+) -> int:
+    """List or count all violated triangles with the shorter leg p-q; ``near`` is row p without the columns p and q."""
     far, leg = rows.coarse[q], rows.coarse[p, q]
     for start in range(0, len(near), CHUNK):
         end = min(start + CHUNK, len(near))
@@ -118,7 +124,10 @@ def list_all(rows: ScanRows, p: int, q: int, threshold: float, near: Units, foun
             for begin in range(start, end, SPAN):
                 stop = min(begin + SPAN, end)
                 if find_widest(near[begin:stop], far[begin:stop]) >= leg:
-                    count = list_span(rows, p, q, threshold, (begin, stop), found, count)
+                    if mode == LIST:
+                        count = list_span(rows, p, q, threshold, (begin, stop), found, count)
+                    else:
+                        count_span(rows, p, q, threshold, (begin, stop), found)
     return count
 
 
@@ -192,74 +201,27 @@ def write_triangle(row: NDArray[np.int32], p: int, q: int, j: int, near_is_long:
     row[0], row[1], row[2] = min(outer, j), max(outer, j), corner
 
 
-Floats = NDArray[np.float64]
-
-
-class Tally(NamedTuple):
-    """What a count found."""
-
-    violated: NDArray[np.int64]  # one entry
-    total_depth: Floats  # one entry
-    deepest: NDArray[np.int32]  # (room, 3) rows (i, j, k), the deepest first
-    depth: Floats  # (room,) of those, 0 where there is none
-
-
-@entry
-def count_rows(rows: ScanRows, begin: int, end: int, threshold: float, tile: Units, tally: Tally) -> None:
-    """Count triangles violated by more than ``threshold`` whose shorter leg p-q, q < p, has begin <= p < end."""
-    for first in range(begin, end, TILE):
-        stop = min(first + TILE, end)
-        load_tile(rows, first, stop, tile)
-        for q in range(stop - 1):
-            for p in range(max(first, q + 1), stop):
-                leg = rows.coarse[p, q]
-                if leg < max(rows.half_range[p], rows.half_range[q]):
-                    near = tile[p - first]
-                    near[p], near[q] = leg, 0  # the columns p and q are no triangles
-                    count_leg(rows, p, q, threshold, near, tally)
-                    near[q] = leg
-
-
 @part
-def count_leg(rows: ScanRows, p: int, q: int, threshold: float, near: Units, tally: Tally) -> None:
-    """Violated triangles with the shorter leg p-q; ``near`` is row p without the columns p and q."""
-    far, leg = rows.coarse[q], rows.coarse[p, q]
-    for start in range(0, len(near), CHUNK):
-        end = min(start + CHUNK, len(near))
-        if find_widest(near[start:end], far[start:end]) >= leg:
-            for begin in range(start, end, SPAN):
-                stop = min(begin + SPAN, end)
-                if find_widest(near[begin:stop], far[begin:stop]) >= leg:
-                    count_span(rows, p, q, threshold, (begin, stop), tally)
-
-
-@part
-def count_span(rows: ScanRows, p: int, q: int, threshold: float, span: tuple[int, int], tally: Tally) -> None:
-    """Those whose third corner is within the span."""
+def count_span(rows: ScanRows, p: int, q: int, threshold: float, span: tuple[int, int], found: FoundTriangles) -> None:
+    """Count the violated triangles with the shorter leg p-q and their third corner within the span."""
     near, far, leg = rows.exact[p], rows.exact[q], rows.exact[p, q]
     for j in range(span[0], span[1]):
-        depth = measure_depth(near[j], far[j], leg)
+        depth = max(near[j], far[j]) - (min(near[j], far[j]) + leg)
         if depth > threshold and is_shorter_leg(near[j], far[j], leg, p, q, j):
-            tally.violated[0] += 1
-            tally.total_depth[0] += depth
-            if depth > tally.depth[-1]:
-                keep_deep(p, q, j, near[j] > far[j], depth, tally)
-
-
-@hot_part
-def measure_depth(near: float, far: float, leg: float) -> float:
-    """By how much the longest of three sides exceeds the sum of the others, which is rounded first."""
-    return max(near, far) - (min(near, far) + leg)
+            found.violated[0] += 1
+            found.total_depth[0] += depth
+            if depth > found.depth[-1]:
+                keep_deep(p, q, j, near[j] > far[j], depth, found)
 
 
 @part
-def keep_deep(p: int, q: int, j: int, near_is_long: bool, depth: float, tally: Tally) -> None:
+def keep_deep(p: int, q: int, j: int, near_is_long: bool, depth: float, found: FoundTriangles) -> None:
     """Insert a triangle among the deepest; the last one falls off."""
-    place = len(tally.depth) - 1
-    while place > 0 and tally.depth[place - 1] < depth:
-        tally.depth[place] = tally.depth[place - 1]
+    place = len(found.depth) - 1
+    while place > 0 and found.depth[place - 1] < depth:
+        found.depth[place] = found.depth[place - 1]
         for side in range(3):
-            tally.deepest[place, side] = tally.deepest[place - 1, side]
+            found.deepest[place, side] = found.deepest[place - 1, side]
         place -= 1
-    tally.depth[place] = depth
-    write_triangle(tally.deepest[place], p, q, j, near_is_long)
+    found.depth[place] = depth
+    write_triangle(found.deepest[place], p, q, j, near_is_long)

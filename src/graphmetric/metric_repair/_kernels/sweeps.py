@@ -1,9 +1,8 @@
-"""Projected over-relaxation (Hildreth, Dykstra) over a list of triangle constraints.
+"""The loops that change distances: sweeps of triangle fixing, and shortest paths.
 
-The pairs that occur in the list are numbered in the order in which a sweep meets them, and their values lie side by
-side: that is several times as compact as the matrix, so that a sweep finds them in the cache.
-
-Triangle fixing with a multiplier for each side of each triangle, in the order of the triangles.
+Triangle fixing is projected over-relaxation (Hildreth, Dykstra) over a list of triangle constraints. The pairs that
+occur in the list are numbered in the order in which a sweep meets them, and their values lie side by side: that is
+several times as compact as the matrix, so that a sweep finds them in the cache.
 """
 
 from __future__ import annotations
@@ -13,72 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.compilation import entry, hot_part
-
-
-class Certificate(NamedTuple):
-    """What all triangles say about a matrix and its multipliers."""
-
-    violation: float
-    """Largest x_ij - x_ik - x_jk."""
-    slackness: float
-    """Sum of multiplier times that, over all triangles: the lower bound of the objective minus the objective."""
-
-
-@entry
-def sweep_triangles(x: NDArray[np.float64], z: NDArray[np.float64]) -> float:
-    """Fix every side of every triangle i < j < k once; the sum of the changes of all distances.
-
-    ``x`` is changed above its diagonal only. ``z`` has three multipliers per triangle, of the sides ij, ik, jk.
-    """
-    m, t, changes = len(x), 0, 0.0
-    for i in range(m):
-        for j in range(i + 1, m):
-            for k in range(j + 1, m):
-                theta = _step(x[i, j] - x[i, k] - x[j, k], z, t)
-                x[i, j] += theta
-                x[i, k] -= theta
-                x[j, k] -= theta
-                changes += abs(theta)
-                theta = _step(x[i, k] - x[i, j] - x[j, k], z, t + 1)
-                x[i, k] += theta
-                x[i, j] -= theta
-                x[j, k] -= theta
-                changes += abs(theta)
-                theta = _step(x[j, k] - x[i, j] - x[i, k], z, t + 2)
-                x[j, k] += theta
-                x[i, j] -= theta
-                x[i, k] -= theta
-                changes += abs(theta)
-                t += 3
-    return 3 * changes
-
-
-@hot_part
-def _step(excess: float, z: NDArray[np.float64], t: int) -> float:
-    """The correction of the long side; takes back at most what this triangle has moved before."""
-    theta = min(-excess / 3, z[t])
-    z[t] -= theta
-    return theta
-
-
-@entry
-def certify_triangles(x: NDArray[np.float64], z: NDArray[np.float64]) -> Certificate:
-    """Largest violation and complementary slackness; ``x`` is read above its diagonal only."""
-    m, t, violation, slackness = len(x), 0, -np.inf, 0.0
-    for i in range(m):
-        for j in range(i + 1, m):
-            for k in range(j + 1, m):
-                first = x[i, j] - x[i, k] - x[j, k]
-                second = x[i, k] - x[i, j] - x[j, k]
-                third = x[j, k] - x[i, j] - x[i, k]
-                violation = max(violation, first, second, third)
-                slackness += z[t] * first + z[t + 1] * second + z[t + 2] * third
-                t += 3
-    return Certificate(violation, slackness)
-
+from graphmetric._foundation.compilation import entry, hot_part, part
 
 Floats = NDArray[np.float64]
+
+TILE = 96  # rows of a tile of shortest paths: three tiles of doubles fit the second-level cache
 
 
 class Constraints(NamedTuple):
@@ -221,3 +159,127 @@ def lower_long_sides(triangles: NDArray[np.int32], x: Floats) -> int:
             x[j, i] = way_round
             lowered += 1
     return lowered
+
+
+@entry
+def sweep_triangles(x: Floats, z: Floats) -> float:
+    """Fix every side of every triangle i < j < k once, as Algorithm 1 does; gives the sum of all changes.
+
+    ``x`` is changed above its diagonal only. ``z`` has three multipliers per triangle, for the sides ij, ik, jk.
+    """
+    m, t, changes = len(x), 0, 0.0
+    for i in range(m):
+        for j in range(i + 1, m):
+            for k in range(j + 1, m):
+                changes += fix_side(x, z, t, (i, j), (i, k), (j, k))
+                changes += fix_side(x, z, t + 1, (i, k), (i, j), (j, k))
+                changes += fix_side(x, z, t + 2, (j, k), (i, j), (i, k))
+                t += 3
+    return 3 * changes
+
+
+@hot_part
+def fix_side(
+    x: Floats, z: Floats, t: int, long: tuple[int, int], left: tuple[int, int], right: tuple[int, int]
+) -> float:
+    """Move three sides by a third of the excess of the long one, or give back at most what was moved before."""
+    theta = min(-(x[long] - x[left] - x[right]) / 3, z[t])
+    z[t] -= theta
+    x[long] += theta
+    x[left] -= theta
+    x[right] -= theta
+    return abs(theta)
+
+
+@entry
+def certify_triangles(x: Floats, z: Floats) -> tuple[float, float]:
+    """The largest violation, and the sum over all triangles of multiplier times violation.
+
+    That sum is the lower bound of the objective minus the objective. ``x`` is read above its diagonal only.
+    """
+    m, t, violation, slackness = len(x), 0, -np.inf, 0.0
+    for i in range(m):
+        for j in range(i + 1, m):
+            for k in range(j + 1, m):
+                first = x[i, j] - x[i, k] - x[j, k]
+                second = x[i, k] - x[i, j] - x[j, k]
+                third = x[j, k] - x[i, j] - x[i, k]
+                violation = max(violation, first, second, third)
+                slackness += z[t] * first + z[t + 1] * second + z[t + 2] * third
+                t += 3
+    return violation, slackness
+
+
+@entry
+def open_tile(x: Floats, via: int) -> int:
+    """Paths within the tile that begins at ``via``, then those from it to all others; gives how many got shorter.
+
+    With :func:`relax_rows` for all tiles of rows, and for one ``via`` after the other, this is the algorithm of Floyd
+    and Warshall, in place, on the upper triangle; the lower is its mirror to the last bit.
+    """
+    shorter = _relax_tile(x, via, via, via)
+    for other in range(0, len(x), TILE):
+        if other != via:
+            shorter += _relax_tile(x, via, other, via)
+            _mirror_tile(x, via, other)
+    return shorter
+
+
+@entry
+def relax_rows(x: Floats, via: int, rows: int) -> int:
+    """Paths over the opened tile ``via`` from a tile of rows to all columns above the diagonal.
+
+    Several tiles of rows may be worked on at once: they write to different places and read none of these.
+    """
+    shorter = 0
+    for columns in range(rows, len(x), TILE):
+        if rows != via and columns != via:
+            found = _relax_tile(x, rows, columns, via)
+            if found:
+                _mirror_tile(x, rows, columns)
+            shorter += found
+    return shorter
+
+
+@part
+def _relax_tile(x: Floats, rows: int, columns: int, via: int) -> int:
+    m, shorter = len(x), 0
+    for k in range(via, min(via + TILE, m)):
+        through = x[k, columns : min(columns + TILE, m)]
+        for i in range(rows, min(rows + TILE, m)):
+            leg = x[i, k]
+            row = x[i, columns : min(columns + TILE, m)]
+            for j in range(len(row)):
+                length = leg + through[j]
+                shorter += length < row[j]
+                row[j] = length if length < row[j] else row[j]
+    return shorter
+
+
+@part
+def _mirror_tile(x: Floats, rows: int, columns: int) -> None:
+    m = len(x)
+    for i in range(rows, min(rows + TILE, m)):
+        for j in range(columns, min(columns + TILE, m)):
+            x[j, i] = x[i, j]
+
+
+@entry
+def lower_towards(x: Floats, goal: Floats) -> float:
+    """Lower each distance of a metric that is above its goal to it, or as far as it can go as a leg of a triangle.
+
+    Each sees what became of those before it. Returns the largest change.
+    """
+    m, largest = len(x), 0.0
+    for i in range(m):
+        for j in range(i):
+            if x[i, j] <= goal[i, j]:
+                continue
+            least = goal[i, j]
+            for k in range(m):
+                if k != i and k != j:
+                    least = max(least, abs(x[i, k] - x[j, k]))
+            lowered = min(x[i, j], least)  # rounding may have put the least above it
+            largest = max(largest, x[i, j] - lowered)
+            x[i, j] = x[j, i] = lowered
+    return largest

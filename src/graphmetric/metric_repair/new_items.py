@@ -1,4 +1,4 @@
-"""Distances to new items, made to fit a metric that is kept as it is.
+"""Distances to new items, changed as little as possible so that they fit a metric, which stays as it is.
 
 The repair of a matrix is defined for its own items only. A new item brings one row of distances y to the m known ones,
 and the whole stays a metric exactly if |y_i - y_j| <= d_ij <= y_i + y_j: constraints on m numbers, not on m^2.
@@ -14,26 +14,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair._kernels.row_repair import RowProblem, RowSolution, project_row
-from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
-from graphmetric.metric_repair.repair_result import RepairResult
+from graphmetric.metric_repair.nearness import (
+    Floats,
+    Matrix,
+    RepairResult,
+    check_mask,
+    check_matrix,
+    check_tolerance,
+)
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 
 _MOST_SCANS = 200
-
-Row = NDArray[np.float64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowRepair:
     """A row of distances that fits a metric, and the certificate of how near it is to the given one."""
 
-    row: Row
+    row: Floats
     """(m,) distances of the new item to the known ones."""
     converged: bool
     """Whether violation and gap are within the tolerance."""
     max_violation: float
-    """Largest amount by which a constraint is not kept; 0 when all are."""
+    """Largest amount by which a constraint is violated; 0 when all hold."""
     duality_gap: float
     """(objective - lower bound of it) / objective: how much a nearer row could save at most."""
     objective: float
@@ -57,28 +60,30 @@ def repair_row(
 ) -> RowRepair:
     """The nearest row, in L2, that extends a metric by one item; the metric stays as it is.
 
-    There always is one, and one only. Some ten milliseconds at m = 1,000. The constraints are projected onto by dual
-    coordinate ascent, over a list of those that are violated or hold the row back, as in :func:`triangle_fixing`.
+    There is always exactly one. It takes some ten milliseconds at m = 1,000. The method is dual coordinate ascent over
+    a list of the constraints that are violated or hold the row back, as in :func:`triangle_fixing`.
 
     Args:
-        base: (m, m) the metric, such as the matrix of a :class:`RepairResult`. Its triangles are not looked at again,
+        base: (m, m) the metric, such as the matrix of a :class:`RepairResult`. Its triangles are not checked again,
             which would take longer than the repair.
         row: (m,) estimated distances of the new item.
         weights: (m,) above 0: how much each estimate counts.
         fixed: (m,) True where the distance is known and must stay.
         tolerance: The violation, as a part of the largest distance, and the relative gap that are accepted.
     """
-    metric, given = check_matrix(base, "base"), _check_row(row, "row")
+    metric = check_matrix(base, "base")
     m = len(metric)
-    _check_length(given, m, "row")
-    if not tolerance > 0:
-        raise InvalidArgument(f"tolerance must be above 0; got {tolerance}")
-    give, mask = 1 / _check_weights(weights, m), _check_mask(fixed, m)
+    given = _check_row(row, "row", m)
+    check_tolerance(tolerance)
+    give = np.ones(m) if weights is None else _check_row(weights, "weights", m)
+    if (give == 0).any():
+        at = int((give == 0).argmax())
+        raise InvalidArgument(f"weights[{at}] = 0; weights must be above 0; a small one makes a distance matter little")
+    give, mask = 1 / give, np.zeros(m, dtype=np.bool_) if fixed is None else check_mask(fixed, (m,))
     give[mask] = 0.0
     allowed = tolerance * max(metric.max(initial=0.0), given.max(initial=0.0))
     _refuse_contradictions(metric, given, np.flatnonzero(mask), allowed)
-    started = time.perf_counter()
-    return _project(RowProblem(metric, given, give), tolerance, allowed, started)
+    return _project(RowProblem(metric, given, give), tolerance, allowed, time.perf_counter())
 
 
 def repair_rows(
@@ -110,9 +115,7 @@ def repair_rows(
     m, k = len(metric), len(new)
     if given.shape != (k, m):
         raise InvalidArgument(f"rows must be of shape {(k, m)}, new items by known ones; got {given.shape}")
-    mask = np.zeros((k, m), dtype=np.bool_) if fixed is None else np.asarray(fixed)
-    if mask.dtype != np.bool_ or mask.shape != (k, m):
-        raise InvalidArgument(f"fixed must be boolean of shape {(k, m)}; got {mask.dtype} of shape {mask.shape}")
+    mask = np.zeros((k, m), dtype=np.bool_) if fixed is None else check_mask(fixed, (k, m))
     kept, free = np.ones((m, m), dtype=np.bool_), np.zeros((k, k), dtype=np.bool_)
     return triangle_fixing(
         np.block([[metric, given.T], [given, new]]),
@@ -130,8 +133,8 @@ def _project(problem: RowProblem, tolerance: float, allowed: float, started: flo
     small = problem if len(ones) == len(twin) else _join_twins(problem, ones, group)
     y = small.given.copy()
     found: RowSolution = project_row(small, y, tolerance, allowed, _MOST_SCANS)
-    row = np.where(problem.give > 0, y[group], problem.given)
     free = problem.give > 0
+    row = np.where(free, y[group], problem.given)
     objective = float(((row - problem.given)[free] ** 2 / problem.give[free]).sum() / 2)
     gap = abs(found.slackness) / objective if objective else 0.0
     return RowRepair(
@@ -158,17 +161,15 @@ def _first_twins(metric: Matrix) -> NDArray[np.int64]:
 
 def _join_twins(problem: RowProblem, ones: NDArray[np.int64], group: NDArray[np.int64]) -> RowProblem:
     """Each set of twins as one item: at their weighted mean, or where one of them is fixed."""
-    weight = np.divide(1.0, problem.give, out=np.zeros_like(problem.give), where=problem.give > 0)
-    total = np.bincount(group, weight, minlength=len(ones))
-    sums = np.bincount(group, weight * problem.given, minlength=len(ones))
-    given = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
-    give = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
     fixed = problem.give == 0
+    weight = np.divide(1.0, problem.give, out=np.ones_like(problem.give), where=~fixed)
+    total = np.bincount(group, weight)
+    given, give = np.bincount(group, weight * problem.given) / total, 1 / total
     given[group[fixed]], give[group[fixed]] = problem.given[fixed], 0.0
     return RowProblem(np.ascontiguousarray(problem.base[np.ix_(ones, ones)]), given, give)
 
 
-def _check_row(values: ArrayLike, name: str) -> Row:
+def _check_row(values: ArrayLike, name: str, m: int) -> Floats:
     try:
         row = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -179,35 +180,12 @@ def _check_row(values: ArrayLike, name: str) -> Row:
     if wrong.any():
         i = int(wrong.argmax())
         raise InvalidArgument(f"{name}[{i}] = {row[i]:g}; it must be a finite number, at least 0")
+    if len(row) != m:
+        raise InvalidArgument(f"{name} has {len(row)} entries; base has {m} items")
     return row
 
 
-def _check_length(row: Row | Mask, m: int, name: str) -> None:
-    if len(row) != m:
-        raise InvalidArgument(f"{name} has {len(row)} entries; base has {m} items")
-
-
-def _check_weights(weights: ArrayLike | None, m: int) -> Row:
-    if weights is None:
-        return np.ones(m)
-    found = _check_row(weights, "weights")
-    _check_length(found, m, "weights")
-    if (found == 0).any():
-        i = int((found == 0).argmax())
-        raise InvalidArgument(f"weights[{i}] = 0; weights are above 0: give one that does not matter a small one")
-    return found
-
-
-def _check_mask(fixed: ArrayLike | None, m: int) -> Mask:
-    if fixed is None:
-        return np.zeros(m, dtype=np.bool_)
-    mask = np.asarray(fixed)
-    if mask.dtype != np.bool_ or mask.shape != (m,):
-        raise InvalidArgument(f"fixed must be boolean of shape {(m,)}; got {mask.dtype} of shape {mask.shape}")
-    return mask
-
-
-def _refuse_contradictions(metric: Matrix, given: Row, fixed: NDArray[np.int64], allowed: float) -> None:
+def _refuse_contradictions(metric: Matrix, given: Floats, fixed: NDArray[np.int64], allowed: float) -> None:
     y, d = given[fixed], metric[np.ix_(fixed, fixed)]
     wrong = np.maximum(np.abs(y[:, None] - y) - d, d - y[:, None] - y) > allowed
     if wrong.any():

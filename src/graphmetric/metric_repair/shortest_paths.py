@@ -1,12 +1,13 @@
-"""Repair that only lowers distances: every pair gets the length of the shortest path between its two items.
+"""Metrics from shortest paths: the repair that only lowers distances, and the last step of every other repair.
 
-Fixed distances as part of a metric, if they can be.
-
-From a matrix that nearly keeps the triangle inequality to one that does.
+The length of the shortest path between two items is a metric, the largest that is nowhere above the given lengths.
+:func:`shortest_path_closure` is that metric. The other functions turn a matrix that nearly keeps the triangle
+inequality into one that does, also where some distances are fixed and where there is little time.
 """
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -14,20 +15,22 @@ from numpy.typing import ArrayLike
 
 from graphmetric._foundation.limits import Deadline, OutOfTime, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.metric_repair._kernels.closure import TILE, open_tile, relax_rows
-from graphmetric.metric_repair._kernels.sweeps import lower_long_sides
-from graphmetric.metric_repair.nearness_problem import NearnessProblem
-from graphmetric.metric_repair.pair_matrix import Matrix, check_matrix
-from graphmetric.metric_repair.scanner import Scan, TriangleScanner, run_blocks
+from graphmetric.metric_repair._kernels.sweeps import TILE, lower_long_sides, open_tile, relax_rows
+from graphmetric.metric_repair.nearness import ROUNDING, Matrix, NearnessProblem, check_matrix
+from graphmetric.metric_repair.triangle_inequality import Scan, TriangleScanner, measure_depths, run_blocks
+
+_FEW_ITEMS = 500  # threads would wait for each other longer than they work
+_TRIAL = 288  # items
+_RAISE = 2  # from one trial to the next
 
 
 def shortest_path_closure(distances: ArrayLike, *, time_limit: float | None = None, n_jobs: int | None = -1) -> Matrix:
     """The largest metric that is nowhere above the given distances.
 
     A metric below them is below the length of every path, hence below the shortest; and shortest paths are a metric.
-    So of all metrics that lower only, this one is the nearest in every norm that grows with each change. Against the
-    nearest metric of all it is poor: one distance that is too small drags down every pair it is a short cut for. Use
-    it where the given distances are upper bounds, and :func:`triangle_fixing` where they are estimates.
+    So of all metrics that only lower distances, this one is the nearest in every norm that grows with each change.
+    Against the nearest metric of all it is poor: one distance that is too small drags down every pair it is a short
+    cut for. Use it where the given distances are upper bounds, and :func:`triangle_fixing` where they are estimates.
 
     It is a fixed point: in double precision no entry is above the rounded sum of two others, and a second closure
     changes nothing. Zero distances between different items are kept as such. Time grows with the cube of the items,
@@ -39,6 +42,7 @@ def shortest_path_closure(distances: ArrayLike, *, time_limit: float | None = No
         n_jobs: Threads, -1: one per core. The result is the same for any number.
     """
     matrix = check_matrix(distances)
+    matrix = matrix.copy() if matrix is distances else matrix
     try:
         close_in_place(matrix, effective_n_jobs(n_jobs), Deadline.after(time_limit))
     except OutOfTime:
@@ -48,14 +52,10 @@ def shortest_path_closure(distances: ArrayLike, *, time_limit: float | None = No
     return matrix
 
 
-_FEW_ITEMS = 500
-"""Threads would wait for each other longer than they work."""
-
-
 def close_in_place(
     matrix: Matrix, threads: int, deadline: Deadline | None = None, *, rounds: int | None = None
 ) -> None:
-    """Shortest paths of a checked matrix; ``rounds`` of 1 leaves violations of the size of rounding.
+    """Replace distances by shortest paths; a single round leaves violations of the size of rounding errors.
 
     Raises:
         OutOfTime: The deadline has passed; the matrix is between the given one and the closure.
@@ -81,14 +81,45 @@ def close_in_place(
             return
 
 
+def time_closure(threads: int) -> float:
+    """Seconds that shortest paths take, divided by the cube of the items, from a small trial.
+
+    The kernels are compiled first if they have to be.
+    """
+    trial = np.ones((_TRIAL, _TRIAL))
+    close_in_place(trial, threads, rounds=1)
+    started = time.perf_counter()
+    close_in_place(trial, threads, rounds=1)
+    return (time.perf_counter() - started) / _TRIAL**3
+
+
+def find_shortest_path(lengths: Matrix, start: int, end: int) -> list[int]:
+    """The items on a shortest path, both ends included (Dijkstra on a dense matrix)."""
+    reached = np.full(len(lengths), np.inf)
+    before = np.full(len(lengths), start)
+    reached[start] = 0.0
+    open_items = np.ones(len(lengths), dtype=bool)
+    while open_items[end]:
+        nearest = int(np.where(open_items, reached, np.inf).argmin())
+        open_items[nearest] = False
+        ways = reached[nearest] + lengths[nearest]
+        shorter = ways < reached
+        reached[shorter], before[shorter] = ways[shorter], nearest
+    path = [end]
+    while path[-1] != start:
+        path.append(int(before[path[-1]]))
+    return path[::-1]
+
+
 def complete_fixed(
     problem: NearnessProblem, scanner: TriangleScanner, tolerance: float, deadline: Deadline | None = None
 ) -> Matrix:
-    """A metric within the bounds that has the fixed distances; it is nowhere near the others.
+    """A metric within the bounds that has the fixed distances; its other distances may be far from the given ones.
 
-    Raises if a fixed distance is longer than a path over fixed ones by more than ``tolerance`` times the largest
-    distance. Otherwise shortest paths are such a metric. Bounds need no second look: with every free pair as long as
-    the longest fixed one, no path over it is a short cut, and no distance leaves the range of the fixed ones.
+    Raises InvalidArgument if a fixed distance is longer than a path over fixed ones by more than ``tolerance`` times
+    the largest distance. Otherwise shortest paths are such a metric. Bounds need no second look: with every free pair
+    as long as the longest fixed one, no path over it is a short cut, and no distance leaves the range of the fixed
+    ones.
     """
     assert problem.fixed is not None
     longest = problem.given.max(where=problem.fixed, initial=0.0)
@@ -115,36 +146,12 @@ def _describe_contradiction(lengths: Matrix, i: int, j: int) -> str:
     )
 
 
-def find_shortest_path(lengths: Matrix, start: int, end: int) -> list[int]:
-    """The items on a shortest path, both ends included (Dijkstra on a dense matrix)."""
-    reached = np.full(len(lengths), np.inf)
-    before = np.full(len(lengths), start)
-    reached[start] = 0.0
-    open_items = np.ones(len(lengths), dtype=bool)
-    while open_items[end]:
-        nearest = int(np.where(open_items, reached, np.inf).argmin())
-        open_items[nearest] = False
-        ways = reached[nearest] + lengths[nearest]
-        shorter = ways < reached
-        reached[shorter], before[shorter] = ways[shorter], nearest
-    path = [end]
-    while path[-1] != start:
-        path.append(int(before[path[-1]]))
-    return path[::-1]
-
-
-ROUNDING = 1e-12
-"""Times the largest distance: violations up to this are rounding, not violations."""
-
-_RAISE = 2  # from one trial to the next
-
-
 def close_paths(
     problem: NearnessProblem, x: Matrix, scanner: TriangleScanner, deadline: Deadline, *, near: bool
 ) -> Matrix:
     """Lower distances to shortest paths until no triangle is violated by more than rounding.
 
-    If ``near``, that is, if little is to be done, a handful of scans; otherwise the m^3 steps that any matrix takes.
+    If ``near``, that is, if there is little to do, this takes a handful of scans; otherwise m^3 steps.
     """
     closed = keep_bounds(problem, x)
     if not near:
@@ -159,7 +166,7 @@ def close_paths(
 def raise_free(
     problem: NearnessProblem, x: Matrix, scanner: TriangleScanner, tolerance: float, deadline: Deadline
 ) -> Matrix:
-    """Raise the free distances, all by the same, until shortest paths leave the fixed ones alone.
+    """Raise all free distances by the same amount until shortest paths leave the fixed ones alone.
 
     Shortest paths of ``x`` itself might lower a fixed distance. The last resort is a metric that has the fixed
     distances and nothing in common with ``x``.
@@ -181,25 +188,24 @@ def raise_corners(problem: NearnessProblem, x: Matrix, scan: Scan) -> Matrix:
     The way i - k - j becomes longer by r_i + r_j + 2 r_k, the distance of i and j by r_i + r_j only.
     """
     rise = np.full(len(x), scan.unlisted)
-    i, j, k = scan.triangles.T
-    depth = x[i, j] - x[i, k] - x[j, k] + scan.unlisted
-    for corner in (i, j, k):  # a scan lists one triangle of a leg; others may have either of its ends as their corner
+    depth = measure_depths(x, scan.triangles) + scan.unlisted
+    for corner in scan.triangles.T:  # a scan lists one triangle of a leg; others may have either end as their corner
         np.maximum.at(rise, corner, depth)
     x += rise[:, None] / 2
     x += rise / 2
-    return keep_bounds(problem, x, own=True)
+    return keep_bounds(problem, x, out=x)
 
 
 def raise_to_half(problem: NearnessProblem, x: Matrix) -> Matrix:
-    """A metric from nothing: where no distance is below half of the largest, no way round is shorter."""
+    """A metric that takes no search: where no distance is below half of the largest, no way round is shorter."""
     kept = keep_bounds(problem, x)
     np.maximum(kept, kept.max(initial=0.0) / 2, out=kept)
     np.fill_diagonal(kept, 0.0)
     return kept
 
 
-def keep_bounds(problem: NearnessProblem, x: Matrix, *, own: bool = False) -> Matrix:
-    """Within the bounds, which the repair respects in the end but not on the way; a copy unless it is our ``own``."""
-    kept = np.clip(x, problem.lower, problem.upper, out=x if own else None)
+def keep_bounds(problem: NearnessProblem, x: Matrix, out: Matrix | None = None) -> Matrix:
+    """Clip distances to the bounds, which a repair respects in the end but not on the way."""
+    kept = np.clip(x, problem.lower, problem.upper, out=out)
     np.fill_diagonal(kept, 0.0)
     return kept

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair.pair_matrix import check_matrix
+from graphmetric.metric_repair.nearness import check_matrix
 
 
 def test_gives_a_copy_in_double_precision() -> None:
