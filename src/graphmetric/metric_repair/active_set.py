@@ -8,13 +8,12 @@ settles, forgets those whose multiplier fell to zero, and ends when the duality 
 from __future__ import annotations
 
 import math
-import time
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.limits import Deadline, OutOfTime
+from graphmetric._foundation.limits import Deadline, OutOfTime, clock
 from graphmetric._foundation.progress import Progress, progress
 from graphmetric.metric_repair._kernels.sweeps import (
     BoundConstraints,
@@ -74,14 +73,14 @@ class ScanAndSweep:
 
         The answer must be there at the deadline, its last steps included: the search ends sooner.
         """
-        started = time.perf_counter()
+        started = clock()
         self._merged, self._problem = merged, merged.small
         self._active = ActiveSet(merged.small, duals)
         self._scanner = TriangleScanner(len(merged.kept), threads)
         self._tolerance, self._smallest = tolerance, tolerance * merged.whole.largest
         self._closing, self._working, self._last_steps = closing, deadline, deadline
         if deadline.exists:
-            ending = _ENDING * (time.perf_counter() - started)
+            ending = _ENDING * (clock() - started)
             self._last_steps = deadline.sooner(ending)
             closes = closing <= _MOST_CLOSING * max(0.0, deadline.left)
             self._working = deadline.sooner(ending + (_SPARE * closing if closes else 0.0))
@@ -156,9 +155,9 @@ class ScanAndSweep:
     def _add(self, scan: Scan) -> None:
         """Take in what was found, if there is time for that: it is one step, which cannot be cut into slices."""
         self._working.check(self._seconds_per_triangle * len(scan.triangles))
-        started = time.perf_counter()
+        started = clock()
         self._active.add(scan.triangles)
-        self._seconds_per_triangle = (time.perf_counter() - started) / max(len(scan.triangles), 1)
+        self._seconds_per_triangle = (clock() - started) / max(len(scan.triangles), 1)
 
     def _sweep(self, violation: float) -> None:
         """Sweep until the changes are small against the violation that the last scan found."""
@@ -281,8 +280,8 @@ class ActiveSet:
         largest = float(sweep_bounds(work.bounds, work.pairs, omega))
         for start in range(0, len(work.constraints.sides), _SLICE):
             deadline.check()
-            part = slice(start, start + _SLICE)
-            some = Constraints(*(values[part] for values in work.constraints))  # shares its memory with the whole
+            part, listed = slice(start, start + _SLICE), work.constraints
+            some = Constraints(listed.sides[part], listed.multiplier[part], listed.gain[part])  # views
             largest = max(largest, float(step(some, work.pairs, omega)))
         return largest
 

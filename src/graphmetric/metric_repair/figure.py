@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from graphmetric.errors import InvalidArgument, MissingExtra
 from graphmetric.metric_repair.nearness import Matrix, check_matrix
-from graphmetric.metric_repair.triangle_inequality import count_inequalities, draw_triangles, measure_depths
+from graphmetric.metric_repair.triangle_inequality import Triangles, count_inequalities, draw_triangles, measure_depths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,12 +95,12 @@ def _finish(axes: Axes, title: str) -> None:
     axes.tick_params(labelsize=9)
 
 
-def _choose_triangles(m: int) -> NDArray[np.integer]:
+def _choose_triangles(m: int) -> Triangles:
     """(n, 3) items i, j, k, with ij as the long side; drawn from a fixed seed if there are too many."""
     if count_inequalities(m) > _MOST_TRIPLES:
         return draw_triangles(m, _MOST_TRIPLES, np.random.default_rng(0))
-    i, j, k = np.indices((m, m, m)).reshape(3, -1)
-    return np.stack([i, j, k], axis=1)[(i < j) & (k != i) & (k != j)]
+    i, j, k = np.indices((m, m, m), np.int32, sparse=True)
+    return np.argwhere((i < j) & (k != i) & (k != j)).astype(np.int32)
 
 
 def _block_means(change: Matrix) -> tuple[Matrix, int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.limits import clock
 from graphmetric.errors import InvalidArgument
 
 Matrix = NDArray[np.float64]
@@ -57,7 +57,7 @@ class RepairResult:
     scans: int
     """Passes over all triangles."""
     seconds: float
-    """Wall-clock time; it includes compilation if the kernels had not been compiled before."""
+    """Wall-clock time, without the time to compile kernels."""
     duals: RepairDuals | None = None
     """Where :func:`triangle_fixing` can start from again; None for other norms."""
 
@@ -219,7 +219,7 @@ class NearnessProblem:
         """The result in the units of the given distances; ``x`` is scaled in place, since it may be large."""
         changed = int(np.count_nonzero(x != self.given)) // 2
         x *= self.scale
-        return RepairResult(x, *certificate, changed, sweeps, scans, time.perf_counter() - started, duals)
+        return RepairResult(x, *certificate, changed, sweeps, scans, clock() - started, duals)
 
 
 def pose_problem(

@@ -6,12 +6,12 @@ and the whole stays a metric exactly if |y_i - y_j| <= d_ij <= y_i + y_j: constr
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.limits import clock
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair._kernels.row_repair import RowProblem, RowSolution, project_row
 from graphmetric.metric_repair.nearness import (
@@ -83,7 +83,7 @@ def repair_row(
     give[mask] = 0.0
     allowed = tolerance * max(metric.max(initial=0.0), given.max(initial=0.0))
     _refuse_contradictions(metric, given, np.flatnonzero(mask), allowed)
-    return _project(RowProblem(metric, given, give), tolerance, allowed, time.perf_counter())
+    return _project(RowProblem(metric, given, give), tolerance, allowed, clock())
 
 
 def repair_rows(
@@ -146,7 +146,7 @@ def _project(problem: RowProblem, tolerance: float, allowed: float, started: flo
         changed=int(np.count_nonzero(row != problem.given)),
         sweeps=found.sweeps,
         scans=found.scans,
-        seconds=time.perf_counter() - started,
+        seconds=clock() - started,
     )
 
 

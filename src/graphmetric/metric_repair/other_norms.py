@@ -13,14 +13,14 @@ pairs along it cannot all change less.
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array, csr_array, hstack
 
-from graphmetric._foundation.limits import check_memory, effective_n_jobs
+from graphmetric._foundation.limits import check_memory, clock, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.metric_repair._kernels.sweeps import lower_towards
 from graphmetric.metric_repair.nearness import (
@@ -119,7 +119,7 @@ def write_known(predicted: ArrayLike, known: ArrayLike | None) -> tuple[Matrix, 
 
 def _only_decrease(distances: Matrix, time_limit: float | None, n_jobs: int | None) -> RepairResult:
     """The closure as a result; among metrics below the given distances it is the optimum of every norm."""
-    started, m = time.perf_counter(), len(distances)
+    started, m = clock(), len(distances)
     check_memory(3 * 8 * m * m, f"the shortest paths of {m:,} items", "take fewer items")
     problem = pose_problem(distances, None, None, None)
     closed = shortest_path_closure(problem.given, time_limit=time_limit, n_jobs=n_jobs)
@@ -143,7 +143,7 @@ def repair_in_l1(
     Arguments and result are those of :func:`triangle_fixing`; ``objective`` is the weighted sum over pairs of |x - d|,
     ``sweeps`` the number of programmes that were solved.
     """
-    started = time.perf_counter()
+    started = clock()
     problem = pose_problem(distances, weights, fixed, bounds)
     if (m := len(problem.given)) > MOST_ITEMS_L1:
         raise InvalidArgument(
@@ -177,7 +177,7 @@ def repair_in_linf(
     Arguments and result are those of :func:`triangle_fixing`; ``objective`` is the largest weighted |x - d|,
     ``sweeps`` the number of times that all shortest paths were computed.
     """
-    started = time.perf_counter()
+    started = clock()
     problem = pose_problem(distances, weights, fixed, bounds)
     m = len(problem.given)
     check_memory(
@@ -245,10 +245,11 @@ class L1Programme:
         """The matrix with the least sum of changes under the triangles so far."""
         from scipy.optimize import linprog  # slow to import
 
+        solve: Any = linprog  # its stubs know no sparse matrices
         legs = self._legs()
         up = np.stack([self._low, self._high], axis=1).clip(min=0.0)
         down = np.stack([-self._high, -self._low], axis=1).clip(min=0.0)
-        solved = linprog(
+        solved = solve(
             np.concatenate([self._weight, self._weight]),
             A_ub=hstack([legs, -legs], format="csr"),
             b_ub=-(legs @ self._given),

@@ -7,13 +7,12 @@ inequality into one that does, also where some distances are fixed and where the
 
 from __future__ import annotations
 
-import time
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphmetric._foundation.limits import Deadline, OutOfTime, effective_n_jobs
+from graphmetric._foundation.limits import Deadline, OutOfTime, clock, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.metric_repair._kernels.sweeps import TILE, lower_long_sides, open_tile, relax_rows
 from graphmetric.metric_repair.nearness import ROUNDING, Matrix, NearnessProblem, check_matrix
@@ -82,15 +81,10 @@ def close_in_place(
 
 
 def time_closure(threads: int) -> float:
-    """Seconds that shortest paths take, divided by the cube of the items, from a small trial.
-
-    The kernels are compiled first if they have to be.
-    """
-    trial = np.ones((_TRIAL, _TRIAL))
-    close_in_place(trial, threads, rounds=1)
-    started = time.perf_counter()
-    close_in_place(trial, threads, rounds=1)
-    return (time.perf_counter() - started) / _TRIAL**3
+    """Seconds that shortest paths take, divided by the cube of the items, from a small trial."""
+    started = clock()
+    close_in_place(np.ones((_TRIAL, _TRIAL)), threads, rounds=1)
+    return (clock() - started) / _TRIAL**3
 
 
 def find_shortest_path(lengths: Matrix, start: int, end: int) -> list[int]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphmetric._foundation.limits import Deadline, OutOfTime, check_memory, effective_n_jobs
+from graphmetric._foundation.limits import Deadline, OutOfTime, check_memory, clock, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.metric_repair._kernels.sweeps import certify_triangles, sweep_triangles
 from graphmetric.metric_repair.active_set import ScanAndSweep
@@ -89,9 +87,9 @@ def triangle_fixing(
             part of the objective.
         start: The result for this matrix before a change, or for its first items before others were added (its leading
             block): the work done then is used again. The answer does not depend on it.
-        time_limit: Seconds after which the best metric so far is returned, ``converged`` being False. The time
-            to make it a metric and to measure it is included, that to compile the kernels for the first time is not;
-            a large matrix takes a second for every 5,000 items squared even if nothing is done to it.
+        time_limit: Seconds after which the best metric so far is returned, ``converged`` being False. The time to make
+            it a metric and to measure it is included, the time to compile kernels is not; a large matrix takes a
+            second for every 5,000 items squared even if nothing is done to it.
         max_scans: The same limit in passes over all triangles.
         n_jobs: Threads of the scans, -1: one per core. The result is the same for any number.
 
@@ -116,34 +114,25 @@ def triangle_fixing(
         raise InvalidArgument(f"time_limit must be at least 0 seconds, or None; got {time_limit}")
     if max_scans < 1:
         raise InvalidArgument(f"max_scans must be at least 1; got {max_scans}")
-    threads, pace = effective_n_jobs(n_jobs), 0.0
-    if time_limit is not None:
-        _compile(fixed is not None or weights is not None)
-        pace = time_closure(threads)
-    started, deadline = time.perf_counter(), Deadline.after(time_limit)
+    threads = effective_n_jobs(n_jobs)
+    pace = 0.0 if time_limit is None else time_closure(threads)
+    started, deadline = clock(), Deadline.after(time_limit)
     problem = pose_problem(distances, weights, fixed, bounds)
     _refuse_too_large(problem, deadline.exists)
     m = len(problem.given)
     duals = RepairDuals.none() if start is None else _check_start(start, m)
-    try:
-        scanner = TriangleScanner(m, threads)
-        completed = None if problem.fixed is None else complete_fixed(problem, scanner, tolerance, deadline)
-    except OutOfTime:
-        raise WorkBudgetExceeded(
-            f"within {time_limit:g} s it could not be decided whether the fixed distances contradict each other; "
-            "give the repair more time"
-        ) from None
+    completed = None
+    if problem.fixed is not None:
+        try:
+            completed = complete_fixed(problem, TriangleScanner(m, threads), tolerance, deadline)
+        except OutOfTime:
+            raise WorkBudgetExceeded(
+                f"within {time_limit:g} s it could not be decided whether the fixed distances contradict each other; "
+                "give the repair more time"
+            ) from None
     merged = merge_copies(problem)
     work = ScanAndSweep(merged, merged.merge_duals(duals), threads, tolerance, deadline, pace * m**3)
     return work.run(max_scans, completed if deadline.exists else None, started)
-
-
-@cache
-def _compile(weighted: bool) -> None:
-    """Load or compile all kernels that a repair may call, so that its time limit covers none of that."""
-    upper = np.triu(np.random.default_rng(0).random((6, 6)), 1)
-    weights = np.ones((6, 6)) if weighted else None
-    triangle_fixing(upper + upper.T, weights, bounds=(0.0, 0.9), max_scans=20, n_jobs=1)
 
 
 def _refuse_too_large(problem: NearnessProblem, limited: bool) -> None:
@@ -213,7 +202,7 @@ def dense_fixing(
             :func:`triangle_fixing` does.
         max_sweeps: Give up after this number of sweeps.
     """
-    started, problem = time.perf_counter(), pose_problem(distances, None, None, None)
+    started, problem = clock(), pose_problem(distances, None, None, None)
     m = len(problem.given)
     sides = count_inequalities(m)
     if m > MOST_ITEMS_DENSE:

@@ -134,10 +134,9 @@ def triangle_violations(
         scanner = TriangleScanner(len(matrix), effective_n_jobs(n_jobs))
         tested, (count, depth, sides, depths) = total, scanner.count(matrix, threshold, max(worst, 1))
     else:
-        tested, drawn = sample, draw_triangles(len(matrix), sample, np.random.default_rng(random_state))
-        depths = measure_depths(matrix, drawn)
-        found = depths > threshold
-        sides, depths = drawn[found], depths[found]
+        tested, sides = sample, draw_triangles(len(matrix), sample, np.random.default_rng(random_state))
+        depths = measure_depths(matrix, sides)
+        sides, depths = sides[depths > threshold], depths[depths > threshold]
         count, depth = len(depths), float(depths.sum())
     share = count / tested if tested else 0.0
     ranked = _rank(sides, depths, max(worst, 1))
@@ -158,7 +157,7 @@ def count_inequalities(m: int) -> int:
     return m * (m - 1) * (m - 2) // 2
 
 
-def draw_triangles(m: int, size: int, generator: np.random.Generator) -> NDArray[np.int64]:
+def draw_triangles(m: int, size: int, generator: np.random.Generator) -> Triangles:
     """(size, 3) random rows (i, j, k), i < j, with replacement."""
     i = generator.integers(m, size=size)
     j = (i + generator.integers(1, m, size=size)) % m
@@ -166,23 +165,24 @@ def draw_triangles(m: int, size: int, generator: np.random.Generator) -> NDArray
     i, j = np.minimum(i, j), np.maximum(i, j)
     k += k >= i  # skip the two that are taken
     k += k >= j
-    return np.stack([i, j, k], axis=1)
+    return np.stack([i, j, k], axis=1).astype(np.int32)
 
 
-def measure_depths(matrix: Matrix, triangles: NDArray[np.integer]) -> Floats:
+def measure_depths(matrix: Matrix, triangles: Triangles) -> Floats:
     """By how much the long side of each triangle (i, j, k) exceeds the sum of the others."""
     i, j, k = triangles.T
     return np.asarray(matrix[i, j] - (matrix[i, k] + matrix[j, k]))
 
 
-def _rank(sides: NDArray[np.integer], depths: Floats, most: int) -> tuple[ViolatedTriangle, ...]:
+def _rank(sides: Triangles, depths: Floats, most: int) -> tuple[ViolatedTriangle, ...]:
     """The deepest triangles, each once, ties by their corners."""
     order = np.lexsort((*sides.T[::-1], -depths))
     sides = sides[order]
     first = np.ones(len(order), dtype=bool)
     first[1:] = (sides[1:] != sides[:-1]).any(axis=1)
     chosen = np.flatnonzero(first)[:most]
-    return tuple(ViolatedTriangle(*sides[at].tolist(), float(depths[order[at]])) for at in chosen)
+    triangles, worst = sides[chosen].tolist(), depths[order[chosen]].tolist()
+    return tuple(ViolatedTriangle(i, j, k, depth) for (i, j, k), depth in zip(triangles, worst, strict=True))
 
 
 def _find_interval(count: int, tested: int) -> tuple[float, float]:
