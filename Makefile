@@ -4,15 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
-# those that need no argument; the others train models and take a data set or a folder
+NOTEBOOKS_READY := $(VENV)/.notebooks-ready
+# The benchmarks that need no argument; the others train models and take a data set or a folder.
 SPEED := approximations canonical certified_search edit_distance_peers embedding exact_search heads large_pairs loading metric_repair
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test lint docs bench fuzz clean
+.PHONY: help demo test test-fast lint coverage wheel docs notebooks bench fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 16
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 # The stamp is written last, so an install that was cut off is done again.
 $(READY): pyproject.toml constraints.txt
@@ -32,12 +33,23 @@ test: $(READY) lint  ## every check: style, types, layers, tests
 	@echo "==> tests"
 	@$(BIN)/python -m pytest -n auto
 
+test-fast: $(READY)  ## the tests that are not marked slow, with few random examples: two minutes of CPU time
+	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n auto -m "not slow"
+
 lint: $(READY)  ## style, types and layers
 	@echo "==> ruff, mypy, import-linter"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
+
+coverage: $(READY)  ## the whole suite, and which lines it does not reach (also in coverage.xml)
+	@$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing --cov-report=xml
+
+wheel: $(READY)  ## the wheel in dist/, tested in a new environment outside of the checkout
+	@rm -rf build dist
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@$(BIN)/python tools/try_wheel.py dist/graphmetric-*.whl
 
 $(DOCS_READY): $(READY)
 	@echo "==> installing what builds the documentation"
@@ -49,6 +61,14 @@ docs: $(DOCS_READY)  ## the documentation site, in docs/_build/html
 	@$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
 	@echo "==> open docs/_build/html/index.html"
 
+$(NOTEBOOKS_READY): $(READY)
+	@echo "==> installing what runs notebooks"
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[notebooks]'
+	@touch $@
+
+notebooks: $(NOTEBOOKS_READY)  ## run the notebooks of examples/notebooks and keep their outputs
+	@$(BIN)/python tools/run_notebooks.py
+
 bench: $(READY)  ## side-by-side measurements (docs/results.md says what they mean)
 	@for name in $(SPEED); do echo "==> $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
@@ -56,4 +76,4 @@ fuzz: $(READY)  ## 100,000 broken files through every reader
 	@$(BIN)/python tests/fuzz/fuzz_readers.py --inputs 100000 --seed 0
 
 clean:  ## remove what make made
-	rm -rf $(VENV) build dist demo-output docs/_build docs/_generated
+	rm -rf $(VENV) build dist demo-output docs/_build docs/_generated .coverage coverage.xml

@@ -1,4 +1,4 @@
-"""Fixtures that more than one folder of tests needs."""
+"""Settings and fixtures that more than one folder of tests needs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+NO_TEST_DATA = "no test data: "
+"""How the reason of a test starts that was skipped because its files are not here."""
+
 # Compiled loops are slow on their first example only; a deadline would blame whichever example came first.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+settings.register_profile("fast", parent=settings.get_profile("ci"), max_examples=10)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
 
 
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c() -> None:
-    """Ctrl-C is heard, also where a shell that started the tests in the background has switched it off."""
+    """Let Ctrl-C reach the tests, even where the shell that started them in the background has switched it off."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -26,5 +30,12 @@ def shared_data() -> Path:
     """The folder of public benchmark data, which is not part of the project."""
     folder = Path(os.environ.get("GRAPHMETRIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if not (folder / "AIDS700nef.json").exists():
-        pytest.skip(f"no benchmark data in {folder}; set GRAPHMETRIC_DATA")
+        pytest.skip(f"{NO_TEST_DATA}there are no benchmark sets in {folder}; set GRAPHMETRIC_DATA")
     return folder
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests were skipped because their files are missing, so that nobody takes the run for a whole one."""
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if NO_TEST_DATA in str(report.longrepr)]
+    advice = "; set GRAPHMETRIC_DATA to the folder of the benchmark sets" if skipped else ""
+    terminalreporter.write_line(f"{len(skipped)} tests skipped because their test data is missing{advice}")

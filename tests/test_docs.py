@@ -94,6 +94,22 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     assert listed == set(PAGES)
 
 
+def test_every_table_of_results_names_its_command_and_commit() -> None:
+    """The command stands in the text of the section, the commit there or in the last column of the table."""
+    sections = re.split(r"^##+ ", (DOCS / "results.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    commit = re.compile(r"`[0-9a-f]{7}`")
+    for title, _, text in (section.partition("\n") for section in sections):
+        paragraphs = [block for block in text.split("\n\n") if block.strip()]
+        tables = [block for block in paragraphs if block.lstrip().startswith("|")]
+        prose = "\n".join(block for block in paragraphs if block not in tables)
+        assert re.search(r"`(python (benchmarks|tools|examples)/\w+\.py|graphmetric reproduce|make )", prose), title
+        assert re.search(r"2026-11-\d\d", prose), title
+        named = set(re.findall(r"\b(?:benchmarks|tools|examples|tests/fuzz)/\w+\.py", prose))
+        assert all((ROOT / name).is_file() for name in named), title
+        for table in tables:
+            assert commit.search(prose) or all(commit.search(row) for row in table.strip().splitlines()[2:]), title
+
+
 def test_every_command_has_a_section() -> None:
     text = load_module(DOCS / "conf.py").describe_commands()
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == list(COMMANDS)

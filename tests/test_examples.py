@@ -1,8 +1,9 @@
-"""The examples run and show what they claim."""
+"""The examples and the notebooks run and show what they claim."""
 
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +21,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import isomorphism_classes
 
 FOLDER = Path(__file__).parents[1] / "examples"
+NOTEBOOKS = sorted((FOLDER / "notebooks").glob("*.ipynb"))
 QUICK: dict[str, Any] = {"count": 60, "max_steps": 60, "label_budget": 1000, "n_jobs": 1}
 METHODS = [
     "size-difference, neighbours",
@@ -159,3 +161,28 @@ def test_workflows(capsys: pytest.CaptureFixture[str]) -> None:
     workflow = example.read_workflow("a>b, b>c, a>c", "name")
     assert (workflow.node_labels, workflow.directed) == (("a", "b", "c"), True)
     assert sorted(workflow.edges.tolist()) == [[0, 1], [0, 2], [1, 2]]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_was_run_from_top_to_bottom(path: Path) -> None:
+    assert path.stat().st_size < 300_000
+    cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    outputs = [output for cell in cells for output in cell["outputs"]]
+    assert not [output for output in outputs if output["output_type"] == "error"]
+    assert any("image/svg+xml" in output.get("data", {}) for output in outputs)
+    assert "(proven)" in str(outputs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cell by cell in one name space, as a notebook does, but without one."""
+    if path.stem == "molecules":
+        pytest.importorskip("rdkit")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), f"{path.name}, {cell['id']}", "exec"), names)
+    assert all(hit.proven for hit in names["hits"])

@@ -13,6 +13,7 @@ from graphmetric.cli import main
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL) for line in block.splitlines()]
 
 
@@ -38,3 +39,21 @@ def test_files_it_points_to_exist() -> None:
     targets = [target for target in re.findall(r"\]\(([^)#]+)\)", README) if "://" not in target]
     assert targets
     assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_every_number_of_its_table_is_a_result() -> None:
+    """A row repeats numbers of one row of the results, and every number below the table is among the results, too."""
+    section = README.split("## How good, how fast")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (?:preset )?([^|]+) \| (.+) \|$", section, re.MULTILINE)[1:]
+    assert len(rows) >= 5
+    for method, cells in rows:
+        shown = cells.split(" | ")
+        assert any(set(shown) <= numbers_of(line) for line in RESULTS.splitlines() if method in line), method
+    sentences = section.rpartition("|\n")[2]
+    assert len(numbers_of(sentences)) >= 5
+    assert numbers_of(sentences) <= numbers_of(RESULTS)
+
+
+def numbers_of(text: str) -> set[str]:
+    """Numbers as they are spelled; that of AIDS700nef or p@10 is a name."""
+    return set(re.findall(r"(?<![\w@.])(?:\d[\d,]*)?\.?\d+(?![\w])", text))
