@@ -31,8 +31,8 @@ from graphmetric.formats.conversion import as_graphs as as_graphs
 from graphmetric.graphs.collection import GraphCollection as GraphCollection
 from graphmetric.graphs.collection import isomorphism_classes as isomorphism_classes
 from graphmetric.graphs.edits import apply_edits as apply_edits
+from graphmetric.graphs.edits import mutate as mutate
 from graphmetric.graphs.graph import Graph as Graph
-from graphmetric.graphs.mutation import mutate as mutate
 from graphmetric.metric_repair import RepairResult as RepairResult
 from graphmetric.metric_repair import repair_row as repair_row
 from graphmetric.metric_repair import shortest_path_closure as shortest_path_closure

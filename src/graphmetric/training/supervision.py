@@ -54,10 +54,9 @@ from graphmetric.edit_distance.label_store import choose_pairs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.columns import Has
-from graphmetric.graphs.edits import Draft
+from graphmetric.graphs.edits import Draft, mutate
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
-from graphmetric.graphs.mutation import mutate
 from graphmetric.training import TrainingLabels
 
 _MOST_HELD_OUT = 500

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs import edits as edits_module
-from graphmetric.graphs import mutation as mutation_module
+from graphmetric.graphs import edits as edits_module
 from graphmetric.graphs.edits import (
+    EDIT_KINDS,
     DeleteEdge,
     DeleteNode,
     Edit,
@@ -25,9 +26,9 @@ from graphmetric.graphs.edits import (
     RelabelEdge,
     RelabelNode,
     apply_edits,
+    mutate,
 )
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.mutation import EDIT_KINDS, mutate
 from tests.graphs.any_graphs import any_graphs
 
 SEEDS = st.integers(0, 2**32)
@@ -320,7 +321,7 @@ def test_words() -> None:
     assert [str(edit) for edit in words] == list(words.values())
 
 
-@pytest.mark.parametrize("module", [edits_module, mutation_module])
+@pytest.mark.parametrize("module", [edits_module, edits_module])
 def test_examples_in_the_documentation(module: Any) -> None:
     results = doctest.testmod(module)
     assert results.failed == 0
