@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs import edits as edits_module
-from graphmetric.graphs import edits as edits_module
 from graphmetric.graphs.edits import (
     EDIT_KINDS,
     DeleteEdge,
@@ -321,7 +320,7 @@ def test_words() -> None:
     assert [str(edit) for edit in words] == list(words.values())
 
 
-@pytest.mark.parametrize("module", [edits_module, edits_module])
+@pytest.mark.parametrize("module", [edits_module])
 def test_examples_in_the_documentation(module: Any) -> None:
     results = doctest.testmod(module)
     assert results.failed == 0

@@ -37,8 +37,7 @@ from graphmetric.features.structure import (
 )
 from graphmetric.features.table import FeatureTable
 from graphmetric.features.weisfeiler_lehman import RoleVocabulary
-from graphmetric.graphs._kernels.canonical_search import relabel_edges
-from graphmetric.graphs.canonical import search_orders
+from graphmetric.graphs.canonical import canonical_edges, search_orders
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns, Has, as_kernel_type
 from graphmetric.graphs.graph import Graph
@@ -66,7 +65,7 @@ def put_in_canonical_order(columns: Columns, budget: int) -> CanonicalForm:
     if len(unsolved):
         _warn_of_given_order(unsolved, budget)
         order = np.where(np.repeat(~outcome.solved, np.diff(columns.node_ptr)), _local_numbers(columns), order)
-    ends, source = relabel_edges(search.packed, order)
+    ends, source = canonical_edges(search, order)
     rows = order + np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr))
     moved = {name: _take(getattr(columns, name), rows) for name in NODE_COLUMNS}
     moved |= {name: _take(getattr(columns, name), source) for name in EDGE_COLUMNS}

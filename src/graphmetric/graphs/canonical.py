@@ -88,11 +88,9 @@ def budget_error(name: str, budget: int) -> WorkBudgetExceeded:
 
 def certify(columns: Columns, budget: int) -> tuple[list[str | None], list[int]]:
     """Certificates, None where the budget did not suffice, and weaker invariants that all graphs have."""
-    from graphmetric.graphs._kernels.canonical_search import relabel_edges
-
     solved = search_orders(columns, budget)
     outcome = solved.outcome
-    ends, source = relabel_edges(solved.packed, outcome.order)
+    ends, source = canonical_edges(solved, outcome.order)
     first_node = np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr))
     header = memoryview(np.insert(shapes(columns), 0, FORMAT_VERSION, axis=1).tobytes())
     node_bytes = memoryview(solved.nodes.digest[solved.nodes.rank[first_node + outcome.order]].tobytes())
@@ -118,8 +116,11 @@ def search_orders(columns: Columns, budget: int) -> CanonicalSearch:
     """Search the canonical order of every graph of packed columns; ``outcome.solved`` tells where one was found."""
     if budget < 0:
         raise InvalidArgument(f"budget must be a number of steps, 0 or more; got {budget}")
-    from graphmetric.graphs._kernels.adjacency import EdgeColours  # here, since numba takes long to import
-    from graphmetric.graphs._kernels.canonical_search import PackedGraphs, canonicalise
+    from graphmetric.graphs._kernels.canonical_search import (  # here, since numba takes long to import
+        EdgeColours,
+        PackedGraphs,
+        canonicalise,
+    )
 
     nodes, edges = node_keys(columns), edge_keys(columns)
     weights = np.zeros(1 + len(edges.digest), dtype=np.int64)
@@ -133,6 +134,14 @@ def search_orders(columns: Columns, budget: int) -> CanonicalSearch:
         EdgeColours(edges.rank, weights),
     )
     return CanonicalSearch(columns, packed, nodes, edges, canonicalise(packed, budget))
+
+
+def canonical_edges(solved: CanonicalSearch, order: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """The edges once the nodes are in this order, sorted within each graph, and the edge row each comes from."""
+    from graphmetric.graphs._kernels.canonical_search import relabel_edges
+
+    edges, source = relabel_edges(solved.packed, order)
+    return edges, source
 
 
 def node_keys(columns: Columns) -> Keys:

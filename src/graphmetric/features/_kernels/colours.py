@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.compilation import counted_entry, counted_part
+from graphmetric._foundation.mixing import mix, scramble
 from graphmetric.features._kernels.neighbours import Arcs
-from graphmetric.graphs._kernels.mixing import mix, scramble
 
 _OWN = 0x5EED
 

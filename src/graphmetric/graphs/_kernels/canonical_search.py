@@ -1,20 +1,16 @@
-"""Canonical order of many packed graphs.
+"""The search for the canonical order of many packed graphs.
 
-Automorphisms found so far, and the orbits of those that fix given nodes.
+**The search tree**: individualise a node, refine, repeat; the canonical leaf is the greatest. Leaves are ordered by the
+traces of their paths, level by level, then by the graph they give. That order and the tree itself do not depend on the
+numbering of nodes, so neither does the graph of the greatest leaf. Pruning only skips leaves that are smaller, or that
+an automorphism maps onto one already seen: it changes the work, never the result.
 
-A group is one array with a column per node and one more for a counter. Orbits are kept as forests: each node points
-to a smaller or equal one.
+**A leaf** is a full order of the nodes and the relabelled graph it gives, in one flat array: the node at each position,
+then where the row of each position ends, then the neighbours of all rows, then their relations. All but the first part
+describe the graph alone, and leaves compare as sequences from there.
 
-Leaves of the search: a full order of the nodes, and the relabelled graph it gives.
-
-A leaf is one flat array: the node at each position, then where the row of each position ends, then the neighbours of
-all rows, then their relations. All but the first part describe the graph alone: leaves compare as sequences from there.
-
-The search tree: individualise a node, refine, repeat; the canonical leaf is the greatest.
-
-Leaves are ordered by the traces of their paths, level by level, then by the graph they give. That order and the tree
-itself do not depend on the numbering of nodes, so neither does the graph of the greatest leaf. Pruning only skips
-leaves that are smaller, or that an automorphism maps onto one already seen: it changes the work, never the result.
+**A group** holds the automorphisms found so far and the orbits of those that fix given nodes, in one array with a
+column per node and one more for a counter. Orbits are kept as forests: each node points to a smaller or equal one.
 """
 
 from __future__ import annotations
@@ -25,16 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.compilation import counted_entry, counted_part
-from graphmetric.graphs._kernels.adjacency import (
-    EdgeColours,
-    Rows,
-    Twins,
-    build_rows,
-    drop_twins,
-    find_twins,
-    spread_twins,
-)
-from graphmetric.graphs._kernels.mixing import mix, sort_by_key
+from graphmetric._foundation.mixing import mix
 from graphmetric.graphs._kernels.refinement import (
     AT,
     CELLS,
@@ -43,12 +30,20 @@ from graphmetric.graphs._kernels.refinement import (
     LENGTH,
     PLACE,
     WORK,
+    EdgeColours,
+    Rows,
+    Twins,
+    build_rows,
     can_refine,
     clear_queue,
+    drop_twins,
+    find_twins,
     individualise,
     new_partition,
     refine,
     refine_step,
+    sort_by_key,
+    spread_twins,
     undo_cuts,
 )
 
@@ -65,9 +60,8 @@ _KEPT = 64
 @counted_part
 def new_group(num_nodes: int) -> NDArray[np.int64]:
     group = np.empty((_IMAGE + _KEPT, num_nodes + 1), np.int64)
-    for v in range(num_nodes):
-        group[ORBIT, v] = v
-        group[LOCAL, v] = v
+    group[ORBIT, :num_nodes] = np.arange(num_nodes)
+    group[LOCAL] = group[ORBIT]
     group[ORBIT, num_nodes] = 0
     return group
 
@@ -90,8 +84,7 @@ def join_local_orbits(group: NDArray[np.int64], chosen: NDArray[np.int64], level
     Returns the entries read.
     """
     n = group.shape[1] - 1
-    for v in range(n):
-        group[LOCAL, v] = v
+    group[LOCAL, :n] = np.arange(n)
     work = n
     for row in range(_IMAGE, _IMAGE + min(group[ORBIT, n], _KEPT)):
         fixed = 0
@@ -154,18 +147,6 @@ def compare_leaves(a: NDArray[np.int64], b: NDArray[np.int64], num_nodes: int) -
     return 0
 
 
-@counted_part
-def copy_values(target: NDArray[np.int64], source: NDArray[np.int64]) -> None:
-    for i in range(len(source)):
-        target[i] = source[i]
-
-
-@counted_part
-def fill_values(target: NDArray[np.int64], size: int, value: int) -> None:
-    for i in range(size):
-        target[i] = value
-
-
 # Rows of the path from the root to the tree node in hand, by level.
 _CHOSEN = 0
 """node individualised last; -1 before the first"""
@@ -223,7 +204,7 @@ def find_greatest_leaf(rows: Rows, part: NDArray[np.int64], budget: int) -> bool
         shared[_BEST] = min(shared[_BEST], level)
     if level >= 0:
         return False
-    copy_values(part[AT], leaves[_BEST, :n])
+    part[AT, :n] = leaves[_BEST, :n]
     return True
 
 
@@ -290,7 +271,7 @@ def _visit_leaf(
     if shared[_FIRST] < 0:
         _keep(traces, leaves, shared, _FIRST, level)
         _keep(traces, leaves, shared, _BEST, level)
-        fill_values(path[_LIKE_FIRST], level + 1, 1)
+        path[_LIKE_FIRST, : level + 1] = 1
         return level - 1
     if path[_LIKE_FIRST, level] != 0 and compare_leaves(leaves[_HERE], leaves[_FIRST], n) == 0:
         add_automorphism(group, leaves[_FIRST], leaves[_HERE])
@@ -303,7 +284,7 @@ def _visit_leaf(
             return shared[_BEST]
     if sign > 0:
         _keep(traces, leaves, shared, _BEST, level)
-        fill_values(path[_VERSUS_BEST], level + 1, 0)
+        path[_VERSUS_BEST, : level + 1] = 0
     return level - 1
 
 
@@ -311,8 +292,8 @@ def _visit_leaf(
 def _keep(
     traces: NDArray[np.int64], leaves: NDArray[np.int64], shared: NDArray[np.int64], kind: int, level: int
 ) -> None:
-    copy_values(leaves[kind], leaves[_HERE])
-    copy_values(traces[kind], traces[_HERE])
+    leaves[kind] = leaves[_HERE]
+    traces[kind] = traces[_HERE]
     shared[kind] = level
 
 

@@ -1,4 +1,4 @@
-"""Hashing and sorting that give the same bits on every machine: 64-bit integer arithmetic only.
+"""Hashing for kernels of any folder, with the same bits on every machine: 64-bit integer arithmetic only.
 
 Hashes travel as int64 but are computed as uint64, where overflow is defined.
 """
@@ -6,7 +6,6 @@ Hashes travel as int64 but are computed as uint64, where overflow is defined.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from graphmetric._foundation.compilation import counted_part
 
@@ -35,21 +34,3 @@ def mix(state: int, value: int) -> np.int64:
 def add_product(total: int, a: int, b: int) -> np.int64:
     """total + a * b modulo 2**64; sums of such do not depend on their order."""
     return np.int64(np.uint64(total) + np.uint64(a) * np.uint64(b))
-
-
-@counted_part
-def sort_by_key(items: NDArray[np.int64], keys: NDArray[np.int64], begin: int, end: int) -> None:
-    """Sort ``items[begin:end]`` by ``keys[item]`` in place (shell sort: most runs here are short or sorted)."""
-    gap = 1
-    while gap < (end - begin) // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(begin + gap, end):
-            item = items[i]
-            key = keys[item]
-            j = i - gap
-            while j >= begin and keys[items[j]] > key:
-                items[j + gap] = items[j]
-                j -= gap
-            items[j + gap] = item
-        gap //= 3
