@@ -116,11 +116,8 @@ def search_orders(columns: Columns, budget: int) -> CanonicalSearch:
     """Search the canonical order of every graph of packed columns; ``outcome.solved`` tells where one was found."""
     if budget < 0:
         raise InvalidArgument(f"budget must be a number of steps, 0 or more; got {budget}")
-    from graphmetric.graphs._kernels.canonical_search import (  # here, since numba takes long to import
-        EdgeColours,
-        PackedGraphs,
-        canonicalise,
-    )
+    from graphmetric.graphs._kernels.canonical_search import PackedGraphs, canonicalise  # numba takes long to import
+    from graphmetric.graphs._kernels.refinement import EdgeColours
 
     nodes, edges = node_keys(columns), edge_keys(columns)
     weights = np.zeros(1 + len(edges.digest), dtype=np.int64)
