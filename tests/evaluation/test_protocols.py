@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation import PROTOCOLS, Protocol, forget_other_sizes, make_protocol, take_similar_sizes
+from graphmetric.evaluation import PROTOCOLS, Protocol, forget_other_sizes, make_protocol
 
 Split = tuple[list[int], list[int], list[int]]
 
@@ -77,11 +77,8 @@ def test_leak_free_has_no_class_on_both_sides(name: str) -> None:
     assert len(protocol.queries) > 0
 
 
-def test_size_filter_on_pairs_and_matrices() -> None:
+def test_size_filter() -> None:
     sizes = np.array([5, 7, 8, 20])
-    pairs = np.array([[0, 1], [0, 2], [1, 2], [2, 3]])
-    assert take_similar_sizes(pairs, sizes).tolist() == [[0, 1], [1, 2]]
-    assert take_similar_sizes(pairs, sizes, below=4).tolist() == [[0, 1], [0, 2], [1, 2]]
     left = forget_other_sizes(np.ones((2, 4)), sizes[:2], sizes)
     assert np.argwhere(~np.isnan(left)).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]]
 

@@ -2,29 +2,26 @@
 
 ::
 
-    ranking.py        rho, tau, precision at k of each query's ranking
-    accuracy.py       squared and absolute error, exact hits
-    scores.py         all of them together, and their names
-    bounds.py         the same where the true distances are known to lie in intervals only
-    axioms.py         identity, symmetry, non-negativity, triangle inequality, separation: measured
-    protocols.py      which pairs train, tune and test
-    calibration.py    errors by true distance and by size
-    record.py         one JSON file per run
-    published.py      what others report
-    report.py         tables of many runs
-    paired_arrays.py  predicted and true distances, checked
+    scores.py       rank correlations, precision, errors, exact hits; errors by true distance and by size
+    bounds.py       the same where the true distances are known only to lie between bounds
+    axioms.py       the axioms of a metric, measured
+    protocols.py    which pairs train, tune and test
+    run_record.py   one JSON file per run
+    tables.py       tables of many runs, with published numbers
 """
 
-from graphmetric.evaluation.axioms import MeasuredAxioms, measure_axioms
+from graphmetric.evaluation.axioms import AxiomCheck, MeasuredAxioms, measure_axioms
 from graphmetric.evaluation.bounds import BoundScores, score_against_bounds
-from graphmetric.evaluation.calibration import Calibration, SizeErrors, calibrate, errors_by_size
-from graphmetric.evaluation.protocols import PROTOCOLS, Protocol, forget_other_sizes, make_protocol, take_similar_sizes
-from graphmetric.evaluation.published import PUBLISHED, PublishedResult, find_published
+from graphmetric.evaluation.protocols import PROTOCOLS, Protocol, forget_other_sizes, make_protocol
 from graphmetric.evaluation.run_record import RunRecord, installed_versions, read_record, read_records, write_record
 from graphmetric.evaluation.scores import (
+    Calibration,
     RankingScores,
     Raw,
     Scores,
+    SizeErrors,
+    calibrate,
+    errors_by_size,
     exact_hits,
     kendall_tau,
     mean_absolute_error,
@@ -35,11 +32,19 @@ from graphmetric.evaluation.scores import (
     score_rankings,
     spearman_rho,
 )
-from graphmetric.evaluation.tables import ResultTable, make_tables, write_report
+from graphmetric.evaluation.tables import (
+    PUBLISHED,
+    PublishedResult,
+    ResultTable,
+    find_published,
+    make_tables,
+    write_tables,
+)
 
 __all__ = [
     "PROTOCOLS",
     "PUBLISHED",
+    "AxiomCheck",
     "BoundScores",
     "Calibration",
     "MeasuredAxioms",
@@ -71,7 +76,6 @@ __all__ = [
     "score_distances",
     "score_rankings",
     "spearman_rho",
-    "take_similar_sizes",
     "write_record",
-    "write_report",
+    "write_tables",
 ]

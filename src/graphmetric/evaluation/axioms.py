@@ -1,11 +1,11 @@
-"""The axioms of a metric, measured on a matrix of distances rather than believed."""
+"""The axioms of a metric, measured on a matrix of distances rather than taken on trust."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation.scores import Floats
 from graphmetric.metric_repair import TriangleViolations, triangle_violations
+
+
+class AxiomCheck(NamedTuple):
+    """Whether one axiom holds on the graphs that were measured."""
+
+    name: str
+    holds: bool
+    measured: str
+    """The measurement in words."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,21 +36,39 @@ class MeasuredAxioms:
     smallest: float
     """Smallest distance; at least 0 for a metric. NaN without any distance."""
     triangles: TriangleViolations | None
-    """Of the mean of both directions. None where a distance is negative: then d(G, G) <= 2 d(G, H) fails already."""
+    """Violations by the mean of both directions. None where a distance is negative: d(G, G) <= 2 d(G, H) fails then."""
     unseparated: int | None
-    """Pairs of graphs that are not isomorphic, at distance 0: a metric has none, a pseudo-metric may. None: unknown."""
+    """Pairs at distance 0 of graphs that are not isomorphic: a metric has none, a pseudo-metric may. None: unknown."""
     tolerance: float
-    """Distances up to this count as 0; rounding is no violation."""
+    """Distances up to this count as 0; rounding is not a violation."""
 
     @property
     def is_pseudo_metric(self) -> bool:
-        """Whether everything but separation holds, on these graphs and within the tolerance."""
-        return all(holds for name, holds, _ in self._findings() if name != "separation")
+        """Whether everything except separation holds, on these graphs and within the tolerance."""
+        return all(axiom.holds for axiom in self.check() if axiom.name != "separation")
 
     @property
     def is_metric(self) -> bool | None:
         """Whether all axioms hold, on these graphs and within the tolerance; None if separation was not measured."""
         return self.is_pseudo_metric and (None if self.unseparated is None else self.unseparated == 0)
+
+    def check(self, symmetry_slack: float = 0.0, triangle_slack: float = 0.0) -> Iterator[AxiomCheck]:
+        """Each axiom in the order of a textbook, separation last and only if it was measured.
+
+        Both slacks are allowed on top of rounding, for distances that a solver finds up to a tolerance.
+        """
+        zero, found = self.tolerance, self.triangles
+        yield AxiomCheck("non-negativity", not self.smallest < -zero, f"the smallest distance is {self.smallest:.3g}")
+        yield AxiomCheck("identity", self.identity <= zero, f"the farthest copy is at distance {self.identity:.3g}")
+        words = f"the two directions differ by {self.asymmetry:.3g} at most"
+        yield AxiomCheck("symmetry", self.asymmetry <= zero + symmetry_slack, words)
+        if found is None:
+            yield AxiomCheck("triangle inequality", False, "cannot hold with negative distances")
+        else:
+            yield _check_triangles(found, zero + triangle_slack if triangle_slack else 0.0)
+        if self.unseparated is not None:
+            which = f"{self.unseparated:,} pairs of" if self.unseparated else "no two"
+            yield AxiomCheck("separation", self.unseparated == 0, f"{which} different graphs are at distance 0")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a record."""
@@ -58,22 +85,17 @@ class MeasuredAxioms:
         }
 
     def __str__(self) -> str:
-        lines = [f"{name:<15}{'holds' if holds else 'BROKEN':<8}{said}" for name, holds, said in self._findings()]
+        lines = [f"{name:<21}{'holds' if holds else 'BROKEN':<8}{words}" for name, holds, words in self.check()]
         return "\n".join([f"{self.graphs} graphs, tolerance {self.tolerance:g}", *lines])
 
-    def _findings(self) -> Iterator[tuple[str, bool, str]]:
-        """Name of the axiom, whether it holds, and the measurement in words."""
-        zero = self.tolerance
-        yield "identity", self.identity <= zero, f"a copy is at distance {self.identity:.3g} at most"
-        yield "symmetry", self.asymmetry <= zero, f"directions differ by {self.asymmetry:.3g} at most"
-        yield "non-negativity", not self.smallest < -zero, f"the smallest distance is {self.smallest:.3g}"
-        if self.triangles is None:
-            yield "triangle", False, "a negative distance breaks it; not counted"
-        else:
-            yield "triangle", self.triangles.count == 0, str(self.triangles)
-        if self.unseparated is not None:
-            said = f"{self.unseparated:,} pairs that are not isomorphic are at distance 0"
-            yield "separation", self.unseparated == 0, said
+
+def _check_triangles(found: TriangleViolations, allowed: float) -> AxiomCheck:
+    holds, words = found.count == 0, f"none of {found.tested:,} is broken"
+    if not holds and found.max_depth <= allowed:
+        holds, words = True, f"{words} by more than the solver's tolerance, {found.max_depth:.3g} at most"
+    elif not holds:
+        words = f"{found.count:,} of {found.tested:,} ({found.share:.2%}) are broken, by {found.max_depth:.3g} at most"
+    return AxiomCheck("triangle inequality", holds, words)
 
 
 def measure_axioms(
@@ -92,10 +114,10 @@ def measure_axioms(
         distances: Square matrix, every entry known, both directions as they were predicted.
         copies: Distances between graphs and copies of them with the nodes in another order, in any shape.
         classes: The isomorphism class of each graph; graphs of one class count as copies of each other.
-        tolerance: Times the largest distance: what rounding may do.
-        sample: Triangles to draw, for matrices whose triangles are too many; None: all.
+        tolerance: Differences up to this part of the largest distance count as rounding.
+        sample: Number of triangles to draw, for large matrices; None: all.
         random_state: Seed of the sample.
-        n_jobs: Threads; -1: all cores.
+        n_jobs: Threads; -1: one per core.
     """
     matrix = _finite(distances, "distances")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -105,8 +127,10 @@ def measure_axioms(
     alike, apart = _compare_classes(classes, len(matrix))
     violations = None
     if not (matrix < -zero).any():
+        cut = np.maximum(both, 0.0)  # a distance below zero by a rounding is zero
+        np.fill_diagonal(cut, 0.0)
         violations = triangle_violations(
-            _cut_rounding(both), tolerance=tolerance, sample=sample, random_state=random_state, n_jobs=n_jobs
+            cut, tolerance=tolerance, sample=sample, random_state=random_state, n_jobs=n_jobs
         )
     return MeasuredAxioms(
         graphs=len(matrix),
@@ -124,13 +148,6 @@ def _finite(values: ArrayLike, name: str) -> Floats:
     if not np.isfinite(found).all():
         raise InvalidArgument(f"{name} must all be finite; {int((~np.isfinite(found)).sum())} are not")
     return found
-
-
-def _cut_rounding(both: Floats) -> Floats:
-    """As the triangle inequality is asked of it: zero on the diagonal, and nothing below zero by a rounding."""
-    cut: Floats = np.maximum(both, 0.0)
-    np.fill_diagonal(cut, 0.0)
-    return cut
 
 
 def _compare_classes(classes: ArrayLike | None, count: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -1,7 +1,8 @@
-"""Scores against bounds: what can be said of predictions where the true distances are known to lie in intervals only.
+"""Scores of predictions where the true distances are known only to lie between bounds.
 
-Of large graphs hardly any edit distance can be proven, but every one has a lower and an upper bound. A score is then
-itself an interval, which holds the score against the truth whatever that is; where all bounds are equal, its ends are.
+For large graphs hardly any edit distance can be proven, but every one has a lower and an upper bound. A score is then
+itself an interval that contains the score against the truth, whatever the truth is. Where the bounds of every distance
+are equal, so are the ends of the score.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation.scores import Floats
+from graphmetric.evaluation.scores import Floats, mean_or_nan
 
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class BoundScores:
-    """How predictions fare against bounds of the true distances; NaN where there is nothing to compare."""
+    """Scores of predictions against bounds of the true distances; NaN where there is nothing to compare."""
 
     pairs: int
     """Pairs with bounds."""
     proven: float
-    """Share of them whose bounds are equal: their distance is known."""
+    """Share of these pairs whose bounds are equal, so that their distance is known."""
     outside: float
     """Share of the predictions that are outside of their bounds: they are wrong, whatever the truth is."""
     mae: Interval
     """The mean absolute error is at least the mean distance to the interval, and at most that to its further end."""
     mse: Interval
-    """Likewise of the squared error."""
+    """The same for the squared error."""
     order: float
     """Over pairs of graphs whose order the bounds decide, one being nearer to the query than the other whatever the
     truth is: the share that the prediction has in this order minus the share that it has in the other; averaged over
@@ -70,44 +71,33 @@ def score_against_bounds(
     least = np.maximum(0.0, np.maximum(a - p, p - b))
     most = np.maximum(np.abs(p - a), np.abs(p - b))
     orders = [_compare_order(*row) for row in rows]
-    decided, possible = (
-        sum(found.decided for found in orders),
-        sum(len(row[0]) * (len(row[0]) - 1) // 2 for row in rows),
-    )
+    possible = sum(len(row[0]) * (len(row[0]) - 1) // 2 for row in rows)
     return BoundScores(
         pairs=len(p),
-        proven=_mean(a == b),
-        outside=_mean(least > 0),
-        mae=(_mean(least), _mean(most)),
-        mse=(_mean(least**2), _mean(most**2)),
-        order=_mean(np.array([found.balance / found.decided for found in orders if found.decided])),
-        decided=decided / possible if possible else math.nan,
+        proven=mean_or_nan(a == b),
+        outside=mean_or_nan(least > 0),
+        mae=(mean_or_nan(least), mean_or_nan(most)),
+        mse=(mean_or_nan(least**2), mean_or_nan(most**2)),
+        order=mean_or_nan(balance / decided for balance, decided in orders if decided),
+        decided=sum(decided for _, decided in orders) / possible if possible else math.nan,
         precision={k: _mean_precision([row for row in rows if len(row[0])], k) for k in ks},
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Order:
-    decided: int
-    balance: int
-    """Pairs in the right order minus pairs in the wrong one."""
-
-
-def _compare_order(predicted: Floats, lower: Floats, upper: Floats) -> _Order:
+def _compare_order(predicted: Floats, lower: Floats, upper: Floats) -> tuple[int, int]:
+    """Pairs that the prediction has in the right order minus those in the wrong one, and all that are decided."""
     nearer = upper[:, None] < lower
-    decided = int(nearer.sum())
-    right = int((nearer & (predicted[:, None] < predicted)).sum())
-    wrong = int((nearer & (predicted[:, None] > predicted)).sum())
-    return _Order(decided, right - wrong)
+    signs = np.sign(predicted - predicted[:, None])[nearer]
+    return int(signs.sum()), len(signs)
 
 
 def _mean_precision(rows: list[tuple[Floats, Floats, Floats]], k: int) -> Interval:
     found = np.array([precision_between(*row, k) for row in rows]).reshape(-1, 2)
-    return (_mean(found[:, 0]), _mean(found[:, 1]))
+    return (mean_or_nan(found[:, 0]), mean_or_nan(found[:, 1]))
 
 
 def precision_between(predicted: Floats, lower: Floats, upper: Floats, k: int) -> Interval:
-    """The share of the predicted k nearest that are certainly, and that may be, among the k nearest; of one query."""
+    """For one query: the share of the predicted k nearest that certainly are, and that may be, among the k nearest."""
     k = min(k, len(predicted))
     taken = np.argsort(predicted, kind="stable")[:k]
     certain, possible = nearest_for_certain(lower, upper, k)
@@ -115,9 +105,9 @@ def precision_between(predicted: Floats, lower: Floats, upper: Floats, k: int) -
 
 
 def nearest_for_certain(lower: Floats, upper: Floats, k: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which are among the k nearest, ties included, whatever the distances are within their bounds; and which may be.
+    """Which graphs are certainly among the k nearest, ties included, and which may be.
 
-    One is among them exactly if fewer than k others are truly nearer.
+    A graph is among them exactly if fewer than k others are truly nearer.
     """
     may_be_nearer = np.searchsorted(np.sort(lower), upper) - (lower < upper)  # without itself
     must_be_nearer = np.searchsorted(np.sort(upper), lower)
@@ -135,7 +125,3 @@ def _check(predicted: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> tuple[Fl
     if not (np.isfinite(high[known]).all() and (low[known] <= high[known]).all() and np.isfinite(guesses[known]).all()):
         raise InvalidArgument("bounds must be finite with lower <= upper, and predictions finite, where lower is known")
     return guesses, low, high
-
-
-def _mean(values: NDArray[Any]) -> float:
-    return float(values.mean()) if values.size else math.nan

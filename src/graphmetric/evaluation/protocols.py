@@ -7,15 +7,13 @@
     A           training graphs          validation x training   each test graph: training and validation graphs
     leak-free   as A, on a split without isomorphic graphs in two parts
 
-Numbers of different protocols do not compare. Where graphs repeat, as in most benchmarks, only "leak-free" tells what
-a method does with graphs that it has not seen.
+Numbers of different protocols cannot be compared. Where graphs repeat, as in most benchmarks, only "leak-free" shows
+what a method does with graphs that it has not seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +22,9 @@ from graphmetric.errors import InvalidArgument
 
 Positions = NDArray[np.int64]
 Pairs = NDArray[np.int64]
+
+PROTOCOLS = ("paper", "A", "leak-free")
+"""The names of all protocols."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +36,7 @@ class Protocol:
     val: Positions
     test: Positions
     database: Positions
-    """What every test graph ranks."""
+    """The graphs that every test graph ranks."""
 
     @property
     def queries(self) -> Positions:
@@ -61,9 +62,9 @@ class Protocol:
         return _cross(self.queries, self.database)
 
     def visible_distances(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """What a method may know, (seen, seen): the distances of all graphs, NaN but for training and validation pairs.
+        """The distances that a method may know, (seen, seen): NaN except for training and validation pairs.
 
-        The diagonal of the validation graphs is NaN as well: no pair of them tunes.
+        The diagonal of the validation graphs is NaN as well: pairs of validation graphs are not used for tuning.
         """
         visible = np.array(distances, dtype=np.float64)[np.ix_(self.seen, self.seen)]
         held_out = slice(len(self.train), None)
@@ -71,7 +72,7 @@ class Protocol:
         return visible
 
     def test_distances(self, distances: ArrayLike) -> NDArray[np.float64]:
-        """(queries, database) of the distances of all graphs."""
+        """The part (queries, database) of the distances of all graphs."""
         return np.asarray(distances, dtype=np.float64)[np.ix_(self.queries, self.database)]
 
 
@@ -82,77 +83,52 @@ def make_protocol(
 
     Args:
         name: "paper", "A" or "leak-free".
-        train: Positions of the training graphs; likewise ``val`` and ``test``.
-        val: See ``train``.
-        test: See ``train``.
-        classes: The isomorphism class of each graph. "leak-free" needs it, to refuse a split that leaks; the others
-            take no notice.
+        train: Positions of the training graphs.
+        val: Positions of the validation graphs.
+        test: Positions of the test graphs.
+        classes: The isomorphism class of each graph. "leak-free" needs it to refuse a split that leaks; the others
+            ignore it.
 
     Example:
         >>> make_protocol("A", [0, 1, 2], [3], [4]).validation_pairs().tolist()
         [[3, 0], [3, 1], [3, 2]]
     """
     if name not in PROTOCOLS:
-        raise InvalidArgument(f"unknown protocol {name!r}; there are: {', '.join(PROTOCOLS)}")
-    parts = {"train": _positions(train), "val": _positions(val), "test": _positions(test)}
-    together = np.concatenate(list(parts.values()))
+        raise InvalidArgument(f"unknown protocol {name!r}; choose one of: {', '.join(PROTOCOLS)}")
+    parts = [_positions(part) for part in (train, val, test)]
+    together = np.concatenate(parts)
     if len(np.unique(together)) < len(together):
         raise InvalidArgument("train, val and test must be disjoint, without repetition; some graph is named twice")
-    return PROTOCOLS[name](parts, classes)
-
-
-def take_similar_sizes(pairs: Pairs, sizes: ArrayLike, *, below: int = 3) -> Pairs:
-    """The pairs whose graphs differ by fewer than ``below`` nodes; ``sizes`` are the nodes of all graphs.
-
-    A filter that tables of IMDBMulti use at times. It leaves the easy pairs out of rankings, so never compare numbers
-    with and without it.
-    """
-    nodes = np.asarray(sizes)
-    kept: Pairs = pairs[np.abs(nodes[pairs[:, 0]] - nodes[pairs[:, 1]]) < below]
-    return kept
+    if name == "leak-free":
+        _refuse_leaks(parts, classes)
+    database = np.sort(together if name == "paper" else np.concatenate(parts[:2]))
+    for array in (*parts, database):
+        array.flags.writeable = False
+    return Protocol(name, parts[0], parts[1], parts[2], database)
 
 
 def forget_other_sizes(
     true: ArrayLike, sizes: ArrayLike, other_sizes: ArrayLike, *, below: int = 3
 ) -> NDArray[np.float64]:
-    """The same filter on a matrix (queries, database): NaN, so left out of every score, where sizes differ too much."""
+    """A matrix (queries, database) with NaN where two graphs differ by ``below`` nodes or more.
+
+    Such pairs are left out of every score. Some tables of IMDBMulti use this filter. It leaves the easy pairs out of
+    rankings, so never compare numbers with and without it.
+    """
     apart = np.abs(np.asarray(sizes)[:, None] - np.asarray(other_sizes)) >= below
     return np.where(apart, np.nan, np.asarray(true, dtype=np.float64))
 
 
-def _rank_everything(parts: Mapping[str, Positions], classes: ArrayLike | None) -> Protocol:
-    return _protocol("paper", parts, np.concatenate(list(parts.values())))
-
-
-def _rank_seen_graphs(parts: Mapping[str, Positions], classes: ArrayLike | None, name: str = "A") -> Protocol:
-    return _protocol(name, parts, np.concatenate([parts["train"], parts["val"]]))
-
-
-def _rank_without_leaks(parts: Mapping[str, Positions], classes: ArrayLike | None) -> Protocol:
+def _refuse_leaks(parts: list[Positions], classes: ArrayLike | None) -> None:
     if classes is None:
         raise InvalidArgument("leak-free needs the isomorphism class of each graph; pass classes")
     number = np.asarray(classes)
-    members = [np.unique(number[part]) for part in parts.values()]
-    found, times = np.unique(np.concatenate(members), return_counts=True)
+    found, times = np.unique(np.concatenate([np.unique(number[part]) for part in parts]), return_counts=True)
     if (times > 1).any():
         raise InvalidArgument(
             f"the split leaks: {int((times > 1).sum())} isomorphism classes of {len(found)} are in more than one part; "
             "use Dataset.leak_free()"
         )
-    return _rank_seen_graphs(parts, classes, "leak-free")
-
-
-PROTOCOLS: Mapping[str, Callable[[Mapping[str, Positions], ArrayLike | None], Protocol]] = MappingProxyType(
-    {"paper": _rank_everything, "A": _rank_seen_graphs, "leak-free": _rank_without_leaks}
-)
-"""Every protocol by name."""
-
-
-def _protocol(name: str, parts: Mapping[str, Positions], database: Positions) -> Protocol:
-    made = Protocol(name, **parts, database=np.sort(database))
-    for array in (made.train, made.val, made.test, made.database):
-        array.flags.writeable = False
-    return made
 
 
 def _positions(given: ArrayLike) -> Positions:

@@ -1,4 +1,4 @@
-"""One record per run: what was run on what, with which seeds and versions, and what came out; JSON files."""
+"""One record per run, kept as a JSON file: method, data, seeds, versions and scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import math
 import os
 import platform
 import re
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -25,13 +26,13 @@ _PACKAGES = ("graphmetric", "numpy", "torch")
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run of one method; checked when made, and equal after a way through a file."""
+    """One run of one method; it is checked when it is made, and equal after it was written and read."""
 
     method: str
     """Its name in reports; runs that differ in more than their seeds have different names."""
     dataset: str
     protocol: str
-    """One of the names in :mod:`graphmetric.evaluation.protocols`, with any filter of pairs said in words."""
+    """One of the names in :mod:`graphmetric.evaluation.protocols`, with any filter of pairs in words."""
     scores: dict[str, float]
     """By the names of :meth:`Scores.to_dict`, in plain units."""
     axioms: dict[str, Any] | None
@@ -39,28 +40,22 @@ class RunRecord:
     configuration: dict[str, Any]
     """Every parameter that matters, as plain JSON; only entries named in ``seeds`` differ between runs of a method."""
     seeds: dict[str, int]
-    """By what they are for, e.g. ``{"random_state": 0}``."""
+    """The seeds by their purpose, such as ``{"random_state": 0}``."""
     versions: dict[str, str]
     """See :func:`installed_versions`."""
     cpu_seconds: float
-    """Of all threads together."""
+    """CPU time of all threads together."""
     wall_seconds: float
     date: str
     """When the run ended, ISO 8601."""
 
     def __post_init__(self) -> None:
-        for name in ("method", "dataset", "protocol", "date"):
-            _check(_is_text(getattr(self, name)), self, name, "a text that is not empty")
-        for name in ("cpu_seconds", "wall_seconds"):
-            _check(_is_duration(getattr(self, name)), self, name, "a number of seconds, 0 or more")
-        _check(_is_table(self.scores, _is_finite), self, "scores", "finite numbers by name")
-        _check(_is_table(self.seeds, _is_whole), self, "seeds", "whole numbers by name")
-        _check(_is_table(self.versions, _is_text), self, "versions", "texts by name")
-        _check(_is_date(self.date), self, "date", "a date in the form of ISO 8601, such as 2026-01-31T12:00:00")
-        _check(self.axioms is None or isinstance(self.axioms, dict), self, "axioms", "a table, or None")
-        _check(isinstance(self.configuration, dict), self, "configuration", "a table")
-        for name in ("axioms", "configuration", "scores", "seeds", "versions"):
-            object.__setattr__(self, name, _copy_json(getattr(self, name), name))
+        for name, (is_right, allowed) in _FIELDS.items():
+            value = getattr(self, name)
+            if not is_right(value):
+                raise InvalidArgument(f"{name} of a record must be {allowed}; got {value!r}")
+            if isinstance(value, dict):
+                object.__setattr__(self, name, _copy_json(value, name))
 
     def to_json(self) -> str:
         """The text of the file."""
@@ -69,7 +64,7 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> RunRecord:
-        """The record of a text that :meth:`to_json` gave; a field that is unknown, missing or wrong is refused."""
+        """Read the text of :meth:`to_json`; a field that is unknown, missing or wrong is refused."""
         try:
             content = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_refuse_repetition)
         except (ValueError, RecursionError) as error:
@@ -78,10 +73,9 @@ class RunRecord:
             raise FileError("is not the record of a run")
         if (found := content.pop("version", None)) != VERSION:
             raise FileError(f"has version {found!r}; this graphmetric reads records of version {VERSION}")
-        known = [field.name for field in fields(cls)]
-        if unknown := [name for name in content if name not in known]:
-            raise FileError(f"has unknown fields: {', '.join(unknown)}; a record has {', '.join(known)}")
-        if missing := [name for name in known if name not in content]:
+        if unknown := [name for name in content if name not in _FIELDS]:
+            raise FileError(f"has unknown fields: {', '.join(unknown)}; a record has {', '.join(_FIELDS)}")
+        if missing := [name for name in _FIELDS if name not in content]:
             raise FileError(f"lacks the fields {', '.join(missing)}")
         try:
             return cls(**content)
@@ -105,7 +99,7 @@ def write_record(folder: str | os.PathLike[str], record: RunRecord) -> Path:
 
 
 def read_record(path: str | os.PathLike[str]) -> RunRecord:
-    """The record of one file; raises FileError, with the path, for anything else."""
+    """Read the record of one file; raises FileError, with the path, if it is not one."""
     try:
         return RunRecord.from_json(Path(path).read_bytes())
     except OSError as error:
@@ -115,7 +109,7 @@ def read_record(path: str | os.PathLike[str]) -> RunRecord:
 
 
 def read_records(folder: str | os.PathLike[str]) -> list[RunRecord]:
-    """Every record of a folder, in the order of the file names; a ``.json`` file that is not a record is an error."""
+    """Read all records of a folder, in the order of the file names; any other ``.json`` file is an error."""
     if not Path(folder).is_dir():
         raise FileError("is not a folder of records", folder)
     return [read_record(path) for path in sorted(Path(folder).glob("*.json"))]
@@ -132,11 +126,6 @@ def installed_versions() -> dict[str, str]:
     return found
 
 
-def _check(right: bool, record: RunRecord, name: str, allowed: str) -> None:
-    if not right:
-        raise InvalidArgument(f"{name} of a record must be {allowed}; got {getattr(record, name)!r}")
-
-
 def _copy_json(value: Any, name: str) -> Any:
     """A deep copy that shares nothing with the caller; refuses what would come back from a file as something else."""
     try:
@@ -150,32 +139,45 @@ def _copy_json(value: Any, name: str) -> Any:
     return copied
 
 
-def _is_table(value: object, is_right: Any) -> bool:
-    return isinstance(value, dict) and all(_is_text(key) and is_right(item) for key, item in value.items())
-
-
-def _is_text(value: object) -> bool:
+def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_whole(value: object) -> bool:
+def _is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_finite(value: object) -> bool:
-    return (isinstance(value, float) or _is_whole(value)) and math.isfinite(value)  # type: ignore[arg-type]
+def _is_finite(value: Any) -> bool:
+    return (isinstance(value, float) or _is_whole(value)) and math.isfinite(value)
 
 
-def _is_duration(value: object) -> bool:
-    return _is_finite(value) and value >= 0  # type: ignore[operator]
+def _is_table_of(is_right: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(_is_text(k) and is_right(v) for k, v in value.items())
 
 
-def _is_date(value: str) -> bool:
+def _is_date(value: Any) -> bool:
     try:
-        datetime.fromisoformat(value)
-    except ValueError:
+        return bool(datetime.fromisoformat(value))
+    except (TypeError, ValueError):
         return False
-    return True
+
+
+_TEXT = (_is_text, "a text that is not empty")
+_SECONDS = (lambda value: _is_finite(value) and value >= 0, "a number of seconds, 0 or more")
+_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "method": _TEXT,
+    "dataset": _TEXT,
+    "protocol": _TEXT,
+    "scores": (_is_table_of(_is_finite), "finite numbers by name"),
+    "axioms": (lambda value: value is None or isinstance(value, dict), "a table, or None"),
+    "configuration": (lambda value: isinstance(value, dict), "a table"),
+    "seeds": (_is_table_of(_is_whole), "whole numbers by name"),
+    "versions": (_is_table_of(_is_text), "texts by name"),
+    "cpu_seconds": _SECONDS,
+    "wall_seconds": _SECONDS,
+    "date": (_is_date, "a date in the form of ISO 8601, such as 2026-01-31T12:00:00"),
+}
+"""What each field of a record may be, as a check and in words."""
 
 
 def _refuse_constant(name: str) -> NoReturn:

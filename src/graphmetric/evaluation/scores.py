@@ -1,10 +1,6 @@
-"""Every score of one table row: how well distances rank, and how far off they are.
+"""How good predicted distances are: rankings against the true ranking, errors, and where the errors are.
 
-Predicted and true distances as a pair of arrays, checked at the door.
-
-How far predicted distances are from the true ones, over all pairs whose true distance is known.
-
-Rankings of a database by predicted distances to a query, against the ranking by true distances.
+All functions take predicted and true distances as arrays of one shape; NaN in the true ones leaves a pair out.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy  # whose parts are imported when they are first used
@@ -22,6 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from graphmetric.errors import InvalidArgument
 
 Floats = NDArray[np.float64]
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Of the predictions at one true distance: the middle, and the ends of what half and nine tenths of them are within."""
 
 
 def check_against_truth(predicted: ArrayLike, true: ArrayLike) -> tuple[Floats, Floats]:
@@ -51,13 +50,13 @@ def mean_squared_error(predicted: ArrayLike, true: ArrayLike) -> float:
     Beware that SimGNN, GraphSim and H2MN print half of it.
     """
     guesses, truth = take_known(predicted, true)
-    return _mean((guesses - truth) ** 2)
+    return mean_or_nan((guesses - truth) ** 2)
 
 
 def mean_absolute_error(predicted: ArrayLike, true: ArrayLike) -> float:
     """The mean of \\|predicted - true\\|; tables give it in edits, on the raw scale."""
     guesses, truth = take_known(predicted, true)
-    return _mean(np.abs(guesses - truth))
+    return mean_or_nan(np.abs(guesses - truth))
 
 
 def exact_hits(predicted: ArrayLike, true: ArrayLike) -> float:
@@ -66,11 +65,7 @@ def exact_hits(predicted: ArrayLike, true: ArrayLike) -> float:
     For edit distances at unit costs, which are whole numbers; any other true distance is never hit.
     """
     guesses, truth = take_known(predicted, true)
-    return _mean(np.rint(guesses) == truth)
-
-
-def _mean(values: Floats | np.typing.NDArray[np.bool_]) -> float:
-    return float(values.mean()) if values.size else math.nan
+    return mean_or_nan(np.rint(guesses) == truth)
 
 
 Ties: TypeAlias = Literal["truth", "none", "both"]
@@ -109,12 +104,16 @@ def score_rankings(predicted: ArrayLike, true: ArrayLike, *, ks: Sequence[int] =
     known = ~np.isnan(truth)
     rows = [(guess[here], fact[here]) for guess, fact, here in zip(guesses, truth, known, strict=True) if here.any()]
     varied = [(guess, fact) for guess, fact in rows if fact.min() < fact.max()]
+
+    def precision(ties: Ties) -> dict[int, float]:
+        return {k: mean_or_nan(precision_at(*row, k, ties=ties) for row in rows) for k in ks}
+
     return RankingScores(
-        rho=_ranking_mean(spearman_rho(*row) for row in varied),
-        tau=_ranking_mean(kendall_tau(*row) for row in varied),
-        precision={k: _ranking_mean(precision_at(*row, k) for row in rows) for k in ks},
-        strict_precision={k: _ranking_mean(precision_at(*row, k, ties="none") for row in rows) for k in ks},
-        generous_precision={k: _ranking_mean(precision_at(*row, k, ties="both") for row in rows) for k in ks},
+        rho=mean_or_nan(spearman_rho(*row) for row in varied),
+        tau=mean_or_nan(kendall_tau(*row) for row in varied),
+        precision=precision("truth"),
+        strict_precision=precision("none"),
+        generous_precision=precision("both"),
         queries=len(varied),
     )
 
@@ -129,7 +128,7 @@ def mean_rank_correlation(pairs: NDArray[np.int64], predicted: ArrayLike, true: 
     order = np.argsort(query, kind="stable")
     ends = np.flatnonzero(np.diff(query[order])) + 1
     both = (np.split(np.tile(values, 2)[order], ends) for values in check_against_truth(predicted, true))
-    return _ranking_mean(spearman_rho(a, b) for a, b in zip(*both, strict=True) if len(b) and b.min() < b.max())
+    return mean_or_nan(spearman_rho(a, b) for a, b in zip(*both, strict=True) if len(b) and b.min() < b.max())
 
 
 def spearman_rho(predicted: Floats, true: Floats) -> float:
@@ -149,17 +148,17 @@ def kendall_tau(predicted: Floats, true: Floats) -> float:
 def precision_at(predicted: Floats, true: Floats, k: int, *, ties: Ties = "truth") -> float:
     """The share of the predicted k nearest that are truly among the k nearest; of all, if there are fewer than k.
 
-    What ties with the k-th is what tables differ in:
+    Published tables differ in how they treat ties with the k-th nearest:
 
-    * "truth": all that truly tie with the k-th nearest are right; of the predicted ones exactly k are taken, those
-      that tie by position.
-    * "none": exactly k are right and exactly k are taken, by position where they tie.
-    * "both": all that tie are right, and all that are predicted to tie are taken, at most k of them counted. So the
-      tables of beam search, Hungarian and VJ were made, whose distances are whole numbers. Beware that a prediction
-      that is the same for all scores 1.
+    * "truth": all that truly tie with the k-th nearest are right; exactly k of the predicted ones are taken, ties by
+      position.
+    * "none": exactly k are right and exactly k are taken, ties by position.
+    * "both": all that tie are right, and all that are predicted to tie are taken, at most k of them counted. The
+      tables of beam search, Hungarian and VJ, whose distances are whole numbers, were made this way. Beware: a
+      prediction that is the same for all graphs scores 1.
     """
     if k < 1:
-        raise InvalidArgument(f"precision is at 1 nearest or more; got k = {k}")
+        raise InvalidArgument(f"precision needs k of 1 or more; got k = {k}")
     k = min(k, len(true))
     if k == 0:
         return math.nan
@@ -170,17 +169,17 @@ def precision_at(predicted: Floats, true: Floats, k: int, *, ties: Ties = "truth
 
 def _nearest(distances: Floats, k: int, *, inclusive: bool) -> NDArray[np.bool_]:
     """Mask of the k nearest, with all that tie with the k-th or with the first of them by position."""
+    if inclusive:
+        return np.asarray(distances <= np.partition(distances, k - 1)[k - 1])
     mask = np.zeros(len(distances), dtype=bool)
-    chosen = (
-        distances <= np.partition(distances, k - 1)[k - 1] if inclusive else np.argsort(distances, kind="stable")[:k]
-    )
-    mask[chosen] = True
+    mask[np.argsort(distances, kind="stable")[:k]] = True
     return mask
 
 
-def _ranking_mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return float(np.mean(found)) if found else math.nan
+def mean_or_nan(values: Iterable[float] | NDArray[Any]) -> float:
+    """The mean; NaN if there are no values."""
+    found = values if isinstance(values, np.ndarray) else np.array(list(values))
+    return float(found.mean()) if found.size else math.nan
 
 
 class Raw(NamedTuple):
@@ -203,15 +202,13 @@ class Scores:
     """Share of pairs whose prediction rounds to the true edit distance; None without raw distances."""
 
     def to_dict(self) -> dict[str, float]:
-        """By the names that records and reports use; scores that are not defined are left out."""
-        found = {"rho": self.ranking.rho, "tau": self.ranking.tau}
-        found |= {f"p@{k}": value for k, value in self.ranking.precision.items()}
-        found |= {f"p@{k} strict": value for k, value in self.ranking.strict_precision.items()}
-        found |= {f"p@{k} generous": value for k, value in self.ranking.generous_precision.items()}
-        found["mse"] = self.mse
-        if self.mae is not None and self.exact_hits is not None:
-            found |= {"mae": self.mae, "exact hits": self.exact_hits}
-        return {name: value for name, value in found.items() if not math.isnan(value)}
+        """The scores by the names that records and reports use; those that are not defined are left out."""
+        ranking = self.ranking
+        found: dict[str, float | None] = {"rho": ranking.rho, "tau": ranking.tau}
+        kinds = {"": ranking.precision, " strict": ranking.strict_precision, " generous": ranking.generous_precision}
+        found |= {f"p@{k}{kind}": value for kind, values in kinds.items() for k, value in values.items()}
+        found |= {"mse": self.mse, "mae": self.mae, "exact hits": self.exact_hits}
+        return {name: value for name, value in found.items() if value is not None and not math.isnan(value)}
 
     def __str__(self) -> str:
         found = self.to_dict()
@@ -233,13 +230,12 @@ def score_distances(
 
     Args:
         predicted: Distances in [0, 1], 1 - exp(-GED / mean size) of the predicted edit distance.
-        true: The same of the true one.
+        true: The same for the true edit distance.
         raw: The same pairs in edits, for the mean absolute error and the exact hits.
-        ks: Numbers of nearest graphs whose precision is asked for.
+        ks: For how many nearest graphs to compute the precision.
     """
-    ranking = score_rankings(predicted, true, ks=ks)
     return Scores(
-        ranking=ranking,
+        ranking=score_rankings(predicted, true, ks=ks),
         mse=mean_squared_error(predicted, true),
         mae=None if raw is None else mean_absolute_error(*raw),
         exact_hits=None if raw is None else exact_hits(*raw),
@@ -264,3 +260,83 @@ def _check_name(name: str) -> None:
             f"unknown score {name!r}; there are rho, tau, mse, mae, exact hits and, for any k, p@k, p@k strict and "
             "p@k generous"
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """What was predicted for pairs of about the same true distance; one row per bin, empty bins left out."""
+
+    true: Floats
+    """The mean true distance of the bin."""
+    count: NDArray[np.int64]
+    """Pairs in the bin."""
+    mean: Floats
+    """The mean predicted distance; it equals ``true`` for a calibrated prediction."""
+    quantiles: Floats
+    """(bins, levels): quantiles of the predicted distances."""
+    levels: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SizeErrors:
+    """Errors of pairs of about the same size; one row per bin, empty bins left out."""
+
+    mean_size: Floats
+    """The mean over the pairs of the bin of (n1 + n2) / 2."""
+    count: NDArray[np.int64]
+    """Pairs in the bin."""
+    absolute: Floats
+    """The mean absolute error."""
+    bias: Floats
+    """The mean of predicted - true: above 0 where distances are overestimated."""
+
+
+def calibrate(
+    predicted: ArrayLike, true: ArrayLike, *, bins: int | None = None, levels: Sequence[float] = QUANTILES
+) -> Calibration:
+    """Mean and quantiles of the predicted distances per true distance; NaN in ``true`` leaves a pair out.
+
+    ``bins`` is a number of bins of equal width; None: one bin for each true distance that occurs, right for edit
+    distances, which are whole numbers.
+    """
+    guesses, truth = take_known(predicted, true)
+    groups = _group(truth, bins)
+    quantiles = np.array([np.quantile(guesses[group], levels) for group in groups]).reshape(len(groups), len(levels))
+    return Calibration(_means(truth, groups), _counts(groups), _means(guesses, groups), quantiles, tuple(levels))
+
+
+def errors_by_size(
+    predicted: ArrayLike, true: ArrayLike, sizes: ArrayLike, other_sizes: ArrayLike, *, bins: int | None = 10
+) -> SizeErrors:
+    """Mean absolute error and bias per mean size of the two graphs, for matrices (queries, database).
+
+    ``sizes`` belong to the rows and ``other_sizes`` to the columns. ``bins`` is a number of bins of equal width;
+    None: one bin for each mean size that occurs.
+    """
+    guesses, truth = check_against_truth(predicted, true)
+    rows, columns = np.asarray(sizes, dtype=np.float64), np.asarray(other_sizes, dtype=np.float64)
+    if truth.shape != (*rows.shape, *columns.shape) or truth.ndim != 2:
+        raise InvalidArgument(f"a matrix of shape {truth.shape} needs as many sizes; got {rows.shape}, {columns.shape}")
+    known = ~np.isnan(truth)
+    size, error = ((rows[:, None] + columns) / 2)[known], (guesses - truth)[known]
+    groups = _group(size, bins)
+    return SizeErrors(_means(size, groups), _counts(groups), _means(np.abs(error), groups), _means(error, groups))
+
+
+def _group(values: Floats, bins: int | None) -> list[NDArray[np.intp]]:
+    """Positions of the values in each bin that has any, ascending by value."""
+    if bins is not None and bins < 1:
+        raise InvalidArgument(f"bins must be 1 or more, or None for one bin per value; got {bins}")
+    if not values.size:
+        return []
+    keys = values if bins is None else np.digitize(values, np.histogram_bin_edges(values, bins)[1:-1])
+    order = np.argsort(keys, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+
+
+def _means(values: Floats, groups: list[NDArray[np.intp]]) -> Floats:
+    return np.array([values[group].mean() for group in groups])
+
+
+def _counts(groups: list[NDArray[np.intp]]) -> NDArray[np.int64]:
+    return np.array([len(group) for group in groups], dtype=np.int64)

@@ -1,4 +1,8 @@
-"""Tables of many runs: one per protocol, mean and spread over the seeds, published numbers above."""
+"""Tables of many runs: one per protocol, mean and spread over the seeds, with published numbers above them.
+
+The published numbers are in ``published.csv``, in plain units: the paper's Table 1, and the tables of the works that
+rank as SimGNN does (protocol A).
+"""
 
 from __future__ import annotations
 
@@ -6,30 +10,30 @@ import csv
 import io
 import os
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation.published import PublishedResult, find_published
 from graphmetric.evaluation.run_record import RunRecord
 from graphmetric.evaluation.scores import format_score, title_of
 
 METRICS = ("rho", "tau", "p@10", "p@20", "mse", "mae")
-"""The columns of a table, as far as there are values."""
+"""The columns of a table for which there are values."""
 
 
-class Column(NamedTuple):
+class ScoreColumn(NamedTuple):
     """One score on one data set."""
 
     dataset: str
     metric: str
 
 
-class Cell(NamedTuple):
-    """The mean of runs that differ in their seeds only."""
+class ScoreCell(NamedTuple):
+    """The mean of runs that differ only in their seeds."""
 
     mean: float
     spread: float | None = None
@@ -44,8 +48,8 @@ class TableRow:
 
     method: str
     source: str | None
-    """Of published numbers; None for runs."""
-    cells: dict[Column, Cell]
+    """Where published numbers come from; None for runs."""
+    cells: dict[ScoreColumn, ScoreCell]
 
     @property
     def runs(self) -> str:
@@ -59,11 +63,11 @@ class ResultTable:
     """Methods as rows, data set x score as columns; all of one protocol."""
 
     protocol: str
-    columns: tuple[Column, ...]
+    columns: tuple[ScoreColumn, ...]
     rows: tuple[TableRow, ...]
 
     def to_markdown(self) -> str:
-        """For people: three decimals, squared errors in thousandths, ``mean ± spread``."""
+        """The table for people: three decimals, squared errors in thousandths, ``mean ± spread``."""
         head = ["method", *(f"{dataset} {title_of(metric)}" for dataset, metric in self.columns), "runs", "source"]
         lines = [head, ["---"] * len(head)]
         for row in self.rows:
@@ -72,7 +76,7 @@ class ResultTable:
         return "\n".join([f"## Protocol {self.protocol}", "", *map(_markdown_line, lines)]) + "\n"
 
     def to_csv(self) -> str:
-        """For programs: plain units, every digit, empty where there is no value."""
+        """The table for programs: plain units, every digit, empty where there is no value."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         head = [f"{dataset} {metric} {what}" for dataset, metric in self.columns for what in ("mean", "spread", "runs")]
@@ -82,6 +86,40 @@ class ResultTable:
             values = [value for cell in found for value in (cell or (None, None, None))]
             writer.writerow([self.protocol, row.method, row.source, *values])
         return text.getvalue()
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedResult:
+    """What one source reports for one method on one data set under one protocol."""
+
+    method: str
+    dataset: str
+    protocol: str
+    scores: Mapping[str, float]
+    """By the names of :meth:`Scores.to_dict`."""
+    source: str
+    """Where it is from, and what to keep in mind."""
+
+
+def _read_published() -> tuple[PublishedResult, ...]:
+    text = (files(__package__) / "published.csv").read_text(encoding="utf-8")
+    return tuple(
+        PublishedResult(scores={name: float(row[name]) for name in METRICS if row[name]}, **_words_of(row))
+        for row in csv.DictReader(io.StringIO(text))
+    )
+
+
+def _words_of(row: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in row.items() if name not in METRICS}
+
+
+PUBLISHED = _read_published()
+"""Everything in ``published.csv``."""
+
+
+def find_published(protocol: str, datasets: Sequence[str]) -> list[PublishedResult]:
+    """All published results for a protocol and any of these data sets, in the order of the tables."""
+    return [result for result in PUBLISHED if result.protocol == protocol and result.dataset in datasets]
 
 
 def make_tables(
@@ -94,13 +132,19 @@ def make_tables(
     """
     for metric in metrics:
         title_of(metric)  # refuses unknown names
-    protocols = dict.fromkeys(record.protocol for record in records)
-    return [
-        _make_table(name, [r for r in records if r.protocol == name], metrics, with_published) for name in protocols
-    ]
+    tables = []
+    for protocol in dict.fromkeys(record.protocol for record in records):
+        runs = [record for record in records if record.protocol == protocol]
+        datasets = list(dict.fromkeys(run.dataset for run in runs))
+        present = {(run.dataset, metric) for run in runs for metric in run.scores}
+        columns = tuple(ScoreColumn(d, m) for d in datasets for m in metrics if (d, m) in present)
+        published = _published_rows(find_published(protocol, datasets), columns) if with_published else []
+        rows = [*published, *_measured_rows(runs, columns)]
+        tables.append(ResultTable(protocol, columns, tuple(row for row in rows if row.cells)))
+    return tables
 
 
-def write_report(folder: str | os.PathLike[str], tables: Iterable[ResultTable]) -> None:
+def write_tables(folder: str | os.PathLike[str], tables: Iterable[ResultTable]) -> None:
     """Write ``report.md`` with all tables, and ``report-PROTOCOL.csv`` for each."""
     target, found = Path(folder), list(tables)
     make_folder(target)
@@ -111,50 +155,35 @@ def write_report(folder: str | os.PathLike[str], tables: Iterable[ResultTable]) 
             file.write(text.encode())
 
 
-def _make_table(protocol: str, records: list[RunRecord], metrics: Sequence[str], with_published: bool) -> ResultTable:
-    datasets = list(dict.fromkeys(record.dataset for record in records))
-    present = {Column(record.dataset, metric) for record in records for metric in record.scores}
-    columns = tuple(Column(d, m) for d in datasets for m in metrics if Column(d, m) in present)
-    published = find_published(protocol, datasets) if with_published else []
-    rows = [*_published_rows(published, columns), *_measured_rows(records, columns)]
-    return ResultTable(protocol, columns, tuple(row for row in rows if row.cells))
-
-
-def _published_rows(results: list[PublishedResult], columns: Sequence[Column]) -> list[TableRow]:
+def _published_rows(results: list[PublishedResult], columns: Sequence[ScoreColumn]) -> list[TableRow]:
     rows = []
     for method in dict.fromkeys(result.method for result in results):
         mine = {result.dataset: result for result in results if result.method == method}
-        cells = {c: Cell(mine[c.dataset].scores[c.metric]) for c in columns if _has(mine.get(c.dataset), c.metric)}
-        sources = dict.fromkeys(mine[column.dataset].source for column in cells)
+        known = [c for c in columns if c.dataset in mine and c.metric in mine[c.dataset].scores]
+        sources = dict.fromkeys(mine[column.dataset].source for column in known)
+        cells = {column: ScoreCell(mine[column.dataset].scores[column.metric]) for column in known}
         rows.append(TableRow(method, " / ".join(sources), cells))
     return rows
 
 
-def _has(result: PublishedResult | None, metric: str) -> bool:
-    return result is not None and metric in result.scores
-
-
-def _measured_rows(records: list[RunRecord], columns: Sequence[Column]) -> list[TableRow]:
+def _measured_rows(records: list[RunRecord], columns: Sequence[ScoreColumn]) -> list[TableRow]:
     rows = []
     for method in dict.fromkeys(record.method for record in records):
-        by_dataset = {
-            dataset: [record for record in records if (record.method, record.dataset) == (method, dataset)]
-            for dataset in dict.fromkeys(column.dataset for column in columns)
-        }
-        for runs in by_dataset.values():
-            _check_same_but_seeds(runs)
-        found = {c: [run.scores[c.metric] for run in by_dataset[c.dataset] if c.metric in run.scores] for c in columns}
-        rows.append(TableRow(method, None, {column: _average(values) for column, values in found.items() if values}))
+        mine = [record for record in records if record.method == method]
+        for dataset in dict.fromkeys(record.dataset for record in mine):
+            _check_same_but_seeds([record for record in mine if record.dataset == dataset])
+        cells = {}
+        for column in columns:
+            found = [run.scores.get(column.metric) for run in mine if run.dataset == column.dataset]
+            if values := [value for value in found if value is not None]:
+                spread = statistics.stdev(values) if len(values) > 1 else None
+                cells[column] = ScoreCell(statistics.fmean(values), spread, len(values))
+        rows.append(TableRow(method, None, cells))
     return rows
 
 
-def _average(values: list[float]) -> Cell:
-    spread = statistics.stdev(values) if len(values) > 1 else None
-    return Cell(statistics.fmean(values), spread, len(values))
-
-
 def _check_same_but_seeds(runs: list[RunRecord]) -> None:
-    """A mean over runs that differ in more than chance, or that counts one run twice, would be no spread of seeds."""
+    """Refuse runs that differ in more than chance, or that count one run twice: their spread would mean nothing."""
     for run in runs[1:]:
         if _settings(run) != _settings(runs[0]):
             raise InvalidArgument(
@@ -173,7 +202,7 @@ def _settings(run: RunRecord) -> dict[str, Any]:
     return {name: value for name, value in run.configuration.items() if name not in run.seeds}
 
 
-def _show(metric: str, cell: Cell | None) -> str:
+def _show(metric: str, cell: ScoreCell | None) -> str:
     if cell is None:
         return ""
     mean = format_score(metric, cell.mean)

@@ -19,7 +19,7 @@ from graphmetric._foundation.progress import progress
 from graphmetric.baselines import TrainingTask
 from graphmetric.edit_distance import normalized_distance
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation import RunRecord, make_tables, read_record, write_report
+from graphmetric.evaluation import RunRecord, make_tables, read_record, write_tables
 from graphmetric.reproduction.benchmark import Benchmark, Floats, load_benchmark
 from graphmetric.reproduction.experiments import Experiment, Row
 from graphmetric.reproduction.scoring import Prediction, repair_prediction, score_repaired
@@ -71,7 +71,7 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> list[RunRecor
         for path in _record_paths(unit, experiment, options).values()
     ]
     records = [read_record(path) for path in paths if path.exists()]
-    write_report(options.out / experiment.name, make_tables(records, metrics=experiment.metrics))
+    write_tables(options.out / experiment.name, make_tables(records, metrics=experiment.metrics))
     return records
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation import PUBLISHED, find_published, make_tables, write_report
+from graphmetric.evaluation import PUBLISHED, find_published, make_tables, write_tables
 from tests.evaluation.run_records import make_record, make_seeded
 
 
@@ -81,7 +81,7 @@ def test_runs_that_are_not_comparable_are_refused() -> None:
 
 def test_files_of_a_report(tmp_path: Path) -> None:
     tables = make_tables([make_seeded(0), make_seeded(0, protocol="leak-free")])
-    write_report(tmp_path / "report", tables)
+    write_tables(tmp_path / "report", tables)
     found = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "report").iterdir()}
     assert sorted(found) == ["report-A.csv", "report-leak-free.csv", "report.md"]
     assert found["report.md"].count("## Protocol") == 2
