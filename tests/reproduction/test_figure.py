@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphmetric as gm
-from graphmetric.report.examples import Neighbour
+from graphmetric.report.rankings import Neighbour
 from graphmetric.reproduction.benchmark import load_benchmark
 from graphmetric.reproduction.figure import NEAREST, FigureRow, draw_figure, draw_rows
 from graphmetric.reproduction.runner import RunOptions

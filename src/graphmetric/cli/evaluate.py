@@ -27,8 +27,6 @@ Examples:
   graphmetric evaluate model/ AIDS700nef --root data/
 """
 
-_TITLES = ("score", "paper's scale", "edits", "size alone")
-
 
 @click.command(epilog=EPILOG, short_help="How good a model is on graphs, and a report to look at.")
 @click.argument("model", type=click.Path(file_okay=False))
@@ -125,24 +123,17 @@ def _command_line() -> str:
 
 
 def _tell(found: ModelEvaluation, report: str | None) -> None:
-    from graphmetric.report.page import show_bound_scores, show_score
+    from graphmetric.report.page import score_table
 
-    trial, console = found.trial, Console(highlight=False)
-    console.print(f"{len(trial.queries):,} graphs {trial.rule}; {found.pairs:,} pairs")
-    console.print(f"true distances: {in_table(found.truth)}; {found.proven:.1%} proven\n")
+    task, console = found.task, Console(highlight=False)
+    console.print(f"{len(task.queries):,} graphs {task.rule}; {found.pairs:,} pairs")
+    console.print(f"true distances: {in_table(found.truth_source)}; {found.proven:.1%} proven\n")
     table = Table(box=None, padding=(0, 2))
-    titles = ("score", "against bounds", "size alone") if found.scores is None else _TITLES
-    for title in titles:
+    titles, rows = score_table(found)
+    for title in titles[:-1]:
         table.add_column(title, justify="left" if title == "score" else "right")
-    if found.scores is None:
-        for name, value, floor, _ in show_bound_scores(found):
-            table.add_row(name, value, floor)
-    else:
-        paper, raw = found.scores_by_name()
-        alone = found.to_dict()["size_alone"]
-        for name in paper:
-            shown = show_score(name, paper[name], raw[name])
-            table.add_row(name, *shown, show_score(name, alone[name], alone[name])[1])
+    for row in rows:
+        table.add_row(*row[:-1])
     console.print(table)
     console.print()
     for axiom in found.axioms:

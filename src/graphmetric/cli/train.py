@@ -99,10 +99,10 @@ def measure_held_out(model: GraphDistance, trial: HeldOut, n_jobs: int, seed: in
     named |= {f"share of the {name[2:]} nearest found": name for name in scores if name[2:].isdecimal()}
     model.report_["held_out"] = {
         "graphs": len(trial.held),
-        "queries": len(found.trial.queries),
-        "ranked_training_graphs": len(found.trial.database),
+        "queries": len(found.task.queries),
+        "ranked_training_graphs": len(found.task.database),
         "pairs": found.pairs,
-        "true_distances": found.truth,
+        "true_distances": found.truth_source,
         **{title.replace(" ", "_"): scores[name] for title, name in named.items() if name in scores},
     }
     return True

@@ -397,9 +397,9 @@ def tell_repair(repaired: Repaired, folder: TourFolder, options: TourOptions) ->
 
 
 def tell_evaluation(found: ModelEvaluation) -> Iterator[str]:
-    k, scores, trial = found.nearest, found.raw_scores, found.trial
+    k, scores, task = found.nearest, found.raw_scores, found.task
     assert scores is not None  # all distances are proven
-    yield f"{len(trial.queries):,} unseen molecules rank the {len(trial.database):,} others ({found.pairs:,} pairs)"
+    yield f"{len(task.queries):,} unseen molecules rank the {len(task.database):,} others ({found.pairs:,} pairs)"
     yield f"mean error      {scores.mae:.2f} edits (always guessing the median: {found.error_of_median:.2f})"
     if found.whole:
         yield f"exactly right   {scores.exact_hits:.0%} of the distances, rounded"
@@ -526,7 +526,7 @@ def _evaluate(
     model: GraphDistance, material: Material, labels: Labels, folder: TourFolder, out: Path
 ) -> ModelEvaluation:
     found = evaluate_model(model, material.graphs, distances=labels, train=material.seen, name="molecules")
-    found = replace(found, truth="edit distances at unit costs, by the exact search, all pairs")
+    found = replace(found, truth_source="edit distances at unit costs, by the exact search, all pairs")
     write_report(found, folder.report, command=f"graphmetric demo --out {out}")
     return found
 

@@ -18,8 +18,7 @@ from graphmetric.drawing.svg import INK, graph_canvas
 from graphmetric.estimator import GraphDistance
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_folder import CHECKPOINT, CONFIG
-from graphmetric.report.examples import Neighbour, choose_examples
-from graphmetric.report.truth import Trial, Truth
+from graphmetric.report.rankings import Neighbour, RankingTask, choose_examples
 from graphmetric.reproduction.benchmark import Benchmark
 from graphmetric.reproduction.experiments import Row, make_experiment
 from graphmetric.reproduction.runner import RunOptions, load_for
@@ -80,10 +79,10 @@ def _find_row(name: str, options: RunOptions, folder: Path) -> FigureRow:
     benchmark = load_for(make_experiment("protocol-a"), options, name)
     model = _train_or_load(benchmark, options, folder)
     protocol = benchmark.protocol("A")
-    trial = Trial(protocol.queries[:1], protocol.database, "rank the training and validation graphs", split=True)
-    predicted = model.pairwise(benchmark.graphs[trial.queries], benchmark.graphs[trial.database]).astype(np.float64)
+    task = RankingTask(protocol.queries[:1], protocol.database, "rank the training and validation graphs", split=True)
+    predicted = model.pairwise(benchmark.graphs[task.queries], benchmark.graphs[task.database]).astype(np.float64)
     true = protocol.test_distances(benchmark.distances)[:1]
-    (example,) = choose_examples(trial, predicted, Truth(true, true), NEAREST)
+    (example,) = choose_examples(task, predicted, true, true, NEAREST)
     return FigureRow(name, benchmark.graphs, example.graph, int((~np.isnan(true)).sum()), example.by_model)
 
 

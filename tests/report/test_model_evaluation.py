@@ -21,12 +21,12 @@ from graphmetric.training import TrainingLabels
 def test_predictions_are_the_models_and_truths_the_searchs(
     evaluation: ModelEvaluation, model: gm.GraphDistance, molecules: gm.GraphCollection
 ) -> None:
-    trial = evaluation.trial
-    assert len(trial.queries) == 12
-    assert trial.database.tolist() == list(range(60))
-    assert np.array_equal(evaluation.predicted, model.pairwise(molecules[trial.queries], molecules))
-    exact = gm.pairwise_edit_distances(molecules[trial.queries], molecules).distances
-    itself = trial.queries[:, None] == trial.database
+    task = evaluation.task
+    assert len(task.queries) == 12
+    assert task.database.tolist() == list(range(60))
+    assert np.array_equal(evaluation.predicted, model.pairwise(molecules[task.queries], molecules))
+    exact = gm.pairwise_edit_distances(molecules[task.queries], molecules).distances
+    itself = task.queries[:, None] == task.database
     assert np.isnan(evaluation.true[itself]).all()
     assert np.array_equal(evaluation.true[~itself], exact[~itself])
     assert evaluation.pairs == 12 * 59
@@ -43,7 +43,7 @@ def test_scores_are_those_of_the_arrays(evaluation: ModelEvaluation) -> None:
     assert evaluation.raw_scores.mae == pytest.approx(errors.mean())
     assert evaluation.scores.mae == evaluation.raw_scores.mae
     sizes = evaluation.graphs.sizes
-    mean_size = (sizes[evaluation.trial.queries][:, None] + sizes[evaluation.trial.database]) / 2
+    mean_size = (sizes[evaluation.task.queries][:, None] + sizes[evaluation.task.database]) / 2
     scaled = [1 - np.exp(-distances / mean_size) for distances in (evaluation.predicted, evaluation.true)]
     assert evaluation.scores.mse == pytest.approx(((scaled[0] - scaled[1])[known] ** 2).mean())
     guess = np.median(evaluation.true[known])
@@ -54,10 +54,10 @@ def test_scores_are_those_of_the_arrays(evaluation: ModelEvaluation) -> None:
 def test_a_data_set_is_asked_by_its_test_graphs(model: gm.GraphDistance) -> None:
     data = gm.load_dataset("molecules")
     found = evaluate_model(model, data, label_budget=3_000)
-    assert set(found.trial.queries) <= set(data.test)
-    assert set(found.trial.database) <= set(data.train) | set(data.val)
+    assert set(found.task.queries) <= set(data.test)
+    assert set(found.task.database) <= set(data.train) | set(data.val)
     assert found.pairs <= found.predicted.size <= 3_000
-    assert found.truth.startswith("edit distances at unit costs")  # the set itself knows too few pairs
+    assert found.truth_source.startswith("edit distances at unit costs")  # the set itself knows too few pairs
 
 
 def test_a_data_set_that_knows_its_distances_is_believed(
@@ -69,27 +69,27 @@ def test_a_data_set_that_knows_its_distances_is_believed(
     known = type(small.known).of(60, i, j, 7.0 + (i + j) % 3)
     data = replace(small, graphs=molecules, train=parts[0], val=parts[1], test=parts[2], known=known, classes=None)
     found = evaluate_model(model, data)
-    assert found.trial.queries.tolist() == list(range(40, 60))
+    assert found.task.queries.tolist() == list(range(40, 60))
     assert found.true.min() == 7
-    assert found.truth.startswith("of the data set")
+    assert found.truth_source.startswith("of the data set")
 
 
 def test_labels_of_some_pairs(model: gm.GraphDistance, molecules: gm.GraphCollection, tmp_path: Path) -> None:
     labels = gm.label_graphs(molecules, tmp_path, pairs="random:700", n_jobs=1)
     found = evaluate_model(model, molecules, distances=labels, queries=60)
     known = {tuple(pair): value for pair, value in zip(labels.pairs.tolist(), labels.lower, strict=True)}
-    for query, row in zip(found.trial.queries, found.true, strict=True):
-        expected = [known.get((min(query, other), max(query, other)), np.nan) for other in found.trial.database]
+    for query, row in zip(found.task.queries, found.true, strict=True):
+        expected = [known.get((min(query, other), max(query, other)), np.nan) for other in found.task.database]
         assert np.array_equal(row, expected, equal_nan=True)
     assert ((~np.isnan(found.true)).sum(axis=1) >= 20).all()
     assert any("left out" in note for note in found.notes)
-    assert found.truth == "given with the graphs"
+    assert found.truth_source == "given with the graphs"
 
 
 def test_train_says_which_graphs_are_ranked(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
     found = evaluate_model(model, molecules, train=np.arange(40))
-    assert found.trial.database.tolist() == list(range(40))
-    assert found.trial.queries.tolist() == list(range(40, 60))
+    assert found.task.database.tolist() == list(range(40))
+    assert found.task.queries.tolist() == list(range(40, 60))
 
 
 def test_familiar_queries_are_owned_up_to(
@@ -98,7 +98,7 @@ def test_familiar_queries_are_owned_up_to(
     assert evaluate_model(model, molecules[:40]).notes[0].startswith("40 of 40 queries are graphs that the model was")
     assert "None of the queries" in evaluate_model(model, molecules, train=np.arange(40)).notes[0]
     loaded = evaluate_model(model_folder, molecules[:40], queries=40)
-    assert loaded.familiarity.met == 36  # the others were held out
+    assert loaded.queries_trained_on == 36  # the others were held out
     assert {"Trained with", "Measured with"} <= loaded.facts.keys()
 
 
@@ -108,15 +108,15 @@ def test_of_older_models_only_the_number_of_training_graphs_is_known(
     older = copy(model)
     older.graphs_, older.report_ = None, {**model.report_, "classes": None}
     found = evaluate_model(older, molecules[:40], queries=5)
-    assert found.familiarity.met is None
+    assert found.queries_trained_on is None
     assert "trained on 36 graphs; if the queries are among them" in found.notes[0]
     held_out = evaluate_model(older, molecules, train=np.arange(20))
     assert "more than the 20 that are ranked here" in held_out.notes[0]
 
 
 def test_size_alone_is_the_floor(evaluation: ModelEvaluation) -> None:
-    trial, graphs = evaluation.trial, evaluation.graphs
-    floor = SizeDifference().predict(graphs[trial.queries], graphs[trial.database])
+    task, graphs = evaluation.task, evaluation.graphs
+    floor = SizeDifference().predict(graphs[task.queries], graphs[task.database])
     known = ~np.isnan(evaluation.true)
     assert evaluation.size_scores is not None
     assert evaluation.size_scores.mae == pytest.approx(np.abs(floor - evaluation.true)[known].mean())
@@ -204,7 +204,7 @@ def test_the_same_seed_measures_the_same(model: gm.GraphDistance, molecules: gm.
     first, second = (evaluate_model(model, molecules, queries=5, seed=3) for _ in range(2))
     assert {**first.to_dict(), "date": ""} == {**second.to_dict(), "date": ""}
     assert json.loads(json.dumps(first.to_dict(), allow_nan=False)) == first.to_dict()
-    assert evaluate_model(model, molecules, queries=5, seed=4).trial.queries.tolist() != first.trial.queries.tolist()
+    assert evaluate_model(model, molecules, queries=5, seed=4).task.queries.tolist() != first.task.queries.tolist()
 
 
 def test_a_fitted_model_keeps_its_threads(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:

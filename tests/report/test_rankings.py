@@ -8,23 +8,23 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.report.examples import choose_examples
-from graphmetric.report.truth import Trial, TrueDistances, Truth, plan_trial
+from graphmetric.report.rankings import RankingTask, choose_examples, plan_rankings
+from graphmetric.report.true_distances import KnownDistances
 
 
 @given(st.integers(3, 400), st.integers(1, 5_000), st.integers(0, 5))
 def test_a_budget_is_kept_and_used(count: int, budget: int, seed: int) -> None:
-    whole = plan_trial(count, None, None)
-    trial = whole.within(budget, np.random.default_rng(seed))
-    assert 1 <= len(trial.queries) * len(trial.database) <= budget or count**2 <= budget
-    for part, of in ((trial.queries, whole.queries), (trial.database, whole.database)):
+    whole = plan_rankings(count, None, None)
+    task = whole.within(budget, np.random.default_rng(seed))
+    assert 1 <= len(task.queries) * len(task.database) <= budget or count**2 <= budget
+    for part, of in ((task.queries, whole.queries), (task.database, whole.database)):
         assert (np.diff(part) > 0).all()
         assert np.isin(part, of).all()
     if count**2 <= budget:
-        assert np.array_equal(trial.queries, whole.queries)
-        assert np.array_equal(trial.database, whole.database)
-    if len(trial.database) < count:  # the database shrinks last
-        assert len(trial.queries) <= 25
+        assert np.array_equal(task.queries, whole.queries)
+        assert np.array_equal(task.database, whole.database)
+    if len(task.database) < count:  # the database shrinks last
+        assert len(task.queries) <= 25
 
 
 @given(st.data())
@@ -33,7 +33,7 @@ def test_known_distances_as_a_matrix(data: st.DataObject) -> None:
     possible = [(i, j) for i in range(count) for j in range(i + 1, count)]
     pairs = data.draw(st.lists(st.sampled_from(possible), min_size=1, unique=True))
     values = {pair: float(k) for k, pair in enumerate(pairs)}
-    known = TrueDistances.given((np.array(pairs), np.array(list(values.values()))), count)
+    known = KnownDistances.given((np.array(pairs), np.array(list(values.values()))), count)
     queries, database = (
         np.array(data.draw(st.lists(st.integers(0, count - 1), min_size=1, unique=True))) for _ in range(2)
     )
@@ -49,8 +49,8 @@ def test_known_distances_as_a_matrix(data: st.DataObject) -> None:
 def test_examples_are_the_nearest_from_best_to_worst(queries: int, database: int, k: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     predicted, true = rng.random((queries, database)), rng.integers(0, 6, (queries, database)).astype(float)
-    trial = Trial(np.arange(queries), np.arange(100, 100 + database), "", split=False)
-    examples = choose_examples(trial, predicted, Truth(true, true), k)
+    task = RankingTask(np.arange(queries), np.arange(100, 100 + database), "", split=False)
+    examples = choose_examples(task, predicted, true, true, k)
     assert len(examples) == min(queries, 5)
     assert [example.right for example in examples] == sorted((example.right for example in examples), reverse=True)
     for example in examples:
