@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from rdkit import Chem
 
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
-from graphmetric.formats import matrices as edge_list
-from graphmetric.formats import rdkit_molecules as rdkit
+from graphmetric.formats import edge_lists as edge_list
+from graphmetric.formats import molecules as rdkit
 from graphmetric.formats.conversion import as_graph, as_graphs, from_smiles
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph

@@ -16,7 +16,7 @@ from graphmetric.errors import ConversionWarning
 from graphmetric.formats import binary as binary_layout
 from graphmetric.formats import binary as binary_writer
 from graphmetric.formats import formats, iter_graphs, read_graphs, write_graphs
-from graphmetric.formats.named_attributes import value_from_text
+from graphmetric.formats.values import value_from_text
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from tests.strategies import exact, finite, graphs, metadata_of_any_kind, without_empty_columns, words

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from graphmetric.errors import ConversionWarning, FileError
-from graphmetric.formats import bulk, formats, iter_graphs
+from graphmetric.formats import batch_building, formats, iter_graphs
 from tests.fuzz.fuzz_readers import run_batch
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import all_seeds
@@ -46,9 +46,9 @@ def test_graphs_built_together_are_those_built_one_by_one(name: str, monkeypatch
         bad = mutated(random, name, bad) if random.random() < 0.8 else bad
         parts = [good, good, bad, good, good]
         data = b'{"graphs": [' + b",".join(parts) + b"]}" if name == "json" else b"\n".join(parts)
-        monkeypatch.setattr(bulk, "_FEWEST", 1)
+        monkeypatch.setattr(batch_building, "_FEWEST", 1)
         quickly = read_until_wrong(data, name)
-        monkeypatch.setattr(bulk, "_FEWEST", 10**9)
+        monkeypatch.setattr(batch_building, "_FEWEST", 10**9)
         assert quickly == read_until_wrong(data, name)
 
 

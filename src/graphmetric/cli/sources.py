@@ -15,8 +15,8 @@ from graphmetric.datasets import Dataset, dataset_names, load_dataset, recognize
 from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs, read_graphs
 from graphmetric.formats.conversion import from_smiles
-from graphmetric.formats.rdkit_molecules import DISTINCTIONS, checked_distinctions
-from graphmetric.formats.source import DEFAULT_LIMITS
+from graphmetric.formats.file_source import DEFAULT_LIMITS
+from graphmetric.formats.molecules import DISTINCTIONS, checked_distinctions
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.summary import unequal_numbers

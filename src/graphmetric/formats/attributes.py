@@ -1,231 +1,257 @@
-"""Named attributes of nodes, edges and graphs, and the columns of :class:`Graph` they stand for.
+"""Named attributes of nodes and edges: which become which column of a graph, and how they are written again.
 
-What networkx and igraph have in common, so that both conversions follow one set of rules:
-
-* a missing label is the tag ``None``; a missing weight counts 1; a missing feature, text or image is refused;
-* attributes of the whole graph become its ``metadata``, the attribute ``id`` its ``id``;
-* attributes that no column asks for are named in one :class:`~graphmetric.errors.ConversionWarning`.
-
-Two edges between the same nodes, which :class:`Graph` refuses, made into one; and arcs paired into edges.
+Shared by the libraries (networkx, igraph) and by every format whose nodes carry attributes of any name: JSON node-link,
+GEXF, GraphML, GXL, GML and DOT. Nodes go by names there, which are kept in the metadata where they say more than a
+number.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from graphmetric.errors import InvalidArgument, InvalidGraph
-from graphmetric.formats.losses import LeftOut
-from graphmetric.graphs.columns import COLUMNS
+from graphmetric.errors import InvalidGraph
+from graphmetric.formats.file_format import EVERYTHING, FileFormat
+from graphmetric.formats.file_source import FileSource, natural_key
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.values import (
+    format_json,
+    id_from_text,
+    is_integer,
+    is_number,
+    plain,
+    read_labels,
+    safe_key,
+    shortened,
+)
 from graphmetric.graphs.graph import Graph
-
-ParallelEdges = Literal["error", "sum", "first"]
-"""``"error"`` refuses them, ``"sum"`` adds their weights (1 where there are none), ``"first"`` keeps the first."""
-
-
-class EdgeRows(NamedTuple):
-    """Edges and their columns, before they are part of a graph."""
-
-    pairs: list[tuple[int, int]]
-    labels: list[Hashable] | None = None
-    weights: list[float] | None = None
-
-    def take(self, rows: list[int]) -> EdgeRows:
-        """The chosen edges, in the given order."""
-        return EdgeRows(
-            [self.pairs[row] for row in rows],
-            None if self.labels is None else [self.labels[row] for row in rows],
-            None if self.weights is None else [self.weights[row] for row in rows],
-        )
-
-
-def merge_parallel_edges(edges: EdgeRows, directed: bool, how: ParallelEdges) -> EdgeRows:
-    """At most one edge per pair of nodes, by the rule ``how``."""
-    if how not in get_args(ParallelEdges):
-        raise InvalidArgument(f"parallel_edges must be 'error', 'sum' or 'first'; got {how!r}")
-    keys = edges.pairs if directed else [(u, v) if u <= v else (v, u) for u, v in edges.pairs]
-    first_row: dict[tuple[int, int], int] = {}
-    for row, key in enumerate(keys):
-        first_row.setdefault(key, row)
-    if len(first_row) == len(keys):
-        return edges
-    if how == "error":
-        (u, v), count = Counter(keys).most_common(1)[0]
-        raise InvalidGraph(
-            f"edge ({u}, {v}) is given {count} times; parallel_edges='sum' adds the weights (1 where there are none), "
-            "'first' keeps the first"
-        )
-    merged = edges.take(list(first_row.values()))
-    return merged if how == "first" else merged._replace(weights=_summed_weights(edges, keys, first_row))
-
-
-def _summed_weights(edges: EdgeRows, keys: list[tuple[int, int]], first_row: dict[tuple[int, int], int]) -> list[float]:
-    totals = dict.fromkeys(first_row, 0.0)
-    for row, key in enumerate(keys):
-        if edges.labels is not None and edges.labels[row] != edges.labels[first_row[key]]:
-            raise InvalidGraph(
-                f"edge {key} is given with labels {edges.labels[first_row[key]]!r} and {edges.labels[row]!r}; "
-                "parallel_edges='sum' cannot merge different labels"
-            )
-        totals[key] += 1.0 if edges.weights is None else _number(edges.weights[row], key)
-    return list(totals.values())
-
-
-def _number(weight: object, edge: tuple[int, int]) -> float:
-    try:
-        return float(weight)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InvalidGraph(f"edge {edge} has weight {weight!r}, which is not a number") from None
-
-
-def pair_opposite_arcs(arcs: EdgeRows, directed: bool | None) -> tuple[EdgeRows, bool]:
-    """Arcs as undirected edges where every arc has its equal opposite, and whether the result is directed.
-
-    ``directed=True`` leaves the arcs alone. ``directed=False`` also takes edges that are given in one direction only,
-    but refuses opposite arcs that disagree.
-    """
-    if directed:
-        return arcs, True
-    rows = {pair: row for row, pair in enumerate(arcs.pairs)}
-    for (u, v), row in rows.items():
-        opposite = rows.get((v, u))
-        agrees = opposite is not None and _same_attributes(arcs, row, opposite)
-        if not agrees and directed is None:
-            return arcs, True
-        if not agrees and opposite is not None:
-            raise InvalidGraph(f"arcs ({u}, {v}) and ({v}, {u}) differ in label or weight; directed=True keeps both")
-    return arcs.take([row for (u, v), row in rows.items() if u <= v or (v, u) not in rows]), False
-
-
-def _same_attributes(arcs: EdgeRows, a: int, b: int) -> bool:
-    same_label = arcs.labels is None or arcs.labels[a] == arcs.labels[b]
-    return same_label and (arcs.weights is None or arcs.weights[a] == arcs.weights[b])
-
+from graphmetric.graphs.labels import label_to_json
 
 NODE_NAMES = "node_names"
 """Key of ``metadata`` for the names that nodes had where they were not 0..n-1."""
 
-_EMPTY_COLUMNS = "empty_columns"
-"""Graph attribute for columns that exist but have no node or edge to sit on."""
+Place = str | int | None
+Scalar = str | bool | int | float
+Row = dict[str, Scalar]
 
-_RESERVED = ("id", "metadata", _EMPTY_COLUMNS)
-
-
-@dataclass(frozen=True, slots=True)
-class IfPresent:
-    """The name of an attribute that is used where the graph has it; a plain string demands it."""
-
-    name: str
-
-
-Attribute = str | IfPresent | None
-"""An attribute that must exist, one that may, or none at all."""
-
-LABEL, FEATURES, TEXT, IMAGE, WEIGHT = map(IfPresent, ("label", "x", "text", "image", "weight"))
+_BYTES_PER_VALUE = 64
+"""A number as a Python object in a list."""
 
 
 @dataclass(frozen=True, slots=True)
-class AttributeRoles:
-    """Which attribute becomes which column."""
+class AttributeOptions:
+    """Which attributes of a file's nodes and edges become which columns of the graph."""
 
-    node_label: Attribute = LABEL
-    node_features: Attribute | Sequence[str] = FEATURES
-    node_text: Attribute = TEXT
-    node_image: Attribute = IMAGE
-    edge_label: Attribute = LABEL
-    edge_weight: Attribute = WEIGHT
-
-
-DEFAULT_ROLES = AttributeRoles()
-
-
-@dataclass(slots=True)
-class AttributedGraph:
-    """A graph as columns of named attributes, None where a node or edge lacks one."""
-
-    num_nodes: int
-    edges: list[tuple[int, int]]
-    directed: bool
-    node_attributes: dict[str, list[Any]] = field(default_factory=dict)
-    edge_attributes: dict[str, list[Any]] = field(default_factory=dict)
-    graph_attributes: dict[str, Any] = field(default_factory=dict)
+    node_label: str | Sequence[str] | None = ("label", "symbol", "chem", "type")
+    """The node attribute that becomes ``node_labels``. Of several names the first that any node of the graph has."""
+    edge_label: str | Sequence[str] | None = ("label", "valence", "type", "bond_type")
+    """The edge attribute that becomes ``edge_labels``, likewise."""
+    edge_weight: str | None = "weight"
+    """The edge attribute that becomes ``edge_weights``; an edge without it weighs 1."""
+    node_text: str | None = "text"
+    """The node attribute that becomes ``node_texts``; a node without it has the text ''."""
+    node_features: str | Sequence[str] | None = "numeric"
+    """Node attributes that become ``node_features``, in this order; ``"numeric"`` takes all remaining attributes that
+    are numbers (or lists of numbers) on every node, in natural order of their names (x2 before x10)."""
+    directed: bool | None = None
+    """Whether edges are arcs, where the file does not say."""
 
 
-def columns_by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
-    """Attributes given node by node, as columns."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+attribute_format = partial(FileFormat, holds=EVERYTHING - {"node_images"}, options=AttributeOptions, names_nodes=True)
+"""A format whose nodes have names and named attributes; more can be said of each."""
 
 
-def build_graph(given: AttributedGraph, roles: AttributeRoles, parallel: ParallelEdges, left_out: LeftOut) -> Graph:
-    """The graph with each attribute in its column; what is left over goes to ``left_out``."""
-    nodes = _AttributeReader("node", given.num_nodes, given.node_attributes)
-    edges = _AttributeReader("edge", len(given.edges), given.edge_attributes)
-    weights = edges.optional(roles.edge_weight, "edge_weight")
-    rows = EdgeRows(
-        given.edges,
-        edges.optional(roles.edge_label, "edge_label"),
-        None if weights is None else [1.0 if weight is None else weight for weight in weights],
-    )
-    rows = merge_parallel_edges(rows, given.directed, parallel)
-    columns = {
-        "node_labels": nodes.optional(roles.node_label, "node_label"),
-        "node_features": nodes.features(roles.node_features),
-        "node_texts": nodes.complete(roles.node_text, "node_text"),
-        "node_images": nodes.complete(roles.node_image, "node_image"),
-        "edge_labels": rows.labels,
-        "edge_weights": rows.weights,
+class AttributeRows:
+    """The attributes of the nodes, or of the edges, of one graph: a mapping each, and defaults for all.
+
+    Defaults are kept apart: copied into every row they would let a small file with many defaults and many nodes fill
+    the memory.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        rows: Sequence[Mapping[str, Any]],
+        defaults: Mapping[str, Any] | None = None,
+        without: frozenset[str] = frozenset(),
+    ) -> None:
+        """``kind`` is "node" or "edge"; ``without`` are keys that are not attributes, such as the id of a node."""
+        self.kind = kind
+        self._rows, self._defaults, self._without = rows, defaults or {}, without
+        self._shapes = dict.fromkeys(map(tuple, rows))
+        """The keys that a row has, once for all rows that have them: in most files one tuple."""
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def names(self) -> list[str]:
+        """Attributes that any row has, in order of first appearance."""
+        found = dict.fromkeys(chain(*self._shapes, self._defaults if self._rows else ()))
+        return [name for name in found if name not in self._without]
+
+    def common_names(self) -> set[str]:
+        """Attributes that every row has."""
+        shapes = list(self._shapes)
+        common = set(shapes[0]).intersection(*shapes[1:]) if shapes else set()
+        return (common - self._without) | set(self._defaults)
+
+    def has(self, name: str) -> bool:
+        """Whether any row has this attribute."""
+        found = name not in self._without and any(name in shape for shape in self._shapes)
+        return found or (bool(self._rows) and name in self._defaults)
+
+    def choose(self, names: str | Sequence[str] | None, parameter: str) -> str | None:
+        """The first of the names that any row has; a name given as a plain string must be there."""
+        candidates = [names] if isinstance(names, str) else names or ()
+        found = next((name for name in candidates if self.has(name)), None)
+        if found is None and isinstance(names, str) and len(self):
+            problem = f"{parameter}={names!r}: no {self.kind} has the attribute {names!r}"
+            raise InvalidGraph(f"{problem}; {self.described()}")
+        return found
+
+    def described(self) -> str:
+        """Which attributes there are, for a message."""
+        names = sorted(self.names(), key=natural_key)
+        return f"{self.kind}s have {', '.join(map(repr, names[:20])) or 'no attributes'}"
+
+    def column(self, name: str, missing: Any = None) -> list[Any]:
+        """The values of one attribute, ``missing`` where there is none."""
+        if all(name in shape for shape in self._shapes):
+            return list(map(itemgetter(name), self._rows))
+        missing = self._defaults.get(name, missing)
+        return [row.get(name, missing) for row in self._rows]
+
+    def numeric_columns(self, name: str) -> list[list[float]] | None:
+        """The attribute as columns of numbers, several if it is a list on every row; None if it is anything else."""
+        values = self.column(name)
+        if all(map(is_number, values)):
+            return [values]
+        first = values[0]
+        if not isinstance(first, list) or not all(isinstance(value, list) for value in values):
+            return None
+        fits = all(len(value) == len(first) and all(map(is_number, value)) for value in values)
+        return [list(column) for column in zip(*values, strict=True)] if fits else None
+
+    def check_memory(self, source: FileSource) -> None:
+        """Raise if the defaults would take too much memory when they are written out."""
+        source.limits.check(filler_bytes=_BYTES_PER_VALUE * len(self._defaults) * len(self._rows))
+
+
+class GraphBuilder:
+    """Collects the nodes and edges of one graph, checks them as they come, and makes the graph."""
+
+    def __init__(
+        self,
+        source: FileSource,
+        options: AttributeOptions,
+        *,
+        directed: bool,
+        defaults: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """``defaults`` are those of every "node" and of every "edge"."""
+        self._source, self._options, self._directed = source, options, directed
+        self._names: list[Hashable] = []
+        self._numbers: dict[Hashable, int] = {}
+        self._pairs: dict[tuple[int, int], Place] = {}
+        self._rows: dict[str, list[Mapping[str, Any]]] = {"node": [], "edge": []}
+        self._defaults = defaults or {}
+
+    def add_node(self, name: Hashable, attributes: Mapping[str, Any], where: Place) -> None:
+        """Add a node under the name by which edges refer to it."""
+        key = safe_key(name)
+        if key in self._numbers:
+            raise self._source.error(f"node {shortened(name)} is declared twice", where)
+        self._numbers[key] = len(self._names)
+        self._names.append(name)
+        self._rows["node"].append(attributes)
+        if len(self._names) > self._source.limits.max_nodes:
+            self._source.check(where, nodes=len(self._names))
+
+    def add_edge(self, tail: Hashable, head: Hashable, attributes: Mapping[str, Any], where: Place) -> None:
+        """Add an edge between two nodes that were added before."""
+        u, v = (self._numbers.get(safe_key(name)) for name in (tail, head))
+        if u is None or v is None:
+            name = shortened(tail if u is None else head)
+            raise self._source.error(f"an edge names node {name}, which is not declared", where)
+        pair = (u, v) if self._directed or u <= v else (v, u)
+        if pair in self._pairs:
+            problem = f"the edge from {shortened(tail)} to {shortened(head)} is given twice; merge parallel edges"
+            raise self._source.error(problem, where)
+        self._pairs[pair] = where
+        self._rows["edge"].append(attributes)
+        if len(self._pairs) > self._source.limits.max_edges:
+            self._source.check(where, edges=len(self._pairs))
+
+    def build(self, where: Place, *, id: Hashable = None, metadata: Mapping[str, Any] | None = None) -> Graph:
+        """The graph; says which attributes found no place in it."""
+        nodes, edges = (AttributeRows(kind, rows, self._defaults.get(kind)) for kind, rows in self._rows.items())
+        with self._source.located(where):
+            columns = choose_columns(nodes, edges, self._options, self._source, list(self._pairs.values()))
+            metadata = with_names(metadata, self._names)
+            pairs = list(self._pairs)
+            return Graph(len(nodes), pairs, directed=self._directed, id=id, metadata=metadata, **columns)
+
+
+def choose_columns(
+    nodes: AttributeRows,
+    edges: AttributeRows,
+    options: AttributeOptions,
+    source: FileSource,
+    edge_places: Sequence[Place] | None = None,
+) -> dict[str, Any]:
+    """The columns of a graph under the names of its constructor's arguments; says which attributes have no place."""
+    nodes.check_memory(source)
+    node_label = nodes.choose(options.node_label, "node_label")
+    edge_label = edges.choose(options.edge_label, "edge_label")
+    text = options.node_text
+    features = _features(nodes, options.node_features, {node_label, text})
+    for rows, used in ((nodes, {node_label, text, *features}), (edges, {edge_label, options.edge_weight})):
+        advice = f" (choose by {rows.kind}_label=..., or by --{rows.kind}-label on the command line)"
+        source.notice_left_out(f"{rows.kind} attributes", set(rows.names()) - used, advice)
+    return {
+        "node_labels": None if node_label is None else read_labels(nodes.column(node_label)),
+        "edge_labels": None if edge_label is None else read_labels(edges.column(edge_label)),
+        "edge_weights": _weights(edges, options.edge_weight, source, edge_places),
+        "node_features": np.array(list(chain.from_iterable(features.values()))).T if features else None,
+        "node_texts": nodes.column(text, missing="") if text is not None and nodes.has(text) else None,
     }
-    left_out.note("node attribute", nodes.unread())
-    left_out.note("edge attribute", edges.unread())
-    facts = dict(given.graph_attributes)
-    empty = _pop_empty_columns(facts, given, columns)
-    identity = facts.pop("id", None) if isinstance(facts.get("id"), Hashable) else None
-    nested = facts.pop("metadata") if isinstance(facts.get("metadata"), Mapping) else {}
-    return Graph(
-        given.num_nodes,
-        rows.pairs,
-        directed=given.directed,
-        id=identity,
-        metadata=facts | dict(nested),
-        **(columns | empty),
-    )
 
 
-def describe_graph(graph: Graph) -> AttributedGraph:
-    """The reverse of :func:`build_graph` with the default names."""
-    columns = graph_columns(graph)
-    nodes = {
-        "label": graph.node_labels,
-        "x": None if graph.node_features is None else graph.node_features.tolist(),
-        "text": graph.node_texts,
-        "image": graph.node_images,
-    }
-    edges = {
-        "label": graph.edge_labels,
-        "weight": None if graph.edge_weights is None else graph.edge_weights.tolist(),
-    }
-    facts = {name: fact for name, fact in graph.metadata.items() if name not in _RESERVED}
-    if hidden := {name: fact for name, fact in graph.metadata.items() if name in _RESERVED}:
-        facts["metadata"] = hidden
-    if graph.id is not None:
-        facts["id"] = graph.id
-    if empty := {name: column for name, column in columns.items() if column is not None and len(column) == 0}:
-        facts[_EMPTY_COLUMNS] = empty
-    return AttributedGraph(
-        graph.num_nodes, graph.edges.tolist(), graph.directed, _present(nodes), _present(edges), facts
-    )
+def _features(
+    nodes: AttributeRows, wanted: str | Sequence[str] | None, taken: set[str | None]
+) -> dict[str, list[list[float]]]:
+    """Attribute name -> its columns of numbers."""
+    if wanted is None or not len(nodes):
+        return {}
+    if wanted == "numeric":
+        names: Sequence[str] = sorted(nodes.common_names() - taken, key=natural_key)
+    else:
+        names = [wanted] if isinstance(wanted, str) else wanted
+    found = {name: columns for name in names if (columns := nodes.numeric_columns(name)) is not None}
+    wrong = next((name for name in names if name not in found), None)
+    if wanted != "numeric" and wrong is not None:
+        raise InvalidGraph(f"attribute {wrong!r} is not a number on every node; {nodes.described()}")
+    return found
 
 
-def graph_columns(graph: Graph) -> dict[str, Any]:
-    """The optional columns by the names that the constructor of :class:`Graph` gives them."""
-    names = ("node_labels", "node_features", "node_texts", "node_images", "edge_labels", "edge_weights")
-    return {name: getattr(graph, name) for name in names}
+def _weights(
+    edges: AttributeRows, name: str | None, source: FileSource, places: Sequence[Place] | None
+) -> list[float] | None:
+    if name is None or not edges.has(name):
+        return None
+    weights = edges.column(name, missing=1.0)
+    for k, weight in enumerate(weights):
+        if not is_number(weight):
+            where = None if places is None else places[k]
+            raise source.error(f"{name} must be a finite number; got {shortened(weight)}", where)
+    return weights
 
 
 def are_node_numbers(names: Sequence[Hashable]) -> bool:
@@ -234,59 +260,111 @@ def are_node_numbers(names: Sequence[Hashable]) -> bool:
     return integers and set(names) == set(range(len(names)))
 
 
-def _present(columns: Mapping[str, Iterable[Any] | None]) -> dict[str, list[Any]]:
-    return {name: list(column) for name, column in columns.items() if column is not None}
+def only_number(names: Sequence[Hashable]) -> bool:
+    """Whether names just count the nodes, like 0, 1, 2 or n0, n1, n2 or _1, _2, _3."""
+    if names == list(range(len(names))) and {int}.issuperset(map(type, names)):
+        return True
+    first = re.fullmatch("([^0-9]{0,8})([01])", str(names[0])) if names else None
+    if first is None:
+        return not names
+    prefix, start = first[1], int(first[2])
+    return all(str(name) == f"{prefix}{number}" for number, name in enumerate(names, start))
 
 
-def _pop_empty_columns(facts: dict[str, Any], given: AttributedGraph, columns: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(facts.get(_EMPTY_COLUMNS), Mapping):
-        return {}
-    count = {"node": given.num_nodes, "edge": len(given.edges)}
-    noted = facts.pop(_EMPTY_COLUMNS).items()
-    return {name: column for name, column in noted if name in columns and count[name[:4]] == 0}
+def with_names(metadata: Mapping[str, Any] | None, names: Sequence[Hashable]) -> dict[str, Any]:
+    """Metadata with the names of the nodes, if these are worth keeping."""
+    return dict(metadata or {}) | ({} if only_number(names) else {NODE_NAMES: tuple(names)})
 
 
-class _AttributeReader:
-    """Gives out the attributes of nodes or edges and remembers which were asked for."""
+def without_names(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Metadata without the names of the nodes."""
+    return {key: value for key, value in metadata.items() if key != NODE_NAMES}
 
-    def __init__(self, what: str, count: int, columns: Mapping[str, list[Any]]) -> None:
-        self._what, self._count, self._columns = what, count, columns
-        self._read: set[str] = set()
 
-    def optional(self, choice: Attribute, parameter: str) -> list[Any] | None:
-        """The values, None for nodes or edges that lack it; None altogether where nobody has or wants it."""
-        if choice is None:
-            return None
-        name = choice if isinstance(choice, str) else choice.name
-        self._read.add(name)
-        if name in self._columns:
-            return self._columns[name]
-        if isinstance(choice, IfPresent):
-            return None
-        if self._count == 0:
-            return []
-        known = ", ".join(map(repr, self._columns)) or "none at all"
-        raise InvalidGraph(f"{parameter}={name!r}: no {self._what} has this attribute; attributes here: {known}")
+def names_to_write(graph: Graph, kinds: tuple[type, ...]) -> list[Any] | None:
+    """Names that can stand in a file for the nodes: distinct, of these types, and found again when read."""
+    names = graph.metadata.get(NODE_NAMES)
+    if not isinstance(names, list | tuple) or len(names) != graph.num_nodes or only_number(names):
+        return None
+    fits = all(type(name) in kinds for name in names) and len(set(names)) == len(names)
+    return list(names) if fits else None
 
-    def complete(self, choice: Attribute, parameter: str) -> list[Any] | None:
-        """The values; refused where some nodes lack them."""
-        values = self.optional(choice, parameter)
-        lacking = next((i for i, value in enumerate(values or ()) if value is None), None)
-        if lacking is not None:
-            name = choice.name if isinstance(choice, IfPresent) else choice
-            raise InvalidGraph(
-                f"{self._what} {lacking} has no attribute {name!r}, which others have; "
-                f"give it one, or leave the attribute out with {parameter}=None"
-            )
-        return values
 
-    def features(self, choice: Attribute | Sequence[str]) -> list[Any] | NDArray[np.float64] | None:
-        """One attribute that holds numbers or vectors, or several of them side by side."""
-        if choice is None or isinstance(choice, str | IfPresent):
-            return self.complete(choice, "node_features")
-        blocks = (self.complete(name, "node_features") for name in choice)
-        return np.hstack([COLUMNS["node_features"].read(block, self._count) for block in blocks if block is not None])
+def node_ids(graph: Graph, prefix: str = "") -> list[str]:
+    """What nodes are called in the file: by their names if they have some, else by number."""
+    return names_to_write(graph, (str,)) or [f"{prefix}{number}" for number in range(graph.num_nodes)]
 
-    def unread(self) -> list[str]:
-        """Attributes that exist and became no column."""
-        return [name for name in self._columns if name not in self._read]
+
+def listed_columns(graph: Graph, names: Mapping[str, str]) -> dict[str, list[Any]]:
+    """The columns that a graph has, as lists; ``names`` are of attributes and their columns, as label: node_labels."""
+    columns = {name: getattr(graph, column) for name, column in names.items()}
+    return {
+        name: column.tolist() if isinstance(column, np.ndarray) and column.ndim < 3 else list(column)
+        for name, column in columns.items()
+        if column is not None
+    }
+
+
+def rows_of_columns(columns: Mapping[str, Iterable[Any]], count: int) -> list[dict[str, Any]]:
+    """Columns by name as one dict per node or edge."""
+    rows: list[dict[str, Any]] = [{} for _ in range(count)]
+    for name, column in columns.items():
+        for row, value in zip(rows, column, strict=True):
+            row[name] = value
+    return rows
+
+
+def node_rows(graph: Graph, not_kept: NotKept) -> list[Row]:
+    """One dict per node: ``label``, ``text``, and the features as ``f0``, ``f1``, ..."""
+    columns = listed_columns(graph, {"label": "node_labels", "text": "node_texts"})
+    if graph.node_features is not None:
+        columns |= {f"f{k}": column for k, column in enumerate(graph.node_features.T.tolist())}
+    return _written_rows("node", rows_of_columns(columns, graph.num_nodes), not_kept)
+
+
+def edge_rows(graph: Graph, not_kept: NotKept) -> list[Row]:
+    """One dict per edge: ``label`` and ``weight``."""
+    columns = listed_columns(graph, {"label": "edge_labels", "weight": "edge_weights"})
+    return _written_rows("edge", rows_of_columns(columns, graph.num_edges), not_kept)
+
+
+def _written_rows(kind: str, rows: list[dict[str, Any]], not_kept: NotKept) -> list[Row]:
+    """Rows whose labels are text, numbers or booleans, and absent where they are None: so they are read again."""
+    for row in rows:
+        label = row.get("label")
+        if label is None:
+            row.pop("label", None)
+        elif not isinstance(label, Scalar):
+            not_kept.change(f"{kind}_labels that are neither text, numbers nor booleans come back as JSON text")
+            row["label"] = format_json(label_to_json(label))
+    return rows
+
+
+def metadata_row(graph: Graph, not_kept: NotKept) -> Row:
+    """Metadata that are text, numbers or booleans as they are, other values as JSON text."""
+    row: Row = {}
+    named = names_to_write(graph, (str,)) is not None
+    for name, value in (without_names(graph.metadata) if named else graph.metadata).items():
+        value = plain(value, f"metadata[{name!r}]")
+        if not isinstance(value, Scalar):
+            not_kept.change(f"metadata {name!r} come back as JSON text")
+            value = format_json(value, nan=True)
+        row[name] = value
+    return row
+
+
+def id_text(id: Hashable, not_kept: NotKept) -> str | None:
+    """A graph's id as text; :func:`id_from_text` reads it."""
+    if id is None:
+        return None
+    text = str(id) if isinstance(id, str) or is_integer(id) else format_json(label_to_json(id))
+    if id_from_text(text) != id:
+        not_kept.change("ids come back as integers where they look like one, else as text")
+    return text
+
+
+def scalar_text(value: Scalar) -> str:
+    """A value as XML and DOT files spell it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, float) else str(value)

@@ -1,6 +1,4 @@
-"""Our own format for collections: compact, quick, streaming, without loss.
-
-The layout of our own binary format; docs/formats.md describes it for others to implement.
+"""Our own format for collections: compact, quick, streaming, without loss; docs/formats.md describes it for others.
 
 ::
 
@@ -8,13 +6,8 @@ The layout of our own binary format; docs/formats.md describes it for others to 
     block  = "GRPH" header_size:u32 payload_size:u64  header:JSON  payload  crc32:u32
     end    = "END!" header_size:u32 0:u64             header:JSON           crc32:u32
 
-All numbers are little-endian; the checksum is over everything of its block before it.
-
-Reader of our own binary format: whole columns at once, every one checked.
-
-A checksum finds accidents, not intent, so nothing is believed because the checksum is right.
-
-Writer of our own binary format.
+All numbers are little-endian; the checksum is over everything of its block before it. A checksum finds accidents, not
+intent, so nothing is believed because the checksum is right: every column is checked.
 """
 
 from __future__ import annotations
@@ -22,7 +15,9 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator
+from functools import reduce
 from io import BufferedReader
 from itertools import islice
 from typing import Any, BinaryIO
@@ -32,9 +27,9 @@ from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidGraph
 from graphmetric.formats.file_format import EVERYTHING, FileFormat, NoOptions
-from graphmetric.formats.graph_dict import is_integer, read_labels
-from graphmetric.formats.json_values import format_json, parse_json, plain, shortened
-from graphmetric.formats.source import Limits, Source, located, too_large
+from graphmetric.formats.file_source import FileSource, Limits, located
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.values import format_json, is_integer, parse_json, plain, read_labels, shortened
 from graphmetric.graphs.collection import GraphCollection, pack
 from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, pointers, read_only
 from graphmetric.graphs.graph import Graph
@@ -49,38 +44,36 @@ CHECKSUM = struct.Struct("<I")
 
 GRAPHS_PER_BLOCK = 65_536
 
-UNSIGNED = frozenset({"|u1", "<u2", "<u4", "<u8"})
-COLUMN_TYPES: dict[str, tuple[frozenset[str], int]] = {
-    "node_counts": (UNSIGNED, 1),
-    "edge_counts": (UNSIGNED, 1),
-    "flags": (frozenset({"|u1"}), 1),
-    "edges": (UNSIGNED, 2),
-    **{
-        name: (
-            UNSIGNED if column.coded else frozenset(np.dtype(f"<{kind}").str for kind in column.dtypes),
-            column.dimensions,
-        )
-        for name, column in COLUMNS.items()
-    },
+_UNSIGNED = ("|u1", "<u2", "<u4", "<u8")
+_COUNTS = dict.fromkeys(("node_counts", "edge_counts"), (_UNSIGNED, 1))
+_NECESSARY = _COUNTS | {"flags": (("|u1",), 1), "edges": (_UNSIGNED, 2)}
+_COLUMN_TYPES = _NECESSARY | {
+    name: (_UNSIGNED if column.coded else tuple(np.dtype(f"<{kind}").str for kind in column.dtypes), column.dimensions)
+    for name, column in COLUMNS.items()
 }
 """Name -> types allowed on disk, number of dimensions."""
-
-
-def checksum(parts: Iterable[bytes | memoryview]) -> int:
-    """The crc32 of the parts one after the other."""
-    value = 0
-    for part in parts:
-        value = zlib.crc32(part, value)
-    return value
-
-
 _PIECE = 1 << 24
 _PLAIN_IDS = {int, str, type(None)}
 
 
-def read_binary(source: Source, options: NoOptions) -> Iterator[Columns]:
+def checksum(parts: Iterable[bytes | memoryview]) -> int:
+    """The crc32 of the parts one after the other."""
+    return reduce(lambda value, part: zlib.crc32(part, value), parts, 0)
+
+
+class _Totals(Counter[str]):
+    """How much the blocks hold, as the end mark says it again."""
+
+    def __init__(self) -> None:
+        super().__init__(blocks=0, graphs=0, nodes=0, edges=0)
+
+    def add(self, columns: Columns) -> None:
+        self.update(blocks=1, graphs=columns.num_graphs, nodes=columns.num_nodes, edges=len(columns.edges))
+
+
+def read_binary(source: FileSource, options: NoOptions) -> Iterator[Columns]:
     """Block after block; a file that lacks its end mark is refused after its last whole block."""
-    totals = {"blocks": 0, "graphs": 0, "nodes": 0, "edges": 0}
+    totals = _Totals()
     with source.open() as stream:
         if stream.read(len(MAGIC)) != MAGIC:
             raise source.error("this is not a graphmetric file: it does not start with the right bytes")
@@ -91,22 +84,20 @@ def read_binary(source: Source, options: NoOptions) -> Iterator[Columns]:
             if columns is None:
                 break
             yield columns
-            counts = (1, columns.num_graphs, columns.num_nodes, len(columns.edges))
-            totals = {name: total + count for (name, total), count in zip(totals.items(), counts, strict=True)}
-        if header != totals:
-            raise source.error(f"the end mark promises {shortened(header)}; found {totals}", "end")
+            totals.add(columns)
+        if header != dict(totals):
+            raise source.error(f"the end mark promises {shortened(header)}; found {dict(totals)}", "end")
         if stream.read(1):
             raise source.error("there are bytes after the end mark", "end")
 
 
-def _read_block(stream: BufferedReader[Any], source: Source) -> tuple[bytes, dict[str, Any], bytes]:
+def _read_block(stream: BufferedReader[Any], source: FileSource) -> tuple[bytes, dict[str, Any], bytes]:
     prefix = _read_exactly(stream, PREFIX.size)
     kind, header_size, payload_size = PREFIX.unpack(prefix)
     if kind not in (BLOCK, END):
         raise InvalidGraph(f"expected a block of kind {BLOCK!r} or {END!r}; found {kind!r}")
-    allowed = source.limits.max_document_bytes
-    if header_size > allowed:
-        raise too_large(f"a block header of {header_size:,} bytes", "max_document_bytes", f"{allowed:,}")
+    if header_size > source.limits.max_document_bytes:
+        raise source.limits.exceeded("max_document_bytes", f"a block header of {header_size:,} bytes")
     text = _read_exactly(stream, header_size)
     header = parse_json(text)
     if not isinstance(header, dict):
@@ -135,70 +126,56 @@ def _read_exactly(stream: BufferedReader[Any], size: int) -> bytes:
 
 def _payload_size(header: dict[str, Any], limits: Limits) -> int:
     listed = header.get("columns")
-    if not isinstance(listed, list) or not all(_is_column(entry) for entry in listed):
+    if not isinstance(listed, list) or not all(map(_is_column, listed)):
         raise InvalidGraph(f"columns must be a list of [name, type, shape]; found {shortened(listed)}")
     names = [name for name, _, _ in listed]
-    missing = {"node_counts", "edge_counts", "flags", "edges"} - set(names)
-    if missing or len(set(names)) != len(names):
+    if len(set(names)) != len(names) or not _NECESSARY.keys() <= set(names):
         raise InvalidGraph(f"each column occurs once and none may lack; found {shortened(names)}")
     for _, _, shape in listed:
-        limits.check_node_values(math.prod(max(size, 1) for size in shape[1:]))
+        limits.check(node_values=math.prod(max(size, 1) for size in shape[1:]))
     return sum(np.dtype(kind).itemsize * math.prod(shape) for _, kind, shape in listed)
 
 
 def _is_column(entry: object) -> bool:
-    if not (isinstance(entry, list) and len(entry) == 3 and isinstance(entry[0], str) and entry[0] in COLUMN_TYPES):
+    if not isinstance(entry, list) or len(entry) != 3:
         return False
-    kinds, dimensions = COLUMN_TYPES[entry[0]]
-    shape = entry[2]
-    return (
-        isinstance(entry[1], str)
-        and entry[1] in kinds
-        and isinstance(shape, list)
-        and len(shape) == dimensions
-        and all(is_integer(size) and 0 <= size < 2**48 for size in shape)
-    )
+    name, kind, shape = entry
+    kinds, dimensions = _COLUMN_TYPES.get(name, ((), 0)) if isinstance(name, str) else ((), 0)
+    sizes = shape if isinstance(shape, list) and len(shape) == dimensions else [None]
+    return kind in kinds and all(is_integer(size) and 0 <= size < 2**48 for size in sizes)
 
 
-def _decoded(header: dict[str, Any], payload: bytes, source: Source) -> Columns:
-    arrays = _arrays(header, payload)
+def _decoded(header: dict[str, Any], payload: bytes, source: FileSource) -> Columns:
+    arrays, offset = {}, 0
+    for name, kind, shape in header["columns"]:
+        array = np.frombuffer(payload, dtype=kind, count=math.prod(shape), offset=offset).reshape(shape)
+        arrays[name], offset = array, offset + array.nbytes
     count = len(arrays["flags"])
     if not is_integer(header.get("graphs")) or header["graphs"] != count:
         raise InvalidGraph(f"the header says {shortened(header.get('graphs'))} graphs, the columns {count}")
-    node_ptr, edge_ptr = _pointers(arrays, "node"), _pointers(arrays, "edge")
-    source.limits.check_nodes(int(np.diff(node_ptr).max(initial=0)))
-    source.limits.check_edges(int(np.diff(edge_ptr).max(initial=0)))
+    for kind in ("node", "edge"):
+        source.limits.check(**{f"{kind}s": int(arrays[f"{kind}_counts"].max(initial=0))})
     columns: dict[str, Any] = {
         name: LabelColumn(arrays[name], _vocabulary(header, name)) if column.coded else _copied(arrays[name])
         for name, column in COLUMNS.items()
         if name in arrays
     }
+    ids = _one_per_graph(header, "ids", count)
+    if ids is not None and not set(map(type, ids)) <= _PLAIN_IDS:
+        ids = [label_from_json(id) for id in ids]
+    metadata = _one_per_graph(header, "metadata", count)
+    if not all(isinstance(facts, dict) for facts in metadata or ()):
+        raise InvalidGraph(f"metadata must be a list of {count} objects; found {shortened(metadata)}")
     return assemble_columns(
-        node_ptr,
-        edge_ptr,
+        pointers(arrays["node_counts"].astype(np.int64)),
+        pointers(arrays["edge_counts"].astype(np.int64)),
         arrays["edges"],
         flags=arrays["flags"],
         in_order=True,
-        ids=_ids(header.get("ids"), count),
-        metadata=_metadata(header.get("metadata"), count),
+        ids=None if ids is None else tuple(ids),
+        metadata=None if metadata is None else tuple(metadata),
         **columns,
     )
-
-
-def _arrays(header: dict[str, Any], payload: bytes) -> dict[str, NDArray[Any]]:
-    arrays, offset = {}, 0
-    for name, kind, shape in header["columns"]:
-        size = math.prod(shape)
-        arrays[name] = np.frombuffer(payload, dtype=kind, count=size, offset=offset).reshape(shape)
-        offset += arrays[name].nbytes
-    return arrays
-
-
-def _pointers(arrays: dict[str, NDArray[Any]], kind: str) -> NDArray[np.int64]:
-    counts = arrays[f"{kind}_counts"]
-    if counts.size and counts.max() > 2**31:
-        raise InvalidGraph(f"a graph has {counts.max()} {kind}s")
-    return pointers(counts.astype(np.int64))
 
 
 def _copied(array: NDArray[Any]) -> NDArray[Any]:
@@ -216,33 +193,21 @@ def _vocabulary(header: dict[str, Any], name: str) -> tuple[Hashable, ...]:
     return vocabulary
 
 
-def _ids(listed: object, count: int) -> tuple[Hashable, ...] | None:
-    if listed is None:
-        return None
-    if not isinstance(listed, list) or len(listed) != count:
-        raise InvalidGraph(f"ids must be a list of {count}; found {shortened(listed)}")
-    if set(map(type, listed)) <= _PLAIN_IDS:
-        return tuple(listed)
-    return tuple(label_from_json(id) for id in listed)
+def _one_per_graph(header: dict[str, Any], name: str, count: int) -> list[Any] | None:
+    listed = header.get(name)
+    if listed is not None and (not isinstance(listed, list) or len(listed) != count):
+        raise InvalidGraph(f"{name} must be a list of {count}; found {shortened(listed)}")
+    return listed
 
 
-def _metadata(listed: object, count: int) -> tuple[dict[str, Any], ...] | None:
-    if listed is None:
-        return None
-    if not isinstance(listed, list) or len(listed) != count or not all(isinstance(item, dict) for item in listed):
-        raise InvalidGraph(f"metadata must be a list of {count} objects; found {shortened(listed)}")
-    return tuple(listed)
-
-
-def write_binary(graphs: Iterable[Graph], stream: BinaryIO) -> None:
+def write_binary(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
     """Write graphs in blocks; no more than one block is in memory besides the graphs themselves."""
-    totals = {"blocks": 0, "graphs": 0, "nodes": 0, "edges": 0}
+    totals = _Totals()
     stream.write(MAGIC)
     for columns in _blocks(graphs):
         header, arrays = _encoded(columns, totals["graphs"])
         _write_block(stream, BLOCK, header, arrays)
-        counts = (1, columns.num_graphs, columns.num_nodes, len(columns.edges))
-        totals = {name: total + count for (name, total), count in zip(totals.items(), counts, strict=True)}
+        totals.add(columns)
     _write_block(stream, END, totals, [])
 
 
@@ -273,7 +238,10 @@ def _encoded(columns: Columns, first: int) -> tuple[dict[str, Any], list[NDArray
     if columns.ids is not None:
         header["ids"] = [_json_label(id, f"graphs[{first + k}]: id") for k, id in enumerate(columns.ids)]
     if columns.metadata is not None:
-        header["metadata"] = [_json_metadata(first + k, given) for k, given in enumerate(columns.metadata)]
+        header["metadata"] = []
+        for k, facts in enumerate(columns.metadata, first):
+            with located(None, f"graphs[{k}]"):
+                header["metadata"].append(plain(facts))
     header["columns"] = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     return header, list(arrays.values())
 
@@ -294,16 +262,10 @@ def _json_label(label: Any, place: str) -> object:
     return data
 
 
-def _json_metadata(k: int, metadata: Any) -> Any:
-    with located(None, f"graphs[{k}]"):
-        return plain(metadata)
-
-
 def _small(array: NDArray[Any]) -> NDArray[Any]:
-    largest = int(array.max(initial=0))
-    if int(array.min(initial=0)) < 0:
-        raise InvalidGraph("counts and node numbers are not negative")
-    kind = np.min_scalar_type(largest)
+    """The array as the smallest unsigned integers that hold it."""
+    assert array.min(initial=0) >= 0
+    kind = np.min_scalar_type(int(array.max(initial=0)))
     return np.ascontiguousarray(array, dtype=kind.newbyteorder("<"))
 
 

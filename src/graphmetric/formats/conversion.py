@@ -1,7 +1,4 @@
-"""Liberal input: whatever people have at hand, as a graph or a collection of graphs.
-
-Graphs from and to the libraries people already use; each is imported only when its own functions are called.
-"""
+"""Whatever people have at hand, as a graph or a collection of graphs; and every conversion by its name."""
 
 from __future__ import annotations
 
@@ -13,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from graphmetric.errors import InvalidArgument, InvalidGraph
-from graphmetric.formats.attributes import IfPresent
+from graphmetric.formats.edge_lists import from_adjacency, from_edge_list, to_adjacency
 from graphmetric.formats.libraries import (
+    IfPresent,
     convert_igraph,
     convert_networkx,
     convert_pyg,
@@ -25,13 +23,13 @@ from graphmetric.formats.libraries import (
     to_networkx,
     to_pyg,
 )
-from graphmetric.formats.losses import LeftOut
-from graphmetric.formats.matrices import from_adjacency, from_edge_list, to_adjacency
-from graphmetric.formats.rdkit_molecules import convert_rdkit, from_rdkit, from_smiles, read_smiles, to_rdkit, to_smiles
+from graphmetric.formats.molecules import convert_rdkit, convert_smiles, from_rdkit, from_smiles, to_rdkit, to_smiles
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.values import shortened
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 
-Converter = Callable[[Any, LeftOut], Graph]
+Converter = Callable[[Any, NotKept], Graph]
 
 _EXPECTED = (
     "expected a Graph, a networkx or igraph graph, a PyG Data, an rdkit Mol, a SMILES string, an adjacency matrix "
@@ -45,9 +43,9 @@ def as_graph(thing: Any) -> Graph:
     A :class:`Graph`, a networkx or igraph graph, a PyG ``Data``, an RDKit ``Mol``, a SMILES string, a square numpy
     array or scipy sparse matrix (adjacency), or a tuple ``(edges, labels)`` whose second part may be None.
     """
-    left_out = LeftOut()
-    graph = _convert(thing, left_out)
-    left_out.warn("as_graph", "use the conversion by name, such as from_networkx, to choose what is kept")
+    not_kept = NotKept()
+    graph = _convert(thing, not_kept)
+    not_kept.warn("as_graph", "use the conversion by name, such as from_networkx, to choose what is kept")
     return graph
 
 
@@ -58,28 +56,28 @@ def as_graphs(things: Any) -> GraphCollection:
     """
     if isinstance(things, GraphCollection):
         return things
-    left_out = LeftOut()
+    not_kept = NotKept()
     if _converter(things) is not None:
-        collection = GraphCollection([_convert(things, left_out)])
+        collection = GraphCollection([_convert(things, not_kept)])
     else:
-        collection = GraphCollection(_convert_each(_iterable(things), left_out))
-    left_out.warn("as_graphs", "convert the graphs by name, such as with from_networkx, to choose what is kept")
+        collection = GraphCollection(_convert_each(_iterable(things), not_kept))
+    not_kept.warn("as_graphs", "convert the graphs by name, such as with from_networkx, to choose what is kept")
     return collection
 
 
-def _convert_each(things: Iterable[Any], left_out: LeftOut) -> Iterator[Graph]:
+def _convert_each(things: Iterable[Any], not_kept: NotKept) -> Iterator[Graph]:
     for k, thing in enumerate(things):
         try:
-            yield _convert(thing, left_out)
+            yield _convert(thing, not_kept)
         except (InvalidGraph, InvalidArgument) as error:
             raise type(error)(f"graphs[{k}]: {error}") from None
 
 
-def _convert(thing: Any, left_out: LeftOut) -> Graph:
+def _convert(thing: Any, not_kept: NotKept) -> Graph:
     converter = _converter(thing)
     if converter is None:
         raise InvalidArgument(f"{_described(thing)} is not a graph; {_EXPECTED}")
-    return converter(thing, left_out)
+    return converter(thing, not_kept)
 
 
 def _iterable(things: Any) -> Iterable[Any]:
@@ -139,25 +137,24 @@ def _is_container_or_graph(label: Any) -> bool:
 
 
 def _described(thing: Any) -> str:
-    text = repr(thing)
-    return f"{type(thing).__name__} {text if len(text) <= 60 else text[:57] + '...'}"
+    return f"{type(thing).__name__} {shortened(thing)}"
 
 
-def _from_edges_and_labels(pair: Any, left_out: LeftOut) -> Graph:
+def _from_edges_and_labels(pair: Any, _: NotKept) -> Graph:
     return from_edge_list(*pair)
 
 
-def _from_matrix(matrix: Any, left_out: LeftOut) -> Graph:
+def _from_matrix(matrix: Any, _: NotKept) -> Graph:
     return from_adjacency(matrix)
 
 
 _BY_CLASS: Mapping[tuple[str, str], Converter] = {
-    ("graphmetric", "Graph"): lambda graph, left_out: graph,
+    ("graphmetric", "Graph"): lambda graph, _: graph,
     ("networkx", "Graph"): convert_networkx,
     ("igraph", "Graph"): convert_igraph,
     ("torch_geometric", "Data"): convert_pyg,
-    ("rdkit", "Mol"): lambda molecule, left_out: convert_rdkit(molecule, (), left_out.molecules),
-    ("builtins", "str"): lambda smiles, left_out: read_smiles(smiles, (), left_out.molecules),
+    ("rdkit", "Mol"): convert_rdkit,
+    ("builtins", "str"): convert_smiles,
     ("scipy", "sparray"): _from_matrix,
     ("scipy", "spmatrix"): _from_matrix,
 }

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
-from typing import BinaryIO, NamedTuple
+from itertools import chain, pairwise, product
+from typing import NamedTuple
 
 from graphmetric.errors import FileError
-from graphmetric.formats.file_format import EVERYTHING, FileFormat
-from graphmetric.formats.json_values import shortened
-from graphmetric.formats.losses import Notes
-from graphmetric.formats.named_attributes import AttributeOptions, GraphBuilder, value_from_text
-from graphmetric.formats.source import Source, located
-from graphmetric.formats.xml import Row, edge_rows, id_from_text, id_text, metadata_row, node_ids, node_rows, text_of
+from graphmetric.formats.attributes import (
+    AttributeOptions,
+    GraphBuilder,
+    Row,
+    Scalar,
+    attribute_format,
+    edge_rows,
+    id_text,
+    metadata_row,
+    node_ids,
+    node_rows,
+    scalar_text,
+)
+from graphmetric.formats.file_format import writer_of_lines
+from graphmetric.formats.file_source import FileSource
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.values import id_from_text, shortened, value_from_text
 from graphmetric.graphs.graph import Graph
 
 _TOKEN = re.compile(
@@ -67,7 +78,7 @@ class _Scope:
     members: dict[str, None] = field(default_factory=dict)
 
 
-def read_dot(source: Source, options: AttributeOptions) -> Iterator[Graph]:
+def read_dot(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
     """The graphs of a DOT file, one after the other."""
     parser = _Parser(source, options)
     while parser.ahead.kind != "end":
@@ -78,13 +89,12 @@ def read_dot(source: Source, options: AttributeOptions) -> Iterator[Graph]:
 
 
 class _Parser:
-    def __init__(self, source: Source, options: AttributeOptions) -> None:
+    def __init__(self, source: FileSource, options: AttributeOptions) -> None:
         self._source, self._options = source, options
+        wanted = (options.node_label, options.edge_label, options.edge_weight, options.node_text, options.node_features)
         self._tokens = self._cut(source.read_text())
         self.ahead = next(self._tokens)
-        wanted = (options.node_label, options.edge_label, options.edge_weight, options.node_text, options.node_features)
-        chosen = {name for names in wanted if names for name in ([names] if isinstance(names, str) else names)}
-        self._looks = _LOOKS - chosen
+        self._looks = _LOOKS.difference(*([names] if isinstance(names, str) else names or () for names in wanted))
 
     def _cut(self, text: str) -> Iterator[_Token]:
         place, line = 0, 1
@@ -126,6 +136,9 @@ class _Parser:
             self._next()
         return found
 
+    def _take_keyword(self, word: str) -> bool:
+        return self._keyword() == word and bool(self._next())
+
     def _keyword(self) -> str | None:
         word = self.ahead.text.lower() if self.ahead.kind == "word" else ""
         return word if word in _KEYWORDS else None
@@ -148,16 +161,15 @@ class _Parser:
     def graph(self) -> Callable[[], Graph]:
         """Parse ``[strict] graph|digraph [ID] { ... }``; the graph is built when asked for."""
         start = self.ahead.line
-        strict = self._keyword() == "strict" and bool(self._next())
-        kind = self._keyword()
-        if kind not in ("graph", "digraph"):
+        strict = self._take_keyword("strict")
+        directed = self._take_keyword("digraph")
+        if not directed and not self._take_keyword("graph"):
             raise self._expected("graph or digraph")
-        self._next()
         name = self._text("a name") if self.ahead.kind != "{" else ""
         self._nodes: dict[str, tuple[Row, int]] = {}
         self._edges: list[tuple[str, str, Row, int]] = []
         self._strict_edges: dict[tuple[str, str], Row] | None = {} if strict else None
-        self._arrow = "->" if kind == "digraph" else "--"
+        self._arrow = "->" if directed else "--"
         self._facts: Row = {}
         self._statements(_Scope(), 0)
         return partial(self._built, start, id_from_text(name))
@@ -201,8 +213,7 @@ class _Parser:
                 setattr(scope, keyword, getattr(scope, keyword) | row)
             return
         ends = [self._end(scope, depth)]
-        if self.ahead.kind == "=" and isinstance(ends[0], str):
-            self._next()
+        if isinstance(ends[0], str) and self._take("="):
             fact = {ends[0]: self._text("a value")}
             self._facts |= fact if depth == 0 else {}
             return
@@ -212,23 +223,19 @@ class _Parser:
             self._next()
             ends.append(self._end(scope, depth))
         row = self._attributes()
+        groups = [[end] if isinstance(end, str) else list(end) for end in ends]
+        for name in chain.from_iterable(groups):
+            self._node(name, scope, line)
         if len(ends) == 1 and isinstance(ends[0], str):
-            self._node(ends[0], scope, line)
             self._nodes[ends[0]][0].update(row)
-        groups = [list(end) if isinstance(end, dict) else [end] for end in ends]
-        for group in groups:
-            for name in group:
-                self._node(name, scope, line)
         for tails, heads in pairwise(groups):
-            with self._source.located(line):
-                self._source.limits.check_edges(len(self._edges) + len(tails) * len(heads))
-            for tail in tails:
-                for head in heads:
-                    self._edge(tail, head, scope.edge | row, line)
+            self._source.check(line, edges=len(self._edges) + len(tails) * len(heads))
+            for tail, head in product(tails, heads):
+                self._edge(tail, head, scope.edge | row, line)
 
     def _end(self, scope: _Scope, depth: int) -> str | dict[str, None]:
         """A node, or the nodes of a subgraph."""
-        named = self._keyword() == "subgraph" and bool(self._next())
+        named = self._take_keyword("subgraph")
         if self.ahead.kind != "{" and not named:
             name = self._text("a node, an edge or an attribute")
             for _ in range(2):  # a port and a side of the node
@@ -257,8 +264,7 @@ class _Parser:
         if name not in self._nodes:
             self._nodes[name] = dict(scope.node), line
             if len(self._nodes) > self._source.limits.max_nodes:
-                with self._source.located(line):
-                    self._source.limits.check_nodes(len(self._nodes))
+                self._source.check(line, nodes=len(self._nodes))
 
     def _edge(self, tail: str, head: str, row: Row, line: int) -> None:
         if self._strict_edges is not None:  # edges that are there already only get further attributes
@@ -275,41 +281,32 @@ def _unescaped(match: re.Match[str]) -> str:
     return {'"': '"', "\\": "\\\\"}.get(match[1], "")
 
 
-def write_dot(graphs: Iterable[Graph], stream: BinaryIO) -> None:
-    """One graph after the other; every text in quotes."""
-    notes = Notes()
-    for k, graph in enumerate(graphs):
-        with located(None, f"graphs[{k}]"):
-            text = "\n".join(_lines(graph, notes))
-        stream.write(text.encode("utf-8") + b"\n")
-    notes.warn()
-
-
-def _lines(graph: Graph, notes: Notes) -> Iterator[str]:
+def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
+    """A graph with every text in quotes."""
     kind, arrow = ("digraph", "->") if graph.directed else ("graph", "--")
-    id, names = id_text(graph.id, notes), [_quoted(name) for name in node_ids(graph, "")]
+    id, names = id_text(graph.id, not_kept), [_quoted(name) for name in node_ids(graph)]
     yield f"{kind} {'' if id is None else _quoted(id) + ' '}{{"
-    for name, value in metadata_row(graph, notes).items():
+    for name, value in metadata_row(graph, not_kept).items():
         if name in _LOOKS:
-            notes.add(f"metadata {name!r} are taken for a matter of drawing when they are read")
-        yield f"  {_quoted(name)}={_value(value, 'metadata', notes)};"
-    for name, row in zip(names, node_rows(graph, notes), strict=True):
-        yield f"  {name}{_attribute_list(row, 'node', notes)};"
-    for (u, v), row in zip(graph.edges.tolist(), edge_rows(graph, notes), strict=True):
-        yield f"  {names[u]} {arrow} {names[v]}{_attribute_list(row, 'edge', notes)};"
+            not_kept.change(f"metadata {name!r} are taken for a matter of drawing when they are read")
+        yield f"  {_quoted(name)}={_value(value, 'metadata', not_kept)};"
+    for name, row in zip(names, node_rows(graph, not_kept), strict=True):
+        yield f"  {name}{_attribute_list(row, 'node', not_kept)};"
+    for (u, v), row in zip(graph.edges.tolist(), edge_rows(graph, not_kept), strict=True):
+        yield f"  {names[u]} {arrow} {names[v]}{_attribute_list(row, 'edge', not_kept)};"
     yield "}"
 
 
-def _attribute_list(row: Row, what: str, notes: Notes) -> str:
-    pairs = ", ".join(f"{name}={_value(value, f'{what} attributes', notes)}" for name, value in row.items())
+def _attribute_list(row: Row, what: str, not_kept: NotKept) -> str:
+    pairs = ", ".join(f"{name}={_value(value, f'{what} attributes', not_kept)}" for name, value in row.items())
     return f" [{pairs}]" if pairs else ""
 
 
-def _value(value: str | bool | int | float, what: str, notes: Notes) -> str:
-    text = text_of(value)
+def _value(value: Scalar, what: str, not_kept: NotKept) -> str:
+    text = scalar_text(value)
     found = value_from_text(text)
     if found != value or type(found) is not type(value):
-        notes.add(f"{what} come back as numbers where they look like one, else as text")
+        not_kept.change(f"{what} come back as numbers where they look like one, else as text")
     return _quoted(text)
 
 
@@ -321,13 +318,10 @@ def _quoted(text: str) -> str:
     return f'"{escaped}"'
 
 
-DOT = FileFormat(
+DOT = attribute_format(
     name="dot",
     suffixes=(".dot", ".gv"),
     description="Graphviz DOT, one or many graphs per file",
-    holds=EVERYTHING - {"node_images"},
     read=read_dot,
-    write=write_dot,
-    options=AttributeOptions,
-    names_nodes=True,
+    write=writer_of_lines(_lines),
 )

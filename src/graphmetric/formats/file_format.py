@@ -8,26 +8,18 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.formats.source import Source
-from graphmetric.graphs.columns import Columns
+from graphmetric.formats.file_source import FileSource, located
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.graphs.columns import COLUMNS, Columns
 from graphmetric.graphs.graph import Graph
 
 Part: TypeAlias = Graph | Columns
 """What a reader yields: one graph, or many already packed."""
 
-EVERYTHING = frozenset(
-    {
-        "directed",
-        "node_labels",
-        "edge_labels",
-        "edge_weights",
-        "node_features",
-        "node_texts",
-        "node_images",
-        "id",
-        "metadata",
-    }
-)
+Writer: TypeAlias = Callable[[Iterable[Graph], BinaryIO, NotKept], None]
+"""Writes graphs as one file, and remembers what the file does not keep."""
+
+EVERYTHING = frozenset({"directed", "id", "metadata", *COLUMNS})
 """The parts of a graph besides its nodes and edges."""
 
 
@@ -48,9 +40,9 @@ class FileFormat:
     """One line for listings."""
     holds: frozenset[str]
     """Which of :data:`EVERYTHING` a file of this format can carry."""
-    read: Callable[[Source, Any], Iterator[Part]]
+    read: Callable[[FileSource, Any], Iterator[Part]]
     """Graphs of one source, lazily where the format permits."""
-    write: Callable[[Iterable[Graph], BinaryIO], None] | None = None
+    write: Writer | None = None
     """Write graphs as one file; None if such files are only read, or are folders."""
     options: type = NoOptions
     """Dataclass of the reader's options."""
@@ -60,13 +52,8 @@ class FileFormat:
     """Whether nodes have names in such files, so that ``metadata["node_names"]`` needs no place of its own."""
     claims_folder: Callable[[Path], bool] | None = None
     """Whether a folder as a whole is of this format; None if the format has no folder layout."""
-    write_folder: Callable[[Iterable[Graph], Path, str], None] | None = None
+    write_folder: Callable[[Iterable[Graph], Path, str, NotKept], None] | None = None
     """Fill an empty folder with graphs; the text is the folder's final name."""
-
-    @property
-    def can_write(self) -> bool:
-        """Whether graphs can be written in this format."""
-        return self.write is not None or self.write_folder is not None
 
     def parsed_options(self, given: dict[str, Any], directed: bool | None = None) -> Any:
         """The options as a record; raises :class:`InvalidArgument` for unknown names.
@@ -81,3 +68,18 @@ class FileFormat:
             has = f"its options are {', '.join(known)}" if known else "it has none"
             raise InvalidArgument(f"format {self.name!r} has no option {unknown[0]!r}; {has}")
         return self.options(**given)
+
+
+def writer_of_lines(lines: Callable[[Graph, int, NotKept], Iterable[str]]) -> Writer:
+    """The writer of a format that has one graph after the other; ``lines`` gives those of one graph, given its place.
+
+    Errors name the graph.
+    """
+
+    def write(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
+        for k, graph in enumerate(graphs):
+            with located(None, f"graphs[{k}]"):
+                text = "\n".join(lines(graph, k, not_kept))
+            stream.write(text.encode("utf-8") + b"\n")
+
+    return write

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from html.entities import html5
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from graphmetric.errors import FileError, InvalidGraph
-from graphmetric.formats.file_format import EVERYTHING, FileFormat
-from graphmetric.formats.graph_dict import is_integer
-from graphmetric.formats.json_values import format_json, shortened
-from graphmetric.formats.losses import Notes
-from graphmetric.formats.named_attributes import AttributeOptions, GraphBuilder
-from graphmetric.formats.source import Source, located
-from graphmetric.formats.xml import Row, edge_rows, id_from_text, id_text, metadata_row, node_rows
+from graphmetric.formats.attributes import (
+    AttributeOptions,
+    GraphBuilder,
+    Row,
+    Scalar,
+    attribute_format,
+    edge_rows,
+    id_text,
+    metadata_row,
+    node_rows,
+)
+from graphmetric.formats.file_format import writer_of_lines
+from graphmetric.formats.file_source import FileSource
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.values import format_json, id_from_text, is_integer, shortened
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_from_json
 
@@ -45,9 +53,9 @@ class _Entry(NamedTuple):
     line: int
 
 
-def read_gml(source: Source, options: AttributeOptions) -> Iterator[Graph]:
+def read_gml(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
     """The graphs of a GML file; what stands beside them is about the program that wrote it."""
-    for entry in _Parser(source).document():
+    for entry in _document(source):
         if entry.key.lower() == "graph":
             with source.record(entry.line):
                 if not isinstance(entry.value, list):
@@ -55,68 +63,66 @@ def read_gml(source: Source, options: AttributeOptions) -> Iterator[Graph]:
                 yield _graph(entry, source, options)
 
 
-class _Parser:
-    def __init__(self, source: Source) -> None:
-        self._source = source
-        self._tokens = self._cut(source.read_text())
-
-    def _cut(self, text: str) -> Iterator[tuple[str, str, int]]:
-        place, line = 0, 1
-        while place < len(text):
-            match = _TOKEN.match(text, place)
-            if match is None:
-                found = (
-                    "a text in quotes does not end" if text[place] == '"' else f"unexpected {shortened(text[place])}"
-                )
-                raise self._source.error(found, line)
-            kind = str(match.lastgroup)
-            if kind != "blank":
-                yield kind, match[kind], line
-            line += text.count("\n", place, match.end())
-            place = match.end()
-        yield "end", "the end of the file", line
-
-    def document(self) -> list[_Entry]:
-        """All entries; lists are gathered on a stack of their own, so that nesting costs no recursion."""
-        open_lists: list[tuple[str, int, list[_Entry]]] = [("", 1, [])]
-        for kind, text, line in self._tokens:
-            entries = open_lists[-1][2]
-            if kind == "end":
-                if len(open_lists) > 1:
-                    raise self._source.error(f"[ after {open_lists[-1][0]} does not end", open_lists[-1][1])
-                return entries
-            if text == "]" and kind == "mark" and len(open_lists) > 1:
-                name, start, done = open_lists.pop()
-                open_lists[-1][2].append(_Entry(name, done, start))
-                continue
-            if kind != "key":
-                raise self._source.error(f"expected a name; found {shortened(text)}", line)
-            key = text
-            kind, text, _ = next(self._tokens)
-            if kind == "mark" and text == "[":
-                if len(open_lists) > _DEEPEST:
-                    raise self._source.error(f"more than {_DEEPEST} lists within each other", line)
-                open_lists.append((key, line, []))
-            elif kind in ("number", "text"):
-                entries.append(_Entry(key, self._value(kind, text, line), line))
-            else:
-                raise self._source.error(f"expected a value of {shortened(key)}; found {shortened(text)}", line)
-        raise AssertionError("the tokens end with their end")
-
-    def _value(self, kind: str, text: str, line: int) -> str | int | float:
-        if kind == "text":
-            return _ENTITY.sub(_character, text) if "&" in text else text
-        if len(text) > _MOST_DIGITS:
-            raise self._source.error(f"a number has {len(text)} digits; {_MOST_DIGITS} are allowed", line)
-        number = int(text) if re.fullmatch("[+-]?[0-9]+", text) else float(text)
-        if isinstance(number, float) and not math.isfinite(number):
-            raise self._source.error(f"expected a finite number; found {shortened(text)}", line)
-        return number
+def _tokens(source: FileSource) -> Iterator[tuple[str, str, int]]:
+    """Kind, text and line of each; the last is of kind "end"."""
+    text = source.read_text()
+    place, line = 0, 1
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        if match is None:
+            unfinished = "a text in quotes does not end"
+            raise source.error(unfinished if text[place] == '"' else f"unexpected {shortened(text[place])}", line)
+        kind = str(match.lastgroup)
+        if kind != "blank":
+            yield kind, match[kind], line
+        line += text.count("\n", place, match.end())
+        place = match.end()
+    yield "end", "the end of the file", line
 
 
-def _graph(entry: _Entry, source: Source, options: AttributeOptions) -> Graph:
-    facts = [fact for fact in entry.value if fact.key not in ("node", "edge")]
+def _document(source: FileSource) -> list[_Entry]:
+    """All entries; lists are gathered on a stack of their own, so that nesting costs no recursion."""
+    open_lists: list[tuple[str, int, list[_Entry]]] = [("", 1, [])]
+    tokens = _tokens(source)
+    for kind, text, line in tokens:
+        name, start, entries = open_lists[-1]
+        if kind == "end" and len(open_lists) > 1:
+            raise source.error(f"[ after {name} does not end", start)
+        if kind == "end":
+            break
+        if text == "]" and kind == "mark" and len(open_lists) > 1:
+            open_lists.pop()
+            open_lists[-1][2].append(_Entry(name, entries, start))
+            continue
+        if kind != "key":
+            raise source.error(f"expected a name; found {shortened(text)}", line)
+        key = text
+        kind, text, _ = next(tokens)
+        if kind == "mark" and text == "[":
+            if len(open_lists) > _DEEPEST:
+                raise source.error(f"more than {_DEEPEST} lists within each other", line)
+            open_lists.append((key, line, []))
+        elif kind in ("number", "text"):
+            entries.append(_Entry(key, _value(kind, text, line, source), line))
+        else:
+            raise source.error(f"expected a value of {shortened(key)}; found {shortened(text)}", line)
+    return open_lists[0][2]
+
+
+def _value(kind: str, text: str, line: int, source: FileSource) -> str | int | float:
+    if kind == "text":
+        return _ENTITY.sub(_character, text) if "&" in text else text
+    if len(text) > _MOST_DIGITS:
+        raise source.error(f"a number has {len(text)} digits; {_MOST_DIGITS} are allowed", line)
+    number = int(text) if re.fullmatch("[+-]?[0-9]+", text) else float(text)
+    if isinstance(number, float) and not math.isfinite(number):
+        raise source.error(f"expected a finite number; found {shortened(text)}", line)
+    return number
+
+
+def _graph(entry: _Entry, source: FileSource, options: AttributeOptions) -> Graph:
     nodes, edges = ([item for item in entry.value if item.key == kind] for kind in ("node", "edge"))
+    facts = [fact for fact in entry.value if fact.key not in ("node", "edge")]
     attributes = _attributes(facts, "graph", source)
     directed = attributes.pop("directed", int(bool(options.directed)))
     attributes.pop("multigraph", None)
@@ -134,9 +140,8 @@ def _graph(entry: _Entry, source: Source, options: AttributeOptions) -> Graph:
         row.pop("key", None)
         builder.add_edge(row.pop("source"), row.pop("target"), row, edge.line)
     id = attributes.pop("id", None)
-    return builder.build(
-        entry.line, id=id_from_text(id) if isinstance(id, str) else label_from_json(id), metadata=attributes
-    )
+    id = id_from_text(id) if isinstance(id, str) else label_from_json(id)
+    return builder.build(entry.line, id=id, metadata=attributes)
 
 
 def _character(entity: re.Match[str]) -> str:
@@ -148,7 +153,7 @@ def _character(entity: re.Match[str]) -> str:
     return chr(number) if number < 0xD800 or 0xDFFF < number < 0x110000 else entity[0]
 
 
-def _record(entry: _Entry, required: tuple[str, ...], source: Source) -> dict[str, Any]:
+def _record(entry: _Entry, required: tuple[str, ...], source: FileSource) -> dict[str, Any]:
     if not isinstance(entry.value, list):
         raise source.error(f"expected {entry.key} [ ... ]; found {entry.key} {shortened(entry.value)}", entry.line)
     row = _attributes(entry.value, entry.key, source)
@@ -159,7 +164,7 @@ def _record(entry: _Entry, required: tuple[str, ...], source: Source) -> dict[st
     return row
 
 
-def _attributes(entries: list[_Entry], kind: str, source: Source) -> dict[str, Any]:
+def _attributes(entries: list[_Entry], kind: str, source: FileSource) -> dict[str, Any]:
     """Values by name, a list where a name is repeated; lists in brackets, such as graphics, are left out."""
     row: dict[str, Any] = {}
     repeated: set[str] = set()
@@ -176,50 +181,40 @@ def _attributes(entries: list[_Entry], kind: str, source: Source) -> dict[str, A
     return row
 
 
-def write_gml(graphs: Iterable[Graph], stream: BinaryIO) -> None:
-    """One graph after the other. Texts are ASCII, with other characters as in HTML."""
-    notes = Notes()
-    for k, graph in enumerate(graphs):
-        with located(None, f"graphs[{k}]"):
-            text = "\n".join(_lines(graph, notes))
-        stream.write(text.encode("ascii") + b"\n")
-    notes.warn()
-
-
-def _lines(graph: Graph, notes: Notes) -> Iterator[str]:
-    yield "graph ["
-    id = id_text(graph.id, notes)
-    facts = metadata_row(graph, notes)
+def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
+    """A graph whose texts are ASCII, with other characters as in HTML."""
+    id, facts = id_text(graph.id, not_kept), metadata_row(graph, not_kept)
     if wrong := _RESERVED & facts.keys():
         raise FileError(f"GML cannot hold metadata called {min(wrong)!r}, which has another meaning there")
     about: Row = {"directed": int(graph.directed)}
     if id is not None:
         about["id"] = id
-    yield from _pairs(about | facts, "  ", "metadata", notes)
-    for number, row in enumerate(node_rows(graph, notes)):
-        yield "  node ["
-        yield from _pairs({"id": number} | row, "    ", "node attributes", notes)
-        yield "  ]"
-    for (u, v), row in zip(graph.edges.tolist(), edge_rows(graph, notes), strict=True):
-        yield "  edge ["
-        yield from _pairs({"source": u, "target": v} | row, "    ", "edge attributes", notes)
-        yield "  ]"
+    nodes = [{"id": number} | row for number, row in enumerate(node_rows(graph, not_kept))]
+    ends = ({"source": u, "target": v} for u, v in graph.edges.tolist())
+    edges = [pair | row for pair, row in zip(ends, edge_rows(graph, not_kept), strict=True)]
+    yield "graph ["
+    yield from _pairs(about | facts, "  ", "metadata", not_kept)
+    for kind, rows in (("node", nodes), ("edge", edges)):
+        for row in rows:
+            yield f"  {kind} ["
+            yield from _pairs(row, "    ", f"{kind} attributes", not_kept)
+            yield "  ]"
     yield "]"
 
 
-def _pairs(row: Row, indent: str, what: str, notes: Notes) -> Iterator[str]:
+def _pairs(row: Row, indent: str, what: str, not_kept: NotKept) -> Iterator[str]:
     for name, value in row.items():
         if not _KEY.fullmatch(name):
             raise FileError(f"GML cannot hold the name {shortened(name)}; names are letters, digits and _")
-        yield f"{indent}{name} {_written(value, what, notes)}"
+        yield f"{indent}{name} {_written(value, what, not_kept)}"
 
 
-def _written(value: str | bool | int | float, what: str, notes: Notes) -> str:
+def _written(value: Scalar, what: str, not_kept: NotKept) -> str:
     if isinstance(value, bool):
-        notes.add(f"{what} that are true or false come back as 1 or 0")
+        not_kept.change(f"{what} that are true or false come back as 1 or 0")
         return str(int(value))
     if isinstance(value, float) and not math.isfinite(value):
-        notes.add(f"{what} that are infinite come back as text")
+        not_kept.change(f"{what} that are infinite come back as text")
         value = format_json(value, nan=True)
     if isinstance(value, float):
         text = repr(value)  # GML wants a decimal point also before an exponent
@@ -231,12 +226,11 @@ def _written(value: str | bool | int | float, what: str, notes: Notes) -> str:
     return '"' + "".join(char if " " <= char <= "~" and char not in '"&' else f"&#{ord(char)};" for char in value) + '"'
 
 
-GML = FileFormat(
+GML = attribute_format(
     name="gml",
     suffixes=(".gml",),
     description="GML (Gephi, igraph, Cytoscape, networkx), one or many graphs per file",
-    holds=EVERYTHING - {"node_images"},
     read=read_gml,
-    write=write_gml,
-    options=AttributeOptions,
+    write=writer_of_lines(_lines),
+    names_nodes=False,
 )

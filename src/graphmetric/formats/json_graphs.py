@@ -1,82 +1,139 @@
-"""A graph from one JSON object, in any of the three layouts people use.
+"""JSON: one graph per object, in any of the three layouts people use; documents of one or many graphs, and JSON lines.
 
-JSON documents: one graph, a list of graphs, or an object with the list under ``graphs``.
+* The graph dict: ``num_nodes`` and ``edges``, and columns under the names of the constructor's arguments.
+* A label list: ``nodes`` are labels, ``edges`` pairs; keys of other names are metadata.
+* Node-link data, as networkx's ``node_link_data`` gives them: ``nodes`` are objects with an ``id``.
 
-JSON lines: one graph per line, as a graph dict or as node-link data.
+Objects of the usual form are read many at a time, all others one by one, with errors that name the element.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+import base64
+import binascii
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from graphmetric.errors import InvalidGraph
-from graphmetric.formats.bulk import ParsedGraph, build_together
-from graphmetric.formats.file_format import EVERYTHING, FileFormat, Part
-from graphmetric.formats.graph_dict import (
-    edge_pairs,
-    flag,
-    graph_from_dict,
-    graph_to_dict,
-    labels,
-    mapping,
-    numbers,
-    read_labels,
-)
-from graphmetric.formats.json_values import format_json, parse_json, plain, shortened
-from graphmetric.formats.named_attributes import (
+from graphmetric.formats.attributes import (
     AttributeOptions,
     AttributeRows,
     GraphBuilder,
+    attribute_format,
     choose_columns,
+    listed_columns,
     names_to_write,
+    rows_of_columns,
     with_names,
     without_names,
 )
-from graphmetric.formats.source import Source, located
+from graphmetric.formats.batch_building import ParsedGraph, build_together
+from graphmetric.formats.file_format import EVERYTHING, FileFormat, Part, writer_of_lines
+from graphmetric.formats.file_source import FileSource, Limits, located
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.values import (
+    format_json,
+    is_integer,
+    is_number,
+    parse_json,
+    plain,
+    read_labels,
+    shortened,
+)
+from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_from_json, label_to_json
 
+_LISTED = [name for name in COLUMNS if name != "node_images"]
+_KEYS = ("num_nodes", "edges", *COLUMNS, "directed", "id", "metadata")
+_USUAL_KEYS = frozenset({"num_nodes", "edges", "node_labels", "edge_labels", "directed", "id", "metadata"})
+_LABEL_LIST_KEYS = ("edges", "edge_labels", "edge_weights", "directed", "id")
 _NODE_KEYS, _EDGE_KEYS = frozenset({"id"}), frozenset({"source", "target", "key"})
-_PLAIN_KEYS = frozenset({"num_nodes", "edges", "node_labels", "edge_labels", "directed", "id", "metadata"})
+_NODE_ATTRIBUTES = {"label": "node_labels", "features": "node_features", "text": "node_texts"}
+_EDGE_ATTRIBUTES = {"label": "edge_labels", "weight": "edge_weights"}
 _MOST_SHAPES = 100
 _SMALL = 2**63
-"""Beyond it many integers may share a hash; see hash_floods."""
-_LABEL_LIST_KEYS = ("id", "nodes", "edges", "edge_labels", "edge_weights", "directed")
+"""Beyond it many integers may share a hash; see :mod:`graphmetric.formats.values`."""
 
 
-class JsonReader:
+def read_json(source: FileSource, options: AttributeOptions) -> Iterator[Part]:
+    """The graphs of a JSON document."""
+    return build_together(source, _parsed_document(source, options))
+
+
+def _parsed_document(source: FileSource, options: AttributeOptions) -> Iterator[ParsedGraph]:
+    with source.located():
+        document = parse_json(source.read_text())
+        single = isinstance(document, dict) and not isinstance(document.get("graphs"), list)
+        listed = [document] if single else document["graphs"] if isinstance(document, dict) else document
+        if not isinstance(listed, list):
+            expected = "expected a graph, a list of graphs or an object with graphs"
+            raise InvalidGraph(f"{expected}; got {shortened(document)}")
+    reader = _JsonReader(source, options)
+    for k, data in enumerate(listed):
+        where = None if single else f"graphs[{k}]"
+        with source.record(where):
+            if not isinstance(data, dict):
+                raise InvalidGraph(f"expected a graph as a JSON object; got {shortened(data)}")
+            yield reader.parsed(data, partial(reader.graph, data, "" if single else f"graphs[{k}]."), where)
+
+
+def read_json_lines(source: FileSource, options: AttributeOptions) -> Iterator[Part]:
+    """Graphs line by line; blank lines are skipped."""
+    return build_together(source, _parsed_lines(source, options))
+
+
+def _parsed_lines(source: FileSource, options: AttributeOptions) -> Iterator[ParsedGraph]:
+    reader = _JsonReader(source, options)
+
+    def graph(line: str, number: int) -> Graph:
+        # The text is parsed once more: to keep the objects of a thousand lines would cost more time than it saves.
+        return reader.graph(_object(line, number), f"line {number}, ")
+
+    for number, line in source.lines():
+        if not line.isspace():
+            with source.record(number):
+                yield reader.parsed(_object(line, number), partial(graph, line, number), number)
+
+
+def _object(line: str, number: int) -> dict[str, Any]:
+    data = parse_json(line, number)
+    if not isinstance(data, dict):
+        raise InvalidGraph(f"expected one graph as a JSON object; got a {type(data).__name__}")
+    return data
+
+
+class _JsonReader:
     """Makes graphs of JSON objects, in any of the three layouts."""
 
-    def __init__(self, source: Source, options: AttributeOptions) -> None:
+    def __init__(self, source: FileSource, options: AttributeOptions) -> None:
         self._source, self._options = source, options
         self._usual: dict[tuple[frozenset[tuple[str, ...]], ...], _UsualLabels | None] = {}
 
     def parsed(self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None) -> ParsedGraph:
         """The graph of an object, in lists if its parts are of the usual types, else to be built carefully."""
         try:
-            node_link = "num_nodes" not in data and _is_node_link(data)
-            parsed = (self._parsed_node_link if node_link else self._parsed_lists)(data, carefully, where)
+            if "num_nodes" not in data and _is_node_link(data):
+                columns = self._parsed_node_link(data)
+            else:
+                columns = self._parsed_dict(data)
         except (KeyError, TypeError, ValueError):  # our own errors are ValueErrors; carefully they name their place
-            parsed = None
-        return parsed or ParsedGraph(carefully, where)
+            columns = None
+        return ParsedGraph(carefully, where, **columns or {})
 
-    def graph(self, data: dict[str, Any], place: str) -> Graph:
-        """The graph of an object; ``place`` is where it stands in the file, put before ``nodes[3]`` in errors."""
-        return _graph_from_json(data, self._source, self._options, place)
-
-    def _parsed_node_link(
-        self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None
-    ) -> ParsedGraph | None:
+    def _parsed_node_link(self, data: dict[str, Any]) -> dict[str, Any] | None:
         """Node-link data whose nodes go by strings or by small integers; None, or some error, for anything else."""
         nodes, links = data["nodes"], data["links"] if "links" in data else data["edges"]
         if type(nodes) is not list or type(links) is not list:
             return None
-        self._source.limits.check_nodes(len(nodes))
-        self._source.limits.check_edges(len(links))
+        self._source.limits.check(nodes=len(nodes), edges=len(links))
         names = [node["id"] for node in nodes]
         tails, heads = [link["source"] for link in links], [link["target"] for link in links]
         kind = type(names[0]) if names else str
@@ -89,47 +146,47 @@ class JsonReader:
             if len(numbers) < len(names):
                 return None
             tails, heads = list(map(numbers.__getitem__, tails)), list(map(numbers.__getitem__, heads))
-        return ParsedGraph(
-            carefully,
-            where,
-            len(nodes),
-            tails,
-            heads,
-            directed=flag(data, "directed", self._options.directed),
-            id=label_from_json(data.get("id")),
-            metadata=with_names(mapping(data, "graph"), names),
-            **self._columns(nodes, links),
-        )
+        return {
+            "num_nodes": len(nodes),
+            "tails": tails,
+            "heads": heads,
+            "directed": _flag(data, self._options.directed),
+            "id": label_from_json(data.get("id")),
+            "metadata": with_names(_mapping(data, "graph"), names),
+            "columns": self._columns(nodes, links),
+        }
 
-    def _parsed_lists(
-        self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None
-    ) -> ParsedGraph | None:
+    def _parsed_dict(self, data: dict[str, Any]) -> dict[str, Any] | None:
         """A graph dict, or a label list, of labels alone; None, or some error, for others."""
-        is_dict = "num_nodes" in data
-        num_nodes = data["num_nodes"] if is_dict else len(data["nodes"])
-        if type(num_nodes) is not int or (is_dict and not _PLAIN_KEYS.issuperset(data)) or "edge_weights" in data:
+        if "num_nodes" not in data:
+            data = self._dict_of_label_list(data)
+        num_nodes = data["num_nodes"]
+        if type(num_nodes) is not int or not _USUAL_KEYS.issuperset(data):
             return None
-        self._source.limits.check_nodes(num_nodes)
-        ends = list(
-            chain.from_iterable(edge_pairs(data.get("edges", []) if is_dict else data["edges"], self._source.limits))
-        )
-        node_labels, edge_labels = labels(data, "node_labels" if is_dict else "nodes"), labels(data, "edge_labels")
+        self._source.limits.check(nodes=num_nodes)
+        ends = list(chain.from_iterable(_edge_pairs(data, self._source.limits)))
+        node_labels, edge_labels = _labels(data, "node_labels"), _labels(data, "edge_labels")
         if len(node_labels or ()) not in (0, num_nodes) or len(edge_labels or ()) not in (0, len(ends) // 2):
             return None
-        if node_labels is not None and not is_dict and all(label is None for label in node_labels):
-            node_labels = None
-        return ParsedGraph(
-            carefully,
-            where,
-            num_nodes,
-            ends[::2],
-            ends[1::2],
-            directed=flag(data, "directed", None if is_dict else self._options.directed),
-            node_labels=node_labels,
-            edge_labels=edge_labels,
-            id=label_from_json(data.get("id")),
-            metadata=mapping(data, "metadata") if is_dict else _facts_of_label_list(data),
-        )
+        return {
+            "num_nodes": num_nodes,
+            "tails": ends[::2],
+            "heads": ends[1::2],
+            "directed": _flag(data),
+            "id": label_from_json(data.get("id")),
+            "metadata": _mapping(data, "metadata"),
+            "columns": {"node_labels": node_labels, "edge_labels": edge_labels},
+        }
+
+    def _dict_of_label_list(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The graph dict that says the same as a label list."""
+        nodes = data["nodes"]
+        known = {key: data[key] for key in _LABEL_LIST_KEYS if key in data}
+        if any(label is not None for label in nodes):
+            known["node_labels"] = nodes
+        facts = {key: value for key, value in data.items() if key != "nodes" and key not in _LABEL_LIST_KEYS}
+        given = {"num_nodes": len(nodes), "edges": None, "directed": bool(self._options.directed)}
+        return given | known | {"metadata": facts}
 
     def _columns(self, nodes: list[dict[str, Any]], links: list[dict[str, Any]]) -> dict[str, Any]:
         """What :func:`choose_columns` gives, without its questions where labels are the only attributes."""
@@ -144,16 +201,45 @@ class JsonReader:
                 "node_labels": read_labels(list(map(itemgetter(usual.node), nodes))) if usual.node else None,
                 "edge_labels": read_labels(list(map(itemgetter(usual.edge), links))) if usual.edge else None,
             }
-        columns = choose_columns(
-            AttributeRows(rows=nodes, without=_NODE_KEYS),
-            AttributeRows(rows=links, without=_EDGE_KEYS),
-            self._options,
-            self._source,
-        )
-        texts = columns["node_texts"]
-        if texts is not None and not {str}.issuperset(map(type, texts)):
+        node_rows = AttributeRows("node", nodes, without=_NODE_KEYS)
+        edge_rows = AttributeRows("edge", links, without=_EDGE_KEYS)
+        columns = choose_columns(node_rows, edge_rows, self._options, self._source)
+        if not {str}.issuperset(map(type, columns["node_texts"] or ())):
             raise InvalidGraph("texts must be strings")
         return columns
+
+    def graph(self, data: dict[str, Any], place: str) -> Graph:
+        """The graph of an object; ``place`` is where it stands in the file, put before ``nodes[3]`` in errors."""
+        limits, nodes = self._source.limits, data.get("nodes")
+        if "num_nodes" not in data:
+            if not isinstance(nodes, list):
+                found = f"found the keys {shortened(sorted(data))}"
+                raise InvalidGraph(f"a graph needs num_nodes or a list of nodes; {found}")
+            limits.check(nodes=len(nodes))
+            if _is_node_link(data):
+                return self._from_node_link(data, place)
+            data = self._dict_of_label_list(data)
+        return _graph_from_dict(data, limits)
+
+    def _from_node_link(self, data: dict[str, Any], place: str) -> Graph:
+        """The layout of networkx's ``node_link_data``, whose edges are under ``links`` before version 3.4."""
+        builder = GraphBuilder(self._source, self._options, directed=_flag(data, self._options.directed))
+        links = data.get("links", data.get("edges"))
+        if not isinstance(links, list):
+            raise InvalidGraph('node-link data needs a list under "edges" or "links"')
+        self._source.limits.check(edges=len(links))
+        for k, node in enumerate(data["nodes"]):
+            if not isinstance(node, dict) or "id" not in node:
+                raise InvalidGraph(f'nodes[{k}] must be an object with an "id"; got {shortened(node)}')
+            attributes = {key: value for key, value in node.items() if key not in _NODE_KEYS}
+            builder.add_node(_name(node["id"]), attributes, f"{place}nodes[{k}]")
+        for k, link in enumerate(links):
+            if not isinstance(link, dict) or not {"source", "target"} <= link.keys():
+                raise InvalidGraph(f'edges[{k}] must be an object with "source" and "target"; got {shortened(link)}')
+            attributes = {key: value for key, value in link.items() if key not in _EDGE_KEYS}
+            builder.add_edge(_name(link["source"]), _name(link["target"]), attributes, f"{place}edges[{k}]")
+        where = place.rstrip("., ") or None
+        return builder.build(where, id=label_from_json(data.get("id")), metadata=_mapping(data, "graph"))
 
 
 class _UsualLabels(NamedTuple):
@@ -179,136 +265,168 @@ def _usual_labels(
     return _UsualLabels(*found) if found[0] not in (options.node_text, options.node_features) or not found[0] else None
 
 
-def _graph_from_json(data: dict[str, Any], source: Source, options: AttributeOptions, place: str) -> Graph:
-    if "num_nodes" in data:
-        return graph_from_dict(data, source.limits)
-    nodes = data.get("nodes")
-    if not isinstance(nodes, list):
-        raise InvalidGraph(f"a graph needs num_nodes or a list of nodes; found the keys {shortened(sorted(data))}")
-    source.limits.check_nodes(len(nodes))
-    if _is_node_link(data):
-        return _from_node_link(data, source, options, place)
-    return _from_label_list(data, source, options)
-
-
 def _is_node_link(data: dict[str, Any]) -> bool:
     nodes = data["nodes"]
     return "links" in data or "multigraph" in data or (nodes and isinstance(nodes[0], dict) and "id" in nodes[0])
 
 
-def _from_label_list(data: dict[str, Any], source: Source, options: AttributeOptions) -> Graph:
-    """``nodes`` are labels (all null: none), ``edges`` pairs; keys of other names are metadata."""
-    nodes = data["nodes"]
-    return Graph(
-        len(nodes),
-        edge_pairs(data.get("edges"), source.limits),
-        node_labels=None if all(label is None for label in nodes) else labels(data, "nodes"),
-        edge_labels=labels(data, "edge_labels"),
-        edge_weights=numbers(data, "edge_weights"),
-        directed=flag(data, "directed", options.directed),
-        id=label_from_json(data.get("id")),
-        metadata=_facts_of_label_list(data),
-    )
-
-
-def _facts_of_label_list(data: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in data.items() if key not in _LABEL_LIST_KEYS}
-
-
-def _from_node_link(data: dict[str, Any], source: Source, options: AttributeOptions, place: str) -> Graph:
-    """The layout of networkx's ``node_link_data``, whose edges are under ``links`` before version 3.4."""
-    builder = GraphBuilder(source, options, directed=flag(data, "directed", options.directed))
-    links = data.get("links", data.get("edges"))
-    if not isinstance(links, list):
-        raise InvalidGraph('node-link data needs a list under "edges" or "links"')
-    source.limits.check_edges(len(links))
-    for k, node in enumerate(data["nodes"]):
-        if not isinstance(node, dict) or "id" not in node:
-            raise InvalidGraph(f'nodes[{k}] must be an object with an "id"; got {shortened(node)}')
-        attributes = {key: value for key, value in node.items() if key != "id"}
-        builder.add_node(_name(node["id"]), attributes, f"{place}nodes[{k}]")
-    for k, link in enumerate(links):
-        if not isinstance(link, dict) or not {"source", "target"} <= link.keys():
-            raise InvalidGraph(f'edges[{k}] must be an object with "source" and "target"; got {shortened(link)}')
-        attributes = {key: value for key, value in link.items() if key not in ("source", "target", "key")}
-        builder.add_edge(_name(link["source"]), _name(link["target"]), attributes, f"{place}edges[{k}]")
-    return builder.build(
-        place.rstrip("., ") or None, id=label_from_json(data.get("id")), metadata=mapping(data, "graph")
-    )
-
-
 def _name(value: object) -> Hashable:
     """A node's id; networkx's tuples arrive as lists."""
-    if isinstance(value, list):
-        return tuple(_name(item) for item in value)
-    return label_from_json(value)
+    return tuple(map(_name, value)) if isinstance(value, list) else label_from_json(value)
 
 
-def graph_to_node_link(graph: Graph) -> dict[str, Any]:
+def _graph_from_dict(data: dict[str, Any], limits: Limits) -> Graph:
+    """The graph that :func:`_graph_to_dict` wrote, or that somebody wrote by hand."""
+    unknown = next((key for key in data if key not in _KEYS), None)
+    if unknown is not None:
+        raise InvalidGraph(f"unknown key {shortened(unknown)}; a graph dict has {', '.join(_KEYS)}")
+    num_nodes = data.get("num_nodes")
+    if not is_integer(num_nodes) or num_nodes < 0:
+        raise InvalidGraph(f"num_nodes must be an integer >= 0; got {shortened(num_nodes)}")
+    limits.check(nodes=num_nodes)
+    weights = _listed(data, "edge_weights")
+    _check_numbers("edge_weights", weights or ())
+    return Graph(
+        num_nodes,
+        _edge_pairs(data, limits),
+        node_labels=_labels(data, "node_labels"),
+        edge_labels=_labels(data, "edge_labels"),
+        edge_weights=weights,
+        node_features=_features(data.get("node_features"), limits),
+        node_texts=_listed(data, "node_texts"),
+        node_images=_images_from_json(data.get("node_images"), num_nodes, limits),
+        directed=_flag(data),
+        id=label_from_json(data.get("id")),
+        metadata=_mapping(data, "metadata"),
+    )
+
+
+def _entry(data: dict[str, Any], key: str, absent: Any, kind: type, expected: str) -> Any:
+    """The value of a key, ``absent`` if there is none; raises if it is of another type."""
+    value = data.get(key, absent)
+    if value is not absent and not isinstance(value, kind):
+        raise InvalidGraph(f"{key} must be {expected}; got {shortened(value)}")
+    return value
+
+
+def _listed(data: dict[str, Any], key: str) -> list[Any] | None:
+    return _entry(data, key, None, list, "a list")  # type: ignore[no-any-return]
+
+
+def _mapping(data: dict[str, Any], key: str) -> dict[str, Any]:
+    return _entry(data, key, None, dict, "an object of names and values") or {}
+
+
+def _flag(data: dict[str, Any], absent: bool | None = False) -> bool:
+    return _entry(data, "directed", bool(absent), bool, "true or false")  # type: ignore[no-any-return]
+
+
+def _labels(data: dict[str, Any], key: str) -> list[Any] | None:
+    values = _listed(data, key)
+    return None if values is None else read_labels(values)
+
+
+def _edge_pairs(data: dict[str, Any], limits: Limits) -> list[list[int]]:
+    """Edges as a list of pairs; checked here since numpy would pad strings and guess at mixtures."""
+    edges = data.get("edges", [])
+    if not isinstance(edges, list):
+        raise InvalidGraph(f"edges must be a list of pairs; got {shortened(edges)}")
+    limits.check(edges=len(edges))
+    if not (set(map(type, edges)) <= {list} and set(map(type, chain.from_iterable(edges))) <= {int}):
+        wrong = next(pair for pair in edges if not isinstance(pair, list) or not all(map(is_integer, pair)))
+        raise InvalidGraph(f"edges must be pairs of node numbers; got {shortened(wrong)}")
+    if not set(map(len, edges)) <= {2}:
+        raise InvalidGraph(f"edges must be pairs; got {shortened(next(pair for pair in edges if len(pair) != 2))}")
+    return edges
+
+
+def _check_numbers(place: str, values: Iterable[Any]) -> None:
+    """Raise unless all are finite numbers; numpy would also take numerals in quotes."""
+    if not all(map(is_number, values)):
+        k, wrong = next((k, value) for k, value in enumerate(values) if not is_number(value))
+        raise InvalidGraph(f"{place}[{k}] must be a finite number; got {shortened(wrong)}")
+
+
+def _features(rows: object, limits: Limits) -> NDArray[np.float64] | None:
+    if rows is None:
+        return None
+    if isinstance(rows, dict) and list(rows) == ["width"] and is_integer(rows["width"]) and rows["width"] >= 0:
+        limits.check(node_values=rows["width"])
+        return np.empty((0, rows["width"]))
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        raise InvalidGraph(f"node_features must be a list of lists of numbers; got {shortened(rows)}")
+    for k, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise InvalidGraph(f"node_features[{k}] has {len(row)} numbers, node_features[0] has {len(rows[0])}")
+        _check_numbers(f"node_features[{k}]", row)
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
+
+
+def _images_from_json(data: object, num_nodes: int, limits: Limits) -> NDArray[Any] | None:
+    if data is None:
+        return None
+    if not isinstance(data, dict) or set(data) != {"dtype", "shape", "base64"} or not isinstance(data["base64"], str):
+        raise InvalidGraph('node_images must be {"dtype": ..., "shape": [...], "base64": "..."}')
+    dtype, shape = data["dtype"], data["shape"]
+    if dtype not in ("uint8", "float32"):
+        raise InvalidGraph(f"node_images must be uint8 or float32; got {shortened(dtype)}")
+    if not isinstance(shape, list) or len(shape) != 4 or not all(is_integer(size) and size >= 0 for size in shape):
+        raise InvalidGraph(f"node_images needs a shape [nodes, height, width, channels]; got {shortened(shape)}")
+    limits.check(node_values=math.prod(max(size, 1) for size in shape[1:]))
+    try:
+        content = base64.b64decode(data["base64"], validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidGraph("node_images is not valid base64") from None
+    kind = np.dtype(dtype).newbyteorder("<")
+    if shape[0] != num_nodes or math.prod(shape) * kind.itemsize != len(content):
+        raise InvalidGraph(f"node_images has {len(content)} bytes, which do not fill {num_nodes} images of {shape[1:]}")
+    return np.frombuffer(content, dtype=kind).reshape(shape).astype(dtype)
+
+
+def _graph_to_dict(graph: Graph) -> dict[str, Any]:
+    """A graph as JSON values; what a graph does not have is left out."""
+    data: dict[str, Any] = {"num_nodes": graph.num_nodes, "edges": graph.edges.tolist()}
+    if graph.directed:
+        data["directed"] = True
+    data |= _json_columns(graph, {name: name for name in _LISTED})
+    if graph.node_features is not None and not graph.num_nodes:
+        data["node_features"] = {"width": graph.node_features.shape[1]}
+    if (images := graph.node_images) is not None:
+        content = images.astype(images.dtype.newbyteorder("<"), copy=False).tobytes()
+        encoded = base64.b64encode(content).decode("ascii")
+        data["node_images"] = {"dtype": str(images.dtype), "shape": list(images.shape), "base64": encoded}
+    if graph.id is not None:
+        data["id"] = label_to_json(graph.id)
+    if graph.metadata:
+        data["metadata"] = plain(graph.metadata)
+    return data
+
+
+def _graph_to_node_link(graph: Graph) -> dict[str, Any]:
     """The layout that networkx's ``node_link_graph`` reads; a graph's own id stands beside ``graph``."""
     names = names_to_write(graph, (int, str))
-    ids = range(graph.num_nodes) if names is None else names
-    nodes: list[dict[str, Any]] = [{"id": id} for id in ids]
-    for name, values in _node_attributes(graph).items():
-        for node, value in zip(nodes, values, strict=True):
-            node[name] = value
-    edges: list[dict[str, Any]] = [{"source": ids[u], "target": ids[v]} for u, v in graph.edges.tolist()]
-    for name, values in _edge_attributes(graph).items():
-        for edge, value in zip(edges, values, strict=True):
-            edge[name] = value
+    ids = list(range(graph.num_nodes)) if names is None else names
+    ends = graph.edges.tolist()
+    nodes = {"id": ids} | _json_columns(graph, _NODE_ATTRIBUTES)
+    edges = {"source": [ids[u] for u, _ in ends], "target": [ids[v] for _, v in ends]}
+    edges |= _json_columns(graph, _EDGE_ATTRIBUTES)
     metadata = graph.metadata if names is None else without_names(graph.metadata)
-    data = {"directed": graph.directed, "multigraph": False, "graph": plain(metadata)}
-    data |= {"nodes": nodes, "edges": edges}
-    return data if graph.id is None else {"id": label_to_json(graph.id)} | data
+    data: dict[str, Any] = {} if graph.id is None else {"id": label_to_json(graph.id)}
+    data |= {"directed": graph.directed, "multigraph": False, "graph": plain(metadata)}
+    data["nodes"] = rows_of_columns(nodes, graph.num_nodes)
+    data["edges"] = rows_of_columns(edges, graph.num_edges)
+    return data
 
 
-def _node_attributes(graph: Graph) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {}
-    if graph.node_labels is not None:
-        columns["label"] = [label_to_json(label) for label in graph.node_labels]
-    if graph.node_features is not None:
-        columns["features"] = graph.node_features.tolist()
-    if graph.node_texts is not None:
-        columns["text"] = list(graph.node_texts)
-    return columns
+def _json_columns(graph: Graph, names: Mapping[str, str]) -> dict[str, list[Any]]:
+    columns = listed_columns(graph, names)
+    return {
+        name: list(map(label_to_json, column)) if names[name].endswith("labels") else column
+        for name, column in columns.items()
+    }
 
 
-def _edge_attributes(graph: Graph) -> dict[str, list[Any]]:
-    columns: dict[str, list[Any]] = {}
-    if graph.edge_labels is not None:
-        columns["label"] = [label_to_json(label) for label in graph.edge_labels]
-    if graph.edge_weights is not None:
-        columns["weight"] = graph.edge_weights.tolist()
-    return columns
-
-
-def read_json(source: Source, options: AttributeOptions) -> Iterator[Part]:
-    """The graphs of a JSON document."""
-    return build_together(source, _parsed(source, options))
-
-
-def _parsed(source: Source, options: AttributeOptions) -> Iterator[ParsedGraph]:
-    with source.located():
-        document = parse_json(source.read_text())
-        single = isinstance(document, dict) and not isinstance(document.get("graphs"), list)
-        listed = [document] if single else _listed(document)
-    reader = JsonReader(source, options)
-    for k, data in enumerate(listed):
-        where = None if single else f"graphs[{k}]"
-        with source.record(where):
-            if not isinstance(data, dict):
-                raise InvalidGraph(f"expected a graph as a JSON object; got {shortened(data)}")
-            yield reader.parsed(data, partial(reader.graph, data, "" if single else f"graphs[{k}]."), where)
-
-
-def _listed(document: Any) -> list[Any]:
-    graphs = document["graphs"] if isinstance(document, dict) else document
-    if not isinstance(graphs, list):
-        raise InvalidGraph(f"expected a graph, a list of graphs or an object with graphs; got {shortened(document)}")
-    return graphs
-
-
-def write_json(graphs: Iterable[Graph], stream: BinaryIO) -> None:
+def write_json(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
     """Node-link data: alone if it is one graph, so that networkx can read it; else as a list under ``graphs``."""
     iterator = enumerate(graphs)
     first = list(islice(iterator, 2))
@@ -316,55 +434,18 @@ def write_json(graphs: Iterable[Graph], stream: BinaryIO) -> None:
     stream.write(b"" if single else b'{"graphs":[\n')
     for k, graph in chain(first, iterator):
         with located(None, f"graphs[{k}]"):
-            text = format_json(graph_to_node_link(graph))
+            text = format_json(_graph_to_node_link(graph))
         stream.write((b",\n" if k else b"") + text.encode("ascii"))
     stream.write(b"\n" if single else b"\n]}\n")
 
 
-JSON_DOCUMENT = FileFormat(
+JSON_DOCUMENT = attribute_format(
     name="json",
     suffixes=(".json",),
     description="JSON node-link data (networkx), one graph or many",
-    holds=EVERYTHING - {"node_images"},
     read=read_json,
     write=write_json,
-    options=AttributeOptions,
-    names_nodes=True,
 )
-
-
-def read_json_lines(source: Source, options: AttributeOptions) -> Iterator[Part]:
-    """Graphs line by line; blank lines are skipped."""
-    return build_together(source, _parsed_lines(source, options))
-
-
-def _parsed_lines(source: Source, options: AttributeOptions) -> Iterator[ParsedGraph]:
-    reader = JsonReader(source, options)
-    for number, line in source.lines():
-        if not line.isspace():
-            with source.record(number):
-                yield reader.parsed(_object(line, number), partial(_carefully, reader, line, number), number)
-
-
-def _object(line: str, number: int) -> dict[str, Any]:
-    data = parse_json(line, number)
-    if not isinstance(data, dict):
-        raise InvalidGraph(f"expected one graph as a JSON object; got a {type(data).__name__}")
-    return data
-
-
-def _carefully(reader: JsonReader, line: str, number: int) -> Graph:
-    # The text is parsed once more: to keep the objects of a thousand lines would cost more time than it saves.
-    return reader.graph(_object(line, number), f"line {number}, ")
-
-
-def write_json_lines(graphs: Iterable[Graph], stream: BinaryIO) -> None:
-    """One graph dict per line."""
-    for k, graph in enumerate(graphs):
-        with located(None, f"graphs[{k}]"):
-            line = format_json(graph_to_dict(graph))
-        stream.write(line.encode("ascii") + b"\n")
-
 
 JSON_LINES = FileFormat(
     name="jsonl",
@@ -372,6 +453,6 @@ JSON_LINES = FileFormat(
     description="JSON lines: one graph dict (or node-link object) per line; streams",
     holds=EVERYTHING,
     read=read_json_lines,
-    write=write_json_lines,
+    write=writer_of_lines(lambda graph, k, not_kept: [format_json(_graph_to_dict(graph))]),
     options=AttributeOptions,
 )

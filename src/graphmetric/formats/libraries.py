@@ -1,46 +1,155 @@
-"""networkx graphs.
+"""Graphs from and to networkx, igraph and PyTorch Geometric, each imported only where graphs are made for it.
 
-igraph graphs. igraph is GPL: we read its objects when given some, and import it only in :func:`to_igraph`.
+networkx and igraph have named attributes, and one set of rules:
 
-Data objects of PyTorch Geometric. Tensors are read through their own methods: only :func:`to_pyg` imports torch.
+* a missing label is the tag ``None``; a missing weight counts 1; a missing feature, text or image is refused;
+* attributes of the whole graph become its ``metadata``, the attribute ``id`` its ``id``;
+* attributes that no column asks for are named in one :class:`~graphmetric.errors.ConversionWarning`.
+
+igraph is GPL: we read its objects when given some, and import it only in :func:`to_igraph`. Tensors of PyG are read
+through their own methods: only :func:`to_pyg` imports torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument, InvalidGraph, MissingExtra
 from graphmetric.formats.attributes import (
-    DEFAULT_ROLES,
-    FEATURES,
-    IMAGE,
-    LABEL,
     NODE_NAMES,
-    TEXT,
-    WEIGHT,
-    Attribute,
-    AttributedGraph,
-    AttributeRoles,
-    EdgeRows,
-    ParallelEdges,
+    AttributeRows,
     are_node_numbers,
-    build_graph,
-    columns_by_name,
-    describe_graph,
-    merge_parallel_edges,
-    pair_opposite_arcs,
+    listed_columns,
+    rows_of_columns,
 )
-from graphmetric.formats.losses import LeftOut
+from graphmetric.formats.edge_lists import EdgeRows, ParallelEdges, merge_parallel_edges, pair_opposite_arcs
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
     import igraph as ig
     import networkx as nx
     from torch_geometric.data import Data
+
+_ADVICE = "to keep an attribute, name it: node_label=..., node_features=[...], ..."
+_NODE_ATTRIBUTES = {"label": "node_labels", "x": "node_features", "text": "node_texts", "image": "node_images"}
+_EDGE_ATTRIBUTES = {"label": "edge_labels", "weight": "edge_weights"}
+_EMPTY_COLUMNS = "empty_columns"
+"""Graph attribute for columns that exist but have no node or edge to sit on."""
+_RESERVED = ("id", "metadata", _EMPTY_COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class IfPresent:
+    """The name of an attribute that is used where the graph has it; a plain string demands it."""
+
+    name: str
+
+
+Attribute = str | IfPresent | None
+"""An attribute that must exist, one that may, or none at all."""
+
+LABEL, FEATURES, TEXT, IMAGE, WEIGHT = map(IfPresent, ("label", "x", "text", "image", "weight"))
+
+
+class AttributeRoles(NamedTuple):
+    """Which attribute becomes which column."""
+
+    node_label: Attribute = LABEL
+    node_features: Attribute | Sequence[str] = FEATURES
+    node_text: Attribute = TEXT
+    node_image: Attribute = IMAGE
+    edge_label: Attribute = LABEL
+    edge_weight: Attribute = WEIGHT
+    parallel_edges: ParallelEdges = "error"
+    """What is done with several edges between the same nodes."""
+    keep_names: bool = True
+    """Whether names of nodes become ``metadata["node_names"]``."""
+
+
+_DEFAULT_ROLES = AttributeRoles()
+
+
+def from_networkx(
+    graph: nx.Graph,
+    *,
+    node_label: Attribute = LABEL,
+    node_features: Attribute | Sequence[str] = FEATURES,
+    node_text: Attribute = TEXT,
+    node_image: Attribute = IMAGE,
+    edge_label: Attribute = LABEL,
+    edge_weight: Attribute = WEIGHT,
+    parallel_edges: ParallelEdges = "error",
+    keep_names: bool = True,
+) -> Graph:
+    """A networkx graph, directed or not, multigraph or not; it is not changed.
+
+    Each column takes the attribute of the given name: the defaults are used where they exist, a name given as a plain
+    string must exist, None leaves the column out. ``node_features`` may be a list of attributes, put side by side.
+    Other node and edge attributes are named in one :class:`ConversionWarning`; graph attributes become ``metadata``,
+    the attribute ``id`` the ``id``. A missing label is the tag None, a missing weight counts 1; missing features,
+    texts and images are refused.
+
+    Nodes that are named 0..n-1 keep these numbers. Others are numbered in the order of ``list(graph)``, and their
+    names are kept as ``metadata["node_names"]`` unless ``keep_names=False``. :meth:`Graph.relabeled` moves
+    the names along.
+    """
+    columns = node_label, node_features, node_text, node_image, edge_label, edge_weight
+    not_kept = NotKept()
+    converted = convert_networkx(graph, not_kept, AttributeRoles(*columns, parallel_edges, keep_names))
+    not_kept.warn("from_networkx", _ADVICE)
+    return converted
+
+
+def convert_networkx(graph: Any, not_kept: NotKept, roles: AttributeRoles = _DEFAULT_ROLES) -> Graph:
+    """:func:`from_networkx` that gathers what it leaves out instead of warning."""
+    if not hasattr(graph, "nodes") or not hasattr(graph, "is_multigraph"):
+        raise InvalidArgument(f"from_networkx takes a networkx graph; got a {type(graph).__name__}")
+    names = list(graph.nodes)
+    facts = dict(graph.graph)
+    if are_node_numbers(names):
+        names = list(range(len(names)))
+    elif roles.keep_names:
+        facts[NODE_NAMES] = tuple(names)
+    number = {name: i for i, name in enumerate(names)}
+    edges = list(graph.edges(data=True))
+    if graph.is_multigraph():
+        meaningful = {key for _, _, key in graph.edges(keys=True) if type(key) is not int}
+        not_kept.leave_out(sorted(meaningful, key=repr), "edge key")
+    return _built(
+        AttributeRows("node", [graph.nodes[name] for name in names]),
+        AttributeRows("edge", [data for _, _, data in edges]),
+        [(number[u], number[v]) for u, v, _ in edges],
+        graph.is_directed(),
+        facts,
+        roles,
+        not_kept,
+    )
+
+
+def to_networkx(graph: Graph) -> nx.Graph:
+    """An ``nx.Graph`` or ``nx.DiGraph`` from which :func:`from_networkx` makes an equal graph again.
+
+    Node attributes ``label``, ``x`` (a list of numbers), ``text``, ``image`` (an array); edge attributes ``label``
+    and ``weight``; ``metadata`` and ``id`` as graph attributes. To give the nodes the names they once had::
+
+        nx.relabel_nodes(h, dict(enumerate(h.graph["node_names"])))
+    """
+    import networkx as nx
+
+    result = nx.DiGraph() if graph.directed else nx.Graph()
+    result.graph.update(_graph_attributes(graph))
+    nodes = rows_of_columns(listed_columns(graph, _NODE_ATTRIBUTES), graph.num_nodes)
+    edges = rows_of_columns(listed_columns(graph, _EDGE_ATTRIBUTES), graph.num_edges)
+    result.add_nodes_from(enumerate(nodes))
+    result.add_edges_from((u, v, row) for (u, v), row in zip(graph.edges.tolist(), edges, strict=True))
+    return result
 
 
 def from_igraph(
@@ -60,37 +169,33 @@ def from_igraph(
     igraph numbers its vertices 0..n-1 and so do we; the vertex attribute ``name`` becomes ``metadata["node_names"]``.
     An attribute that is None counts as missing.
     """
-    roles = AttributeRoles(node_label, node_features, node_text, node_image, edge_label, edge_weight)
-    left_out = LeftOut()
-    converted = convert_igraph(graph, left_out, roles, parallel_edges, keep_names)
-    left_out.warn("from_igraph", "to keep an attribute, name it: node_label=..., node_features=[...], ...")
+    columns = node_label, node_features, node_text, node_image, edge_label, edge_weight
+    not_kept = NotKept()
+    converted = convert_igraph(graph, not_kept, AttributeRoles(*columns, parallel_edges, keep_names))
+    not_kept.warn("from_igraph", _ADVICE)
     return converted
 
 
-def convert_igraph(
-    graph: Any,
-    left_out: LeftOut,
-    roles: AttributeRoles = DEFAULT_ROLES,
-    parallel_edges: ParallelEdges = "error",
-    keep_names: bool = True,
-) -> Graph:
+def convert_igraph(graph: Any, not_kept: NotKept, roles: AttributeRoles = _DEFAULT_ROLES) -> Graph:
     """:func:`from_igraph` that gathers what it leaves out instead of warning."""
     if not hasattr(graph, "vcount") or not hasattr(graph, "get_edgelist"):
         raise InvalidArgument(f"from_igraph takes an igraph graph; got a {type(graph).__name__}")
-    described = AttributedGraph(
-        graph.vcount(),
+    nodes = {name: graph.vs[name] for name in graph.vs.attributes()}
+    edges = {name: graph.es[name] for name in graph.es.attributes()}
+    facts = {name: graph[name] for name in graph.attributes()}
+    if "name" in nodes and roles.keep_names:
+        facts[NODE_NAMES] = tuple(nodes["name"])
+    if roles.node_label != "name":
+        nodes.pop("name", None)
+    return _built(
+        AttributeRows("node", rows_of_columns(nodes, graph.vcount())),
+        AttributeRows("edge", rows_of_columns(edges, graph.ecount())),
         graph.get_edgelist(),
         graph.is_directed(),
-        {name: graph.vs[name] for name in graph.vs.attributes()},
-        {name: graph.es[name] for name in graph.es.attributes()},
-        {name: graph[name] for name in graph.attributes()},
+        facts,
+        roles,
+        not_kept,
     )
-    names = described.node_attributes.get("name")
-    if names is not None and roles.node_label != "name":
-        del described.node_attributes["name"]
-    if names is not None and keep_names:
-        described.graph_attributes[NODE_NAMES] = tuple(names)
-    return build_graph(described, roles, parallel_edges, left_out)
 
 
 def to_igraph(graph: Graph) -> ig.Graph:
@@ -99,15 +204,89 @@ def to_igraph(graph: Graph) -> ig.Graph:
         import igraph as ig
     except ImportError:
         raise MissingExtra("igraph", "igraph", "to_igraph") from None
-    described = describe_graph(graph)
-    result = ig.Graph(n=graph.num_nodes, edges=described.edges, directed=graph.directed)
-    for name, fact in described.graph_attributes.items():
+    result = ig.Graph(n=graph.num_nodes, edges=graph.edges.tolist(), directed=graph.directed)
+    for name, fact in _graph_attributes(graph).items():
         result[name] = fact
-    for sequence, columns in ((result.vs, described.node_attributes), (result.es, described.edge_attributes)):
-        for name, column in columns.items():
+    for sequence, names in ((result.vs, _NODE_ATTRIBUTES), (result.es, _EDGE_ATTRIBUTES)):
+        for name, column in listed_columns(graph, names).items():
             if column:
                 sequence[name] = column
     return result
+
+
+def _built(
+    nodes: AttributeRows,
+    edges: AttributeRows,
+    pairs: list[tuple[int, int]],
+    directed: bool,
+    facts: dict[str, Any],
+    roles: AttributeRoles,
+    not_kept: NotKept,
+) -> Graph:
+    """The graph with each attribute in its column; the facts about the whole graph become its metadata."""
+    weights = _values(edges, roles.edge_weight, "edge_weight")
+    rows = EdgeRows(
+        pairs,
+        _values(edges, roles.edge_label, "edge_label"),
+        None if weights is None else [1.0 if weight is None else weight for weight in weights],
+    )
+    rows = merge_parallel_edges(rows, directed, roles.parallel_edges)
+    features = roles.node_features
+    several = [features] if features is None or isinstance(features, str | IfPresent) else list(features)
+    blocks = (_complete_values(nodes, name, "node_features") for name in several)
+    vectors = [COLUMNS["node_features"].read(block, len(nodes)) for block in blocks if block is not None]
+    columns: dict[str, Any] = {
+        "node_labels": _values(nodes, roles.node_label, "node_label"),
+        "node_features": np.hstack(vectors) if vectors else None,
+        "node_texts": _complete_values(nodes, roles.node_text, "node_text"),
+        "node_images": _complete_values(nodes, roles.node_image, "node_image"),
+        "edge_labels": rows.labels,
+        "edge_weights": rows.weights,
+    }
+    of_nodes = (roles.node_label, roles.node_text, roles.node_image, *several)
+    for attributes, chosen in ((nodes, of_nodes), (edges, (roles.edge_label, roles.edge_weight))):
+        used = {choice.name if isinstance(choice, IfPresent) else choice for choice in chosen}
+        not_kept.leave_out([name for name in attributes.names() if name not in used], f"{attributes.kind} attribute")
+    empty = facts.pop(_EMPTY_COLUMNS) if isinstance(facts.get(_EMPTY_COLUMNS), Mapping) else {}
+    count = {"node": len(nodes), "edge": len(edges)}
+    columns |= {name: column for name, column in empty.items() if name in columns and count[name[:4]] == 0}
+    identity = facts.pop("id", None) if isinstance(facts.get("id"), Hashable) else None
+    nested = facts.pop("metadata") if isinstance(facts.get("metadata"), Mapping) else {}
+    return Graph(len(nodes), rows.pairs, directed=directed, id=identity, metadata=facts | dict(nested), **columns)
+
+
+def _values(rows: AttributeRows, choice: Attribute, parameter: str) -> list[Any] | None:
+    """The values, None for nodes or edges that lack it; None altogether where nobody has or wants it."""
+    name = rows.choose((choice.name,) if isinstance(choice, IfPresent) else choice, parameter)
+    if name is None and isinstance(choice, str):
+        return []  # of no nodes or no edges
+    return None if name is None else rows.column(name)
+
+
+def _complete_values(rows: AttributeRows, choice: Attribute, parameter: str) -> list[Any] | None:
+    """The values; refused where some nodes lack them."""
+    values = _values(rows, choice, parameter)
+    lacking = next((i for i, value in enumerate(values or ()) if value is None), None)
+    if lacking is not None:
+        name = choice.name if isinstance(choice, IfPresent) else choice
+        raise InvalidGraph(
+            f"{rows.kind} {lacking} has no attribute {name!r}, which others have; "
+            f"give it one, or leave the attribute out with {parameter}=None"
+        )
+    return values
+
+
+def _graph_attributes(graph: Graph) -> dict[str, Any]:
+    """What :func:`_built` reads again: metadata, id, and columns without a node or edge to sit on."""
+    facts = {name: fact for name, fact in graph.metadata.items() if name not in _RESERVED}
+    if hidden := {name: fact for name, fact in graph.metadata.items() if name in _RESERVED}:
+        facts["metadata"] = hidden
+    if graph.id is not None:
+        facts["id"] = graph.id
+    columns = {name: getattr(graph, name) for name in COLUMNS}
+    if empty := {name: column for name, column in columns.items() if column is not None and len(column) == 0}:
+        facts[_EMPTY_COLUMNS] = empty
+    return facts
 
 
 EdgeAttr = Literal["label", "weight"] | None
@@ -134,15 +313,15 @@ def from_pyg(
     PyG stores an undirected edge as two arcs, without saying so. Where every arc has its equal opposite they are
     merged into undirected edges; otherwise the graph is directed. ``directed`` overrules this.
     """
-    left_out = LeftOut()
-    graph = convert_pyg(data, left_out, directed, edge_attr, one_hot, parallel_edges)
-    left_out.warn("from_pyg")
+    not_kept = NotKept()
+    graph = convert_pyg(data, not_kept, directed, edge_attr, one_hot, parallel_edges)
+    not_kept.warn("from_pyg")
     return graph
 
 
 def convert_pyg(
     data: Any,
-    left_out: LeftOut,
+    not_kept: NotKept,
     directed: bool | None = None,
     edge_attr: EdgeAttr = "label",
     one_hot: bool = False,
@@ -152,7 +331,7 @@ def convert_pyg(
     if edge_attr not in (*get_args(get_args(EdgeAttr)[0]), None):
         raise InvalidArgument(f"edge_attr must be 'label', 'weight' or None; got {edge_attr!r}")
     fields = _checked_fields(data)
-    left_out.note("attribute", [name for name in fields if name not in _READ])
+    not_kept.leave_out([name for name in fields if name not in _READ], "attribute")
     arcs = _arcs(fields, edge_attr, one_hot)
     if directed is None and "directed" in fields:
         directed = bool(fields["directed"])
@@ -180,7 +359,7 @@ def to_pyg(graph: Graph, *, dtype: str = "float32") -> Data:
 
     ``edge_index`` sorted, with both arcs of each undirected edge; features, weights and a number in ``metadata["y"]``
     as ``x``, ``edge_weight`` and ``y``. float32, PyG's usual type, rounds them; ``dtype="float64"`` is exact. Labels
-    and texts are no tensors: they go along as the lists ``node_labels``, ``edge_labels`` (one entry per arc) and
+    and texts are not tensors: they go along as the lists ``node_labels``, ``edge_labels`` (one entry per arc) and
     ``node_texts``, like ``node_images``, ``id``, ``metadata`` and, where it is, ``directed``.
     """
     try:
@@ -193,26 +372,21 @@ def to_pyg(graph: Graph, *, dtype: str = "float32") -> Data:
     arcs = graph.adjacency
     sources = np.repeat(np.arange(graph.num_nodes), np.diff(arcs.indptr))
     data = Data(edge_index=torch.tensor(np.stack([sources, arcs.indices]), dtype=torch.int64))
-    data.num_nodes = graph.num_nodes
-    weights = None if graph.edge_weights is None else graph.edge_weights[arcs.edge]
     target, metadata = _split_target(graph.metadata)
-    numbers = {"x": graph.node_features, "edge_weight": weights, "y": target, "node_images": graph.node_images}
-    for name, array in numbers.items():
+    weights = None if graph.edge_weights is None else graph.edge_weights[arcs.edge]
+    arrays = {"x": graph.node_features, "edge_weight": weights, "y": target, "node_images": graph.node_images}
+    values: dict[str, Any] = {"num_nodes": graph.num_nodes}
+    for name, array in arrays.items():
         if array is not None:
             kind = getattr(torch, dtype) if array.dtype == np.float64 else None
-            data[name] = torch.tensor(np.array(array), dtype=kind)
+            values[name] = torch.tensor(np.array(array), dtype=kind)
+    values |= listed_columns(graph, {"node_labels": "node_labels", "node_texts": "node_texts"})
     labels = graph.edge_labels
-    others = {
-        "node_labels": None if graph.node_labels is None else list(graph.node_labels),
-        "edge_labels": None if labels is None else [labels[edge] for edge in arcs.edge],
-        "node_texts": None if graph.node_texts is None else list(graph.node_texts),
-        "id": graph.id,
-        "metadata": metadata or None,
-        "directed": graph.directed or None,
-    }
-    for name, other in others.items():
-        if other is not None:
-            data[name] = other
+    values["edge_labels"] = None if labels is None else [labels[edge] for edge in arcs.edge]
+    values |= {"id": graph.id, "metadata": metadata or None, "directed": graph.directed or None}
+    for name, value in values.items():
+        if value is not None:
+            data[name] = value
     return data
 
 
@@ -248,7 +422,9 @@ def _arcs(fields: dict[str, Any], edge_attr: EdgeAttr, one_hot: bool) -> EdgeRow
     elif attributes is not None:
         labels = _one_hot_labels(attributes, "edge_attr") if one_hot else _row_labels(attributes)
     if weights is not None:
-        weights = _flat(weights, "edge weights")
+        weights = weights[:, 0] if weights.ndim == 2 and weights.shape[1] == 1 else weights
+        if weights.ndim != 1:
+            raise InvalidGraph(f"edge weights must be one number per arc; got shape {weights.shape}")
     for name, column in (("edge labels", labels), ("edge weights", weights)):
         if column is not None and len(column) != index.shape[1]:
             raise InvalidGraph(f"{name}: {len(column)} rows; edge_index has {index.shape[1]} arcs")
@@ -264,14 +440,6 @@ def _array(fields: dict[str, Any], name: str) -> NDArray[Any] | None:
         return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     except TypeError:
         raise InvalidGraph(f"{name} has dtype {value.dtype}, which numpy does not know; convert it first") from None
-
-
-def _flat(values: NDArray[Any], name: str) -> NDArray[Any]:
-    if values.ndim == 2 and values.shape[1] == 1:
-        return values[:, 0]
-    if values.ndim != 1:
-        raise InvalidGraph(f"{name} must be one number per arc; got shape {values.shape}")
-    return values
 
 
 def _row_labels(rows: NDArray[Any]) -> list[Hashable]:
@@ -292,91 +460,3 @@ def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
     if target is not None:
         metadata["y"] = target.item() if target.shape in ((), (1,)) else target.tolist()
     return metadata
-
-
-def from_networkx(
-    graph: nx.Graph,
-    *,
-    node_label: Attribute = LABEL,
-    node_features: Attribute | Sequence[str] = FEATURES,
-    node_text: Attribute = TEXT,
-    node_image: Attribute = IMAGE,
-    edge_label: Attribute = LABEL,
-    edge_weight: Attribute = WEIGHT,
-    parallel_edges: ParallelEdges = "error",
-    keep_names: bool = True,
-) -> Graph:
-    """A networkx graph, directed or not, multigraph or not; it is not changed.
-
-    Each column takes the attribute of the given name: the defaults are used where they exist, a name given as a plain
-    string must exist, None leaves the column out. ``node_features`` may be a list of attributes, put side by side.
-    Other node and edge attributes are named in one :class:`ConversionWarning`; graph attributes become ``metadata``,
-    the attribute ``id`` the ``id``. A missing label is the tag None, a missing weight counts 1; missing features,
-    texts and images are refused.
-
-    Nodes that are named 0..n-1 keep these numbers. Others are numbered in the order of ``list(graph)``, and their
-    names are kept as ``metadata["node_names"]`` unless ``keep_names=False``. :meth:`Graph.relabeled` moves
-    the names along.
-    """
-    roles = AttributeRoles(node_label, node_features, node_text, node_image, edge_label, edge_weight)
-    left_out = LeftOut()
-    converted = convert_networkx(graph, left_out, roles, parallel_edges, keep_names)
-    left_out.warn("from_networkx", "to keep an attribute, name it: node_label=..., node_features=[...], ...")
-    return converted
-
-
-def convert_networkx(
-    graph: Any,
-    left_out: LeftOut,
-    roles: AttributeRoles = DEFAULT_ROLES,
-    parallel_edges: ParallelEdges = "error",
-    keep_names: bool = True,
-) -> Graph:
-    """:func:`from_networkx` that gathers what it leaves out instead of warning."""
-    if not hasattr(graph, "nodes") or not hasattr(graph, "is_multigraph"):
-        raise InvalidArgument(f"from_networkx takes a networkx graph; got a {type(graph).__name__}")
-    names = _ordered_names(graph)
-    number = {name: i for i, name in enumerate(names)}
-    edges = list(graph.edges(data=True))
-    described = AttributedGraph(
-        len(names),
-        [(number[u], number[v]) for u, v, _ in edges],
-        graph.is_directed(),
-        columns_by_name([graph.nodes[name] for name in names]),
-        columns_by_name([data for _, _, data in edges]),
-        dict(graph.graph),
-    )
-    if graph.is_multigraph():
-        meaningful = {key for _, _, key in graph.edges(keys=True) if type(key) is not int}
-        left_out.note("edge key", sorted(meaningful, key=repr))
-    if keep_names and not are_node_numbers(names):
-        described.graph_attributes[NODE_NAMES] = tuple(names)
-    return build_graph(described, roles, parallel_edges, left_out)
-
-
-def to_networkx(graph: Graph) -> nx.Graph:
-    """An ``nx.Graph`` or ``nx.DiGraph`` from which :func:`from_networkx` makes an equal graph again.
-
-    Node attributes ``label``, ``x`` (a list of numbers), ``text``, ``image`` (an array); edge attributes ``label``
-    and ``weight``; ``metadata`` and ``id`` as graph attributes. To give the nodes the names they once had::
-
-        nx.relabel_nodes(h, dict(enumerate(h.graph["node_names"])))
-    """
-    import networkx as nx
-
-    described = describe_graph(graph)
-    result = nx.DiGraph() if graph.directed else nx.Graph()
-    result.graph.update(described.graph_attributes)
-    result.add_nodes_from(zip(range(graph.num_nodes), _rows(described.node_attributes, graph.num_nodes), strict=True))
-    attributes = _rows(described.edge_attributes, graph.num_edges)
-    result.add_edges_from((u, v, row) for (u, v), row in zip(described.edges, attributes, strict=True))
-    return result
-
-
-def _ordered_names(graph: Any) -> list[Hashable]:
-    names = list(graph.nodes)
-    return list(range(len(names))) if are_node_numbers(names) else names
-
-
-def _rows(columns: dict[str, list[Any]], count: int) -> list[dict[str, Any]]:
-    return [{name: column[i] for name, column in columns.items()} for i in range(count)]

@@ -1,25 +1,301 @@
-"""Files of molecules: SMILES, one per line, and SDF or MOL, one record after the other. Both need RDKit."""
+"""Molecules through RDKit (the extra ``molecules``): SMILES, RDKit's own objects, and files of SMILES, SDF or MOL.
+
+Nodes are atoms with their element symbols as labels, edges are bonds labelled ``"1"``, ``"2"``, ``"3"`` or
+``"aromatic"`` (rarer kinds by RDKit's name in lower case, such as ``"dative"``). Hydrogens that RDKit keeps implicit
+are not nodes. Charges, stereochemistry and isotopes do not count unless ``distinguish`` names them, which a
+:class:`~graphmetric.errors.ConversionWarning` says; hydrogen counts, radicals and coordinates are not carried over.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
-from graphmetric.errors import InvalidGraph, MissingExtra
+from graphmetric.errors import InvalidArgument, InvalidGraph, MissingExtra
 from graphmetric.formats.file_format import FileFormat
-from graphmetric.formats.losses import LeftOutOfMolecules
-from graphmetric.formats.named_attributes import value_from_text
-from graphmetric.formats.rdkit_molecules import checked_distinctions, read_mol_block, read_smiles
-from graphmetric.formats.source import Source
-from graphmetric.formats.xml import id_from_text
+from graphmetric.formats.file_source import FileSource
+from graphmetric.formats.not_kept import MOLECULE_FACTS, NotKept
+from graphmetric.formats.values import id_from_text, shortened, value_from_text
+from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
+
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
+
+DISTINCTIONS = ("charge", "stereo", "aromaticity", "isotope", "hydrogens")
+"""What can tell atoms and bonds apart besides elements and bond types."""
+
+LONGEST_SMILES = 5_000
+"""Characters. RDKit's time grows faster than the square of the length: some texts of 50,000 take minutes."""
 
 LARGEST_RECORD = 1 << 20
 """Characters of one molecule of an SDF file: about ten thousand atoms."""
 
+_MOST_COMPARISONS = 1_250_000
+"""Comparisons of branches to tell R from S; about a second. Molecules need a few hundred."""
+
+_BOND_LABELS = {"SINGLE": "1", "DOUBLE": "2", "TRIPLE": "3", "QUADRUPLE": "4"}
+_BOND_TYPES = {label: name for name, label in _BOND_LABELS.items()}
 _FIELD = re.compile(r"> .*?<([^>]*)>")
+
+_rdkit_log = Lock()
+"""RDKit's log is one for the whole process; two threads that silence it at once could leave it silent."""
+
+
+def checked_distinctions(given: str | Iterable[str]) -> tuple[str, ...]:
+    """The names of :data:`DISTINCTIONS` that were asked for; ``"all"`` is all of them."""
+    names = [given] if isinstance(given, str) else list(given)
+    unknown = next((name for name in names if name not in (*DISTINCTIONS, "all")), None)
+    if unknown is not None:
+        raise InvalidArgument(f"distinguish takes {', '.join(DISTINCTIONS)} or all; got {unknown!r}")
+    return tuple(name for name in DISTINCTIONS if name in names or "all" in names)
+
+
+def from_smiles(
+    smiles: str, *, kekulize: bool = False, distinguish: str | Iterable[str] = (), id: Hashable = None
+) -> Graph:
+    """The molecule that a SMILES text describes; a title after a blank becomes the ``id`` unless one is given.
+
+    ``kekulize=True`` writes aromatic bonds as alternating ``"1"`` and ``"2"``, as the AIDS benchmark does. Which bond
+    is which is then arbitrary, so equal molecules may become different graphs.
+
+    ``distinguish`` names what else tells atoms and bonds apart: ``"charge"`` (labels such as ``N+``, ``O-``),
+    ``"stereo"`` (``C(R)``, ``C(S)``; double bonds ``2(E)``, ``2(Z)``), ``"aromaticity"`` (aromatic atoms in lower
+    case), ``"isotope"`` (``13C``), ``"hydrogens"`` (``NH2``), several of them, or ``"all"``.
+
+    Example:
+        >>> from_smiles("CCO ethanol")
+        Graph('ethanol', 3 nodes, 2 edges, labels C:2 O, edge labels 1:2)
+    """
+    not_kept = NotKept()
+    graph = convert_smiles(smiles, not_kept, checked_distinctions(distinguish), kekulize=kekulize, id=id)
+    not_kept.warn()
+    return graph
+
+
+def from_rdkit(
+    molecule: Mol, *, kekulize: bool = False, distinguish: str | Iterable[str] = (), id: Hashable = None
+) -> Graph:
+    """An RDKit molecule; it is not changed. Its name, where it has one, becomes the ``id`` unless one is given.
+
+    Hydrogens that are atoms of the molecule, as after ``AddHs``, are nodes. ``kekulize`` and ``distinguish`` as in
+    :func:`from_smiles`.
+    """
+    not_kept = NotKept()
+    graph = convert_rdkit(molecule, not_kept, checked_distinctions(distinguish), kekulize=kekulize, id=id)
+    not_kept.warn()
+    return graph
+
+
+def convert_smiles(
+    smiles: str, not_kept: NotKept, distinguish: Sequence[str] = (), *, kekulize: bool = False, id: Hashable = None
+) -> Graph:
+    """:func:`from_smiles` that gathers what does not count instead of warning."""
+    if not isinstance(smiles, str):
+        raise InvalidArgument(f"a SMILES is a string; got a {type(smiles).__name__}")
+    if not smiles.strip():
+        raise InvalidGraph("the SMILES is empty")
+    if len(smiles) > LONGEST_SMILES:
+        raise InvalidGraph(f"the SMILES has {len(smiles):,} characters; {LONGEST_SMILES:,} are allowed, see from_rdkit")
+    if not smiles.isascii() or not smiles.replace("\t", " ").isprintable():
+        raise InvalidGraph(f"SMILES {shortened(smiles, 80)} has characters outside printable ASCII")
+    chem = _chem("reading SMILES")
+    with _silent_rdkit():
+        molecule = chem.MolFromSmiles(smiles)
+    if molecule is None:
+        raise InvalidGraph(f"SMILES {shortened(smiles, 80)} cannot be read: {_problem_of_smiles(smiles)}")
+    return convert_rdkit(molecule, not_kept, distinguish, kekulize=kekulize, id=id)
+
+
+def convert_rdkit(
+    molecule: Mol,
+    not_kept: NotKept,
+    distinguish: Sequence[str] = (),
+    *,
+    kekulize: bool = False,
+    id: Hashable = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> Graph:
+    """:func:`from_rdkit` that gathers what does not count instead of warning."""
+    if not hasattr(molecule, "GetAtoms"):
+        raise InvalidArgument(f"from_rdkit takes an rdkit Mol; got a {type(molecule).__name__}")
+    not_kept.molecule_facts |= _facts_that_do_not_count(molecule, distinguish, not_kept.molecule_facts)
+    if kekulize:
+        molecule = _chem().Mol(molecule)
+        with _refused("the molecule cannot be kekulized"):
+            _chem().Kekulize(molecule, clearAromaticFlags=True)
+    if "stereo" in distinguish:  # R or S, E or Z do not depend on how atoms are numbered
+        from rdkit.Chem import rdCIPLabeler
+
+        molecule = _chem().Mol(molecule)
+        with _refused("the stereochemistry of the molecule cannot be told"):
+            rdCIPLabeler.AssignCIPLabels(molecule, maxRecursiveIterations=_MOST_COMPARISONS)
+    bonds = list(molecule.GetBonds())
+    if id is None and molecule.HasProp("_Name"):
+        id = molecule.GetProp("_Name") or None
+    return Graph(
+        molecule.GetNumAtoms(),
+        [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds],
+        node_labels=[_atom_label(atom, distinguish) for atom in molecule.GetAtoms()],
+        edge_labels=[_bond_label(bond) + _stereo(bond, distinguish) for bond in bonds],
+        id=id,
+        metadata=metadata,
+    )
+
+
+def _facts_that_do_not_count(molecule: Mol, distinguish: Sequence[str], known: set[str]) -> set[str]:
+    """Which of :data:`MOLECULE_FACTS` this molecule has beyond what is told apart and what is known already."""
+    wanted = [name for name in MOLECULE_FACTS if name not in distinguish and name not in known]
+    chem, atoms = _chem(), molecule.GetAtoms()
+    found = {
+        "charge": lambda: any(atom.GetFormalCharge() for atom in atoms),
+        "isotope": lambda: any(atom.GetIsotope() for atom in atoms),
+        "stereo": lambda: (
+            any(atom.GetChiralTag() != chem.ChiralType.CHI_UNSPECIFIED for atom in atoms)
+            or any(bond.GetStereo() > chem.BondStereo.STEREOANY for bond in molecule.GetBonds())
+        ),
+    }
+    return {name for name in wanted if found[name]()}
+
+
+def _atom_label(atom: Any, distinguish: Sequence[str]) -> str:
+    """As in the brackets of a SMILES: isotope, symbol, hydrogens, charge; then R or S."""
+    symbol: str = atom.GetSymbol()
+    if not distinguish:
+        return symbol
+    if "aromaticity" in distinguish and atom.GetIsAromatic():
+        symbol = symbol.lower()
+    if "isotope" in distinguish and atom.GetIsotope():
+        symbol = f"{atom.GetIsotope()}{symbol}"
+    if "hydrogens" in distinguish and (count := atom.GetTotalNumHs()):
+        symbol += "H" if count == 1 else f"H{count}"
+    if "charge" in distinguish and (charge := atom.GetFormalCharge()):
+        symbol += ("+" if charge > 0 else "-") + ("" if abs(charge) == 1 else str(abs(charge)))
+    return symbol + _stereo(atom, distinguish)
+
+
+def _bond_label(bond: Any) -> str:
+    name = bond.GetBondType().name
+    return _BOND_LABELS.get(name) or name.lower()
+
+
+def _stereo(atom_or_bond: Any, distinguish: Sequence[str]) -> str:
+    known = "stereo" in distinguish and atom_or_bond.HasProp("_CIPCode")
+    return f"({atom_or_bond.GetProp('_CIPCode')})" if known else ""
+
+
+def to_rdkit(graph: Graph, *, sanitize: bool = True) -> Mol:
+    """The neutral molecule with these atoms and bonds, its hydrogens filled in by RDKit's valence rules.
+
+    A graph has no charges and no hydrogen counts, so some graphs of real molecules (the charged N of a nitro group,
+    the N-H of pyrrole) have no such molecule and raise :class:`InvalidGraph`; ``sanitize=False`` gives their bare
+    atoms and bonds, good enough to draw. Where a graph has no edge labels all bonds are single.
+    """
+    chem = _chem("to_rdkit")
+    if graph.node_labels is None:
+        raise InvalidGraph("a molecule needs element symbols as node labels; the graph has none")
+    if graph.directed:
+        raise InvalidGraph("a molecule is undirected; the graph is directed")
+    molecule = chem.RWMol()
+    for node, symbol in enumerate(graph.node_labels):
+        with _refused(f"node {node} has label {symbol!r}, which is no element symbol"):
+            molecule.AddAtom(chem.Atom(symbol if isinstance(symbol, str) else ""))
+    for (u, v), label in zip(graph.edges.tolist(), graph.edge_labels or ["1"] * graph.num_edges, strict=True):
+        _add_bond(molecule, u, v, label)
+    if graph.id is not None:
+        molecule.SetProp("_Name", str(graph.id))
+    if sanitize:
+        with _refused("no neutral molecule has these atoms and bonds"):
+            chem.SanitizeMol(molecule)
+    not_kept = NotKept()
+    others = [name for name in COLUMNS if not name.endswith("labels")]
+    not_kept.leave_out(name for name in others if graph.column(name) is not None)
+    not_kept.leave_out(["metadata"] if graph.metadata else [])
+    not_kept.warn("to_rdkit")
+    return molecule.GetMol()  # type: ignore[no-any-return]
+
+
+def to_smiles(graph: Graph) -> str:
+    """The canonical SMILES of :func:`to_rdkit`."""
+    smiles: str = _chem("to_smiles").MolToSmiles(to_rdkit(graph.replace(metadata=None)))
+    return smiles
+
+
+def _add_bond(molecule: Any, u: int, v: int, label: Hashable) -> None:
+    types = _chem().BondType
+    kind = types.names.get(_BOND_TYPES.get(label) or str(label).upper())  # type: ignore[call-overload]
+    if kind is None or u == v:
+        known = ", ".join(map(repr, _BOND_TYPES))
+        problem = "is a self-loop" if u == v else f"has label {label!r}; bonds are {known}, 'aromatic', ..."
+        raise InvalidGraph(f"edge ({u}, {v}) {problem}")
+    molecule.AddBond(u, v, kind)
+    if kind == types.AROMATIC:
+        molecule.GetBondBetweenAtoms(u, v).SetIsAromatic(True)
+        for end in (u, v):
+            molecule.GetAtomWithIdx(end).SetIsAromatic(True)
+
+
+def _chem(purpose: str = "a molecule") -> Any:
+    """RDKit's module of molecules."""
+    try:
+        from rdkit import Chem
+    except ImportError:
+        raise MissingExtra("rdkit", "molecules", purpose) from None
+    return Chem
+
+
+@contextmanager
+def _silent_rdkit() -> Iterator[None]:
+    from rdkit import rdBase
+
+    with _rdkit_log, rdBase.BlockLogs():
+        yield
+
+
+@contextmanager
+def _refused(problem: str) -> Iterator[None]:
+    """Within, RDKit is silent, and what it refuses is an :class:`InvalidGraph`."""
+    try:
+        with _silent_rdkit():
+            yield
+    except (ValueError, RuntimeError) as error:
+        reason = str(error).strip()  # several lines are about RDKit's own assumptions
+        raise InvalidGraph(problem if "\n" in reason else f"{problem}: {reason}") from None
+
+
+def _problem_of_smiles(smiles: str) -> str:
+    """Why RDKit refused it: an exception tells about chemistry, only the log about syntax."""
+    from rdkit import rdBase
+
+    chem = _chem()
+    with _silent_rdkit():
+        molecule = chem.MolFromSmiles(smiles, sanitize=False)
+    if molecule is not None and (problem := _problem_of_chemistry(molecule)):
+        return problem
+    if not hasattr(rdBase, "CaptureErrorLog"):  # RDKit before 2026.3
+        return "it does not follow the SMILES syntax"
+    with _rdkit_log, rdBase.CaptureErrorLog() as log:
+        chem.MolFromSmiles(smiles, sanitize=False)
+    found = re.search(r"SMILES Parse Error: (.*?)(?: while parsing| for input|$)", log.messages, re.MULTILINE)
+    place = re.search(r"around position (\d+)", log.messages)
+    words = found[1] if found else "it does not follow the SMILES syntax"
+    return f"{words} around position {place[1]}" if place else words
+
+
+def _problem_of_chemistry(molecule: Any) -> str:
+    """What RDKit says against these atoms and bonds; nothing where it has no reason that is about the molecule."""
+    try:
+        with _silent_rdkit():
+            _chem().SanitizeMol(molecule)
+    except ValueError as error:
+        return str(error)
+    except RuntimeError:  # of RDKit's own assumptions, in words that say nothing about the molecule
+        pass
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,37 +310,64 @@ class MoleculeOptions:
         object.__setattr__(self, "distinguish", checked_distinctions(self.distinguish))
 
 
-def read_smiles_lines(source: Source, options: MoleculeOptions) -> Iterator[Graph]:
+def read_smiles_lines(source: FileSource, options: MoleculeOptions) -> Iterator[Graph]:
     """Heavy-atom graphs, line by line; a first line that is a header is skipped."""
-    _require_rdkit("reading SMILES")
-    left_out = LeftOutOfMolecules()
+    _chem("reading SMILES")
+    not_kept = NotKept()
     for number, line in source.lines():
-        fields = line.split(maxsplit=1)
-        if not fields or line.startswith("#") or (number == 1 and fields[0].lower() == "smiles"):
+        smiles, *name = line.split(maxsplit=1) or [""]
+        if not smiles or line.startswith("#") or (number == 1 and smiles.lower() == "smiles"):
             continue
-        smiles, *name = fields
         with source.record(number):
             id = id_from_text(name[0].strip()) if name else None
-            yield _checked(partial(read_smiles, smiles, options.distinguish, left_out, id=id), source)
-    _notice(left_out, source)
+            yield _within_limits(convert_smiles(smiles, not_kept, options.distinguish, id=id), source)
+    for sentence in not_kept.sentences():
+        source.notice(sentence)
 
 
-def read_sdf(source: Source, options: MoleculeOptions) -> Iterator[Graph]:
+def read_sdf(source: FileSource, options: MoleculeOptions) -> Iterator[Graph]:
     """Heavy-atom graphs, record by record; the title is the id and the data fields are metadata."""
-    _require_rdkit("reading SDF")
-    left_out = LeftOutOfMolecules()
+    _chem("reading SDF")
+    not_kept = NotKept()
     for number, lines in _records(source):
         with source.record(number):
             if not any(lines):
                 raise InvalidGraph("the record is empty")
             block, metadata = _parts(lines)
             id = id_from_text(lines[0].strip())
-            read = partial(read_mol_block, block, options.distinguish, left_out, id=id, metadata=metadata)
-            yield _checked(read, source)
-    _notice(left_out, source)
+            molecule = _molecule_of_block(block)
+            graph = convert_rdkit(molecule, not_kept, options.distinguish, id=id, metadata=metadata)
+            yield _within_limits(graph, source)
+    for sentence in not_kept.sentences():
+        source.notice(sentence)
 
 
-def _records(source: Source) -> Iterator[tuple[int, list[str]]]:
+def _within_limits(graph: Graph, source: FileSource) -> Graph:
+    source.limits.check(nodes=graph.num_nodes, edges=graph.num_edges)
+    return graph
+
+
+def _molecule_of_block(block: str) -> Any:
+    """The molecule of a MOL block, the part of an SDF record before its data fields."""
+    chem = _chem()
+    if not block.isascii() or "\0" in block:
+        block = block.encode("ascii", "replace").decode().replace("\0", "?")  # only titles and comments can hold others
+    try:
+        with _silent_rdkit():
+            molecule = chem.MolFromMolBlock(block)
+    except RuntimeError:
+        molecule = None
+    if molecule is None:
+        with _silent_rdkit():
+            unchecked = chem.MolFromMolBlock(block, sanitize=False, removeHs=False)
+        syntax = "it does not follow the MOL format (V2000 or V3000)"
+        reason = syntax if unchecked is None else _problem_of_chemistry(unchecked) or "RDKit refuses it"
+        raise InvalidGraph(f"the molecule cannot be read: {reason}")
+    molecule.ClearProp("_Name")
+    return molecule
+
+
+def _records(source: FileSource) -> Iterator[tuple[int, list[str]]]:
     """The lines of each molecule with the number of the first."""
     start, lines, size = 1, [], 0  # type: int, list[str], int
     for first, text in source.texts(keep_empty=True):
@@ -97,25 +400,6 @@ def _parts(lines: list[str]) -> tuple[str, dict[str, str | int | float]]:
             metadata[name] = value_from_text("\n".join(values))
             name = None
     return "\n".join(lines[:end]), metadata
-
-
-def _require_rdkit(purpose: str) -> None:
-    try:
-        import rdkit  # noqa: F401
-    except ImportError:
-        raise MissingExtra("rdkit", "molecules", purpose) from None
-
-
-def _checked(read: Callable[[], Graph], source: Source) -> Graph:
-    graph = read()
-    source.limits.check_nodes(graph.num_nodes)
-    source.limits.check_edges(graph.num_edges)
-    return graph
-
-
-def _notice(left_out: LeftOutOfMolecules, source: Source) -> None:
-    if left_out:
-        source.notice(left_out.sentence())
 
 
 SMILES = FileFormat(

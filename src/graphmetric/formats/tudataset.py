@@ -1,9 +1,4 @@
-"""TUDataset folders: all graphs of a set in a few tables, ``DS_A.txt``, ``DS_graph_indicator.txt`` and so on.
-
-The comma-separated number tables that TUDataset folders consist of.
-
-Writer of TUDataset folders.
-"""
+"""TUDataset folders: all graphs of a set in a few tables, ``DS_A.txt``, ``DS_graph_indicator.txt`` and so on."""
 
 from __future__ import annotations
 
@@ -18,16 +13,175 @@ from numpy.typing import DTypeLike, NDArray
 
 from graphmetric.errors import FileError
 from graphmetric.formats.file_format import FileFormat
-from graphmetric.formats.json_values import shortened
-from graphmetric.formats.losses import Notes
-from graphmetric.formats.source import Source
+from graphmetric.formats.file_source import FileSource
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.values import is_integer, shortened
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Columns, Has, assemble_columns, pointers
+from graphmetric.graphs.columns import COLUMNS, Columns, Has, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 
+_INDICATOR = "_graph_indicator.txt"
+_COLUMNS = {
+    "node_labels": "node_labels",
+    "edge_labels": "edge_labels",
+    "edge_attributes": "edge_weights",
+    "node_attributes": "node_features",
+}
+"""Table -> the column of a collection."""
+
+
+@dataclass(frozen=True, slots=True)
+class TUDatasetOptions:
+    """How to understand a TUDataset folder."""
+
+    directed: bool | None = None
+    """Whether rows of ``DS_A.txt`` are arcs; otherwise the two directions of an edge are merged."""
+    edge_weights: bool = True
+    """Whether ``DS_edge_attributes.txt`` becomes the edge weights if it has a single column; a graph has no place for
+    more."""
+
+
+def read_tudataset(source: FileSource, options: TUDatasetOptions) -> Iterator[Columns]:
+    """All graphs at once, since the tables are over all graphs."""
+    name = _set_name(source.path) if source.path is not None and source.is_folder else None
+    if name is None:
+        raise source.error("expected a folder with DS_A.txt and DS_graph_indicator.txt")
+    tables = _Tables(source, name)
+    node_ptr, classes = tables.graphs()
+    pairs, columns = tables.edges(node_ptr, bool(options.directed), options.edge_weights)
+    graph_of_edge = np.searchsorted(node_ptr, pairs[:, 0], side="right") - 1
+    edge_counts = np.bincount(graph_of_edge, minlength=len(node_ptr) - 1)
+    most = int(np.diff(node_ptr).max(initial=0)), int(edge_counts.max(initial=0))
+    source.check(nodes=most[0], edges=most[1])
+    node_labels = tables.read("node_labels", int(node_ptr[-1]))
+    with source.located():
+        assembled = assemble_columns(
+            node_ptr,
+            pointers(edge_counts),
+            pairs - node_ptr[graph_of_edge, None],
+            directed=bool(options.directed),
+            node_labels=None if node_labels is None else _label_column(node_labels),
+            node_features=tables.read("node_attributes", int(node_ptr[-1])),
+            metadata=None if classes is None else tuple({"class": label} for label in classes),
+            **columns,
+        )
+    yield assembled
+
+
+def _set_name(folder: Path) -> str | None:
+    """The name of the set whose two necessary tables are in the folder."""
+    found = sorted(path.name.removesuffix(_INDICATOR) for path in folder.glob(f"*{_INDICATOR}"))
+    return next((name for name in found if (folder / f"{name}_A.txt").is_file()), None)
+
+
+class _Tables:
+    """The files of one set."""
+
+    def __init__(self, folder: FileSource, name: str) -> None:
+        self._folder, self._name = folder, name
+        ignored = [kind for kind in ("graph_attributes",) if self._exists(kind)]
+        folder.notice_left_out("tables", ignored, ", since graphs have no such attributes")
+
+    def _file(self, kind: str) -> FileSource:
+        return self._folder.beside(f"{self._name}_{kind}.txt")
+
+    def _exists(self, kind: str) -> bool:
+        path = self._file(kind).path
+        return path is not None and path.exists()
+
+    def read(self, kind: str, rows: int) -> NDArray[Any] | None:
+        """A table of integers, or of numbers where it has attributes; None if the set does not have it."""
+        if not self._exists(kind):
+            return None
+        source = self._file(kind)
+        table = _read_table(source, _NUMBERS if kind.endswith("attributes") else _INTEGERS)
+        if len(table) != rows:
+            raise source.error(f"expected {rows} lines; found {len(table)}")
+        return table
+
+    def graphs(self) -> tuple[NDArray[np.int64], list[int | tuple[int, ...]] | None]:
+        """Where each graph's nodes start, and the graphs' classes if they have some."""
+        source = self._file("graph_indicator")
+        table = _read_table(source, _INTEGERS)
+        if table.shape[1] != 1:
+            raise source.error(f"expected one graph number per line; found {table.shape[1]}", 1)
+        graph = table[:, 0]
+        classes = None
+        if self._exists("graph_labels"):
+            class_table = _read_table(self._file("graph_labels"), _INTEGERS)
+            self._file("graph_labels").check(graphs=len(class_table))
+            classes = [row[0] if len(row) == 1 else tuple(row) for row in class_table.tolist()]
+        wrong = np.flatnonzero((graph < 1) | (np.diff(graph, prepend=1) < 0))
+        if len(wrong):
+            found = graph[wrong[0]]
+            raise source.error(f"graph numbers start at 1 and never decrease; found {found}", int(wrong[0]) + 1)
+        source.check(graphs=int(graph[-1]) if len(graph) else 0)
+        sizes = np.bincount(graph - 1, minlength=0 if classes is None else len(classes))
+        if classes is None and len(graph) and sizes.min() == 0:
+            raise source.error(f"graph {int(sizes.argmin()) + 1} has no nodes")
+        if classes is not None and len(sizes) != len(classes):
+            raise source.error(f"{len(sizes)} graphs; {self._name}_graph_labels.txt has {len(classes)} rows")
+        return pointers(sizes), classes
+
+    def edges(
+        self, node_ptr: NDArray[np.int64], directed: bool, with_weights: bool
+    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """Pairs of nodes, numbered over the whole set from 0, sorted, each once; and the columns of the edges."""
+        pairs = self._pairs(node_ptr)
+        if not directed:
+            pairs = np.sort(pairs, axis=1)
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        new = np.ones(len(pairs), dtype=bool)
+        new[1:] = (pairs[order][1:] != pairs[order][:-1]).any(axis=1)
+        kept = order[new]
+        tables = {kind: self.read(kind, len(pairs)) for kind in ("edge_labels", "edge_attributes")}
+        for kind, table in tables.items():
+            first = kept[np.cumsum(new) - 1]
+            differ = [] if table is None else np.flatnonzero((table[first] != table[order]).any(axis=1)).tolist()
+            if differ:
+                a, b = int(first[differ[0]]) + 1, int(order[differ[0]]) + 1
+                problem = f"lines {a} and {b} are the two directions of one edge and differ; read with directed=True"
+                raise self._file(kind).error(problem, b)
+        labels, weights = tables["edge_labels"], tables["edge_attributes"] if with_weights else None
+        if weights is not None and weights.shape[1] != 1:
+            self._folder.notice_left_out("tables", ["edge_attributes"], ": edges have one weight, not several numbers")
+            weights = None
+        columns = {
+            "edge_labels": None if labels is None else _label_column(labels[kept]),
+            "edge_weights": None if weights is None else weights[kept, 0],
+        }
+        return pairs[kept], columns
+
+    def _pairs(self, node_ptr: NDArray[np.int64]) -> NDArray[np.int64]:
+        source = self._file("A")
+        pairs = _read_table(source, _INTEGERS)
+        if len(pairs) and pairs.shape[1] != 2:
+            raise source.error(f"expected two node numbers per line; found {pairs.shape[1]}", 1)
+        pairs = pairs.reshape(-1, 2)
+        outside = np.flatnonzero(((pairs < 1) | (pairs > node_ptr[-1])).any(axis=1))
+        if len(outside):
+            u, v = pairs[outside[0]].tolist()
+            raise source.error(f"edge ({u}, {v}); the nodes are 1..{node_ptr[-1]}", int(outside[0]) + 1)
+        graph = np.searchsorted(node_ptr, pairs - 1, side="right")
+        across = np.flatnonzero(graph[:, 0] != graph[:, 1])
+        if len(across):
+            (u, v), (g, h) = pairs[across[0]].tolist(), graph[across[0]].tolist()
+            raise source.error(f"edge ({u}, {v}) joins graph {g} and graph {h}", int(across[0]) + 1)
+        return pairs - 1
+
+
+def _label_column(table: NDArray[np.int64]) -> LabelColumn:
+    """Integers as labels, tuples of integers where the table has several columns."""
+    single = table.shape[1] == 1
+    distinct, codes = np.unique(table[:, 0] if single else table, axis=None if single else 0, return_inverse=True)
+    vocabulary = distinct.tolist() if single else map(tuple, distinct.tolist())
+    return LabelColumn(codes.reshape(-1).astype(np.int32), tuple(vocabulary))
+
 
 class _Kind(NamedTuple):
+    """What a table holds."""
+
     name: str
     dtype: DTypeLike
     parse: Callable[[bytes], float]
@@ -40,33 +194,27 @@ _INTEGERS = _Kind("integers", np.int64, int, b"0123456789+- \t\r\n", 1e18)
 _NUMBERS = _Kind("numbers", np.float64, float, b"0123456789+-.eE \t\r\n", np.finfo(np.float64).max)
 
 
-def read_integers(source: Source) -> NDArray[np.int64]:
-    """A table of integers, one row per line."""
-    return _read_table(source, _INTEGERS)
-
-
-def read_numbers(source: Source) -> NDArray[np.float64]:
-    """A table of finite numbers, one row per line."""
-    return _read_table(source, _NUMBERS)
-
-
-def _read_table(source: Source, kind: _Kind) -> NDArray[Any]:
+def _read_table(source: FileSource, kind: _Kind) -> NDArray[Any]:
+    """Numbers with commas between them, one row per line."""
     data = source.read_bytes().removeprefix(b"\xef\xbb\xbf").rstrip()
     if not data:
         return np.empty((0, 1), dtype=kind.dtype)
-    commas = _commas_per_line(data)
+    characters = np.frombuffer(data, dtype=np.uint8)
+    ends = np.append(np.flatnonzero(characters == ord("\n")), len(data))
+    commas = np.diff(np.searchsorted(np.flatnonzero(characters == ord(",")), ends), prepend=0)
+    width = int(commas[0]) + 1
     try:
         if (commas != commas[0]).any():
             raise ValueError
-        return _parsed(data.replace(b",", b" "), kind).reshape(len(commas), int(commas[0]) + 1)
+        return _parsed(data.replace(b",", b" "), kind).reshape(len(commas), width)
     except ValueError:
-        raise source.error(*_first_problem(data.split(b"\n"), int(commas[0]) + 1, kind)) from None
-
-
-def _commas_per_line(data: bytes) -> NDArray[np.intp]:
-    characters = np.frombuffer(data, dtype=np.uint8)
-    ends = np.append(np.flatnonzero(characters == ord("\n")), len(data))
-    return np.diff(np.searchsorted(np.flatnonzero(characters == ord(",")), ends), prepend=0)
+        wrong = (k for k, line in enumerate(data.split(b"\n"), start=1) if not _is_row(line, width, kind))
+        number = next(wrong, None)
+        expected = f"expected {width} {kind.name} with commas between them"
+        if number is None:
+            raise source.error(expected) from None
+        line = data.split(b"\n")[number - 1].decode("utf-8", "replace")
+        raise source.error(f"{expected}; found {shortened(line)}", number) from None
 
 
 def _parsed(data: bytes, kind: _Kind) -> NDArray[Any]:
@@ -84,14 +232,6 @@ def _parsed(data: bytes, kind: _Kind) -> NDArray[Any]:
     return values
 
 
-def _first_problem(lines: list[bytes], width: int, kind: _Kind) -> tuple[str, int | None]:
-    for number, line in enumerate(lines, start=1):
-        if not _is_row(line, width, kind):
-            found = shortened(line.decode("utf-8", "replace"))
-            return f"expected {width} {kind.name} with commas between them; found {found}", number
-    return f"expected {width} {kind.name} per line", None
-
-
 def _is_row(line: bytes, width: int, kind: _Kind) -> bool:
     cells = line.split(b",")
     try:
@@ -101,295 +241,85 @@ def _is_row(line: bytes, width: int, kind: _Kind) -> bool:
     return fits and len(cells) == width and not line.translate(None, kind.characters + b",")
 
 
-def write_tudataset(graphs: Iterable[Graph], folder: Path, name: str) -> None:
+def write_tudataset(graphs: Iterable[Graph], folder: Path, name: str, not_kept: NotKept) -> None:
     """Fill ``folder`` with the tables of a set called ``name``."""
     columns = GraphCollection(graphs).columns
     sizes = np.diff(columns.node_ptr)
     if not sizes.all():
         raise FileError("a graph without nodes has no place in this format", None, f"graphs[{int(sizes.argmin())}]")
-    notes = Notes()
-    for kind, lines in _tables(columns, notes).items():
+    for kind, lines in _tables_to_write(columns, not_kept).items():
         (folder / f"{name}_{kind}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
-    notes.warn()
 
 
-def _tables(columns: Columns, notes: Notes) -> dict[str, list[str]]:
+def _tables_to_write(columns: Columns, not_kept: NotKept) -> dict[str, list[str]]:
     """The lines of each file, by the part of its name after the set's."""
-    graph_of_edge = np.repeat(np.arange(columns.num_graphs), np.diff(columns.edge_ptr))
+    graphs = np.arange(columns.num_graphs)
+    graph_of_edge = np.repeat(graphs, np.diff(columns.edge_ptr))
     pairs = columns.edges + columns.node_ptr[graph_of_edge, None] + 1
-    back = _reversed_rows(columns, graph_of_edge)
-    rows = np.concatenate([np.arange(len(pairs)), back])
-    graph_of_node = np.repeat(np.arange(columns.num_graphs), np.diff(columns.node_ptr))
+    # Edges of undirected graphs are written in the other direction too, unless they are self-loops.
+    undirected = (columns.flags[graph_of_edge] & Has.DIRECTION) == 0
+    back = np.flatnonzero(undirected & (pairs[:, 0] != pairs[:, 1]))
+    rows = np.concatenate([np.arange(len(pairs)), back]).tolist()
     tables = {
         "A": _lines(np.concatenate([pairs, pairs[back, ::-1]])),
-        "graph_indicator": _lines(graph_of_node[:, None] + 1),
+        "graph_indicator": _lines(np.repeat(graphs, np.diff(columns.node_ptr))[:, None] + 1),
     }
-    if _all_have(columns, Has.NODE_LABELS, "node_labels", notes):
-        tables["node_labels"] = _label_lines(columns.node_labels, "node_labels", notes)
-    if _all_have(columns, Has.EDGE_LABELS, "edge_labels", notes):
-        lines = _label_lines(columns.edge_labels, "edge_labels", notes)
-        tables["edge_labels"] = [lines[row] for row in rows.tolist()]
-    if _all_have(columns, Has.EDGE_WEIGHTS, "edge_weights", notes) and columns.edge_weights is not None:
-        tables["edge_attributes"] = _lines(columns.edge_weights[rows, None])
-    if _all_have(columns, Has.NODE_FEATURES, "node_features", notes) and columns.node_features is not None:
-        if columns.node_features.shape[1] == 0:
+    for kind, name in _COLUMNS.items():
+        have = (columns.flags & COLUMNS[name].flag) != 0
+        if not (have.any() and have.all()):
+            if have.any():
+                not_kept.change(f"{name} left out: only some of the graphs have them")
+            continue
+        column = getattr(columns, name)
+        if name == "node_features" and column.shape[1] == 0:
             raise FileError("features of width 0 have no place in this format")
-        tables["node_attributes"] = _lines(columns.node_features)
-    classes = _classes(columns, notes)
+        if COLUMNS[name].coded:
+            lines = _label_lines(column, name, not_kept)
+        else:
+            lines = _lines(column if column.ndim == 2 else column[:, None])
+        tables[kind] = [lines[row] for row in rows] if COLUMNS[name].per == "edge" else lines
+    classes = _classes(columns, not_kept)
     return tables if classes is None else tables | {"graph_labels": [str(label) for label in classes]}
-
-
-def _reversed_rows(columns: Columns, graph_of_edge: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Edges to be written in the other direction too: those of undirected graphs that are not self-loops."""
-    undirected = (columns.flags[graph_of_edge] & Has.DIRECTION) == 0
-    return np.flatnonzero(undirected & (columns.edges[:, 0] != columns.edges[:, 1]))
-
-
-def _all_have(columns: Columns, what: Has, name: str, notes: Notes) -> bool:
-    have = (columns.flags & what) != 0
-    if have.any() and not have.all():
-        notes.add(f"{name} left out: only some of the graphs have them")
-    return bool(have.any() and have.all())
 
 
 def _lines(table: NDArray[Any]) -> list[str]:
     return [", ".join(map(repr, row)) for row in table.tolist()]
 
 
-def _label_lines(column: LabelColumn | None, name: str, notes: Notes) -> list[str]:
-    assert column is not None
+def _label_lines(column: LabelColumn, name: str, not_kept: NotKept) -> list[str]:
     texts = [_integers(label) for label in column.vocabulary]
-    used = set(np.unique(column.codes).tolist())
-    widths = {texts[code].count(",") for code in used if texts[code] is not None}
-    if len(widths) > 1 or any(texts[code] is None for code in used):
-        notes.add(f"{name} that are not integers are written as numbers in order of first appearance")
-        return [str(code) for code in column.codes.tolist()]
-    return [str(texts[code]) for code in column.codes.tolist()]
+    codes = column.codes.tolist()
+    used = {texts[code] for code in set(codes)}
+    if None in used or len({text.count(",") for text in used if text is not None}) > 1:
+        not_kept.change(f"{name} that are not integers are written as numbers in order of first appearance")
+        return [str(code) for code in codes]
+    return [str(texts[code]) for code in codes]
 
 
 def _integers(label: object) -> str | None:
     parts = label if isinstance(label, tuple) and len(label) > 1 else (label,)
-    if all(isinstance(part, int) and not isinstance(part, bool) and abs(part) < 2**53 for part in parts):
-        return ", ".join(map(str, parts))
-    return None
+    fits = all(is_integer(part) and abs(part) < 2**53 for part in parts)
+    return ", ".join(map(str, parts)) if fits else None
 
 
-def _classes(columns: Columns, notes: Notes) -> list[int] | None:
+def _classes(columns: Columns, not_kept: NotKept) -> list[int] | None:
     if columns.metadata is None:
         return None
-    names = {name for given in columns.metadata for name in given}
     classes = [given.get("class") for given in columns.metadata]
-    fits = all(isinstance(label, int) and not isinstance(label, bool) and abs(label) < 2**63 for label in classes)
-    lost = sorted(names - ({"class"} if fits else set()))
-    if lost:
-        notes.add(f"metadata {', '.join(map(repr, lost))} left out: this format keeps an integer 'class' only")
+    fits = all(is_integer(label) and abs(label) < 2**63 for label in classes)
+    names = {name for given in columns.metadata for name in given}
+    if lost := sorted(names - ({"class"} if fits else set())):
+        not_kept.change(f"metadata {', '.join(map(repr, lost))} left out: this format keeps an integer 'class' only")
     return classes if fits else None  # type: ignore[return-value]
-
-
-_INDICATOR = "_graph_indicator.txt"
-_NOT_READ = ("graph_attributes",)
-
-
-@dataclass(frozen=True, slots=True)
-class TUDatasetOptions:
-    """How to understand a TUDataset folder."""
-
-    directed: bool | None = None
-    """Whether rows of ``DS_A.txt`` are arcs; otherwise the two directions of an edge are merged."""
-    edge_weights: bool = True
-    """Whether ``DS_edge_attributes.txt`` becomes the edge weights if it has a single column; a graph has no place for
-    more."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Edges:
-    pairs: NDArray[np.int64]
-    """(edges, 2), numbered over the whole set from 0, sorted, each once."""
-    row: NDArray[np.intp]
-    """Which row of ``DS_A.txt`` each edge comes from."""
-
-
-def is_tudataset(folder: Path) -> bool:
-    """Whether a folder holds the two tables that every TUDataset has."""
-    return _set_name(folder) is not None
-
-
-def _set_name(folder: Path) -> str | None:
-    found = sorted(path.name.removesuffix(_INDICATOR) for path in folder.glob(f"*{_INDICATOR}"))
-    return next((name for name in found if (folder / f"{name}_A.txt").is_file()), None)
-
-
-def read_tudataset(source: Source, options: TUDatasetOptions) -> Iterator[Columns]:
-    """All graphs at once, since the tables are over all graphs."""
-    name = _set_name(source.path) if source.path is not None and source.is_folder else None
-    if name is None:
-        raise source.error("expected a folder with DS_A.txt and DS_graph_indicator.txt")
-    tables = _Tables(source, name)
-    node_ptr, classes = tables.graphs()
-    edges = _merged(tables, node_ptr, bool(options.directed))
-    graph_of_edge = np.searchsorted(node_ptr, edges.pairs[:, 0], side="right") - 1
-    edge_counts = np.bincount(graph_of_edge, minlength=len(node_ptr) - 1)
-    with source.located():
-        source.limits.check_nodes(int(np.diff(node_ptr).max(initial=0)))
-        source.limits.check_edges(int(edge_counts.max(initial=0)))
-        columns = assemble_columns(
-            node_ptr,
-            pointers(edge_counts),
-            edges.pairs - node_ptr[graph_of_edge, None],
-            directed=bool(options.directed),
-            node_labels=tables.labels("node_labels", int(node_ptr[-1])),
-            edge_labels=tables.edge_labels(edges),
-            edge_weights=tables.edge_weights(edges) if options.edge_weights else None,
-            node_features=tables.numbers("node_attributes", int(node_ptr[-1])),
-            metadata=None if classes is None else tuple({"class": label} for label in classes),
-        )
-    yield columns
-
-
-class _Tables:
-    """The files of one set."""
-
-    def __init__(self, folder: Source, name: str) -> None:
-        self._folder, self._name = folder, name
-        self._edge_tables: dict[str, NDArray[Any]] = {}
-        assert folder.path is not None
-        ignored = [kind for kind in _NOT_READ if (folder.path / f"{name}_{kind}.txt").exists()]
-        folder.notice_left_out("tables", ignored, ", since graphs have no such attributes")
-
-    def file(self, kind: str) -> Source | None:
-        """The source of one table, or None if the set does not have it."""
-        source = self._folder.beside(f"{self._name}_{kind}.txt")
-        assert source.path is not None
-        return source if source.path.exists() else None
-
-    def required(self, kind: str) -> Source:
-        """The source of a table that every set has."""
-        return self._folder.beside(f"{self._name}_{kind}.txt")
-
-    def graphs(self) -> tuple[NDArray[np.int64], list[int | tuple[int, ...]] | None]:
-        """Where each graph's nodes start, and the graphs' classes if they have some."""
-        source = self.required("graph_indicator")
-        table = read_integers(source)
-        if table.shape[1] != 1:
-            raise source.error(f"expected one graph number per line; found {table.shape[1]}", 1)
-        graph = table[:, 0]
-        classes = self._classes()
-        wrong = np.flatnonzero((graph < 1) | (np.diff(graph, prepend=1) < 0))
-        if len(wrong):
-            found = graph[wrong[0]]
-            raise source.error(f"graph numbers start at 1 and never decrease; found {found}", int(wrong[0]) + 1)
-        count = int(graph[-1]) if len(graph) else 0
-        with source.located():
-            self._folder.limits.check_graphs(count)
-        sizes = np.bincount(graph - 1, minlength=0 if classes is None else len(classes))
-        if classes is None and count and sizes.min() == 0:
-            raise source.error(f"graph {int(sizes.argmin()) + 1} has no nodes")
-        if classes is not None and len(sizes) != len(classes):
-            raise source.error(f"{len(sizes)} graphs; {self._name}_graph_labels.txt has {len(classes)} rows")
-        return pointers(sizes), classes
-
-    def _classes(self) -> list[int | tuple[int, ...]] | None:
-        source = self.file("graph_labels")
-        if source is None:
-            return None
-        table = read_integers(source)
-        with source.located():
-            self._folder.limits.check_graphs(len(table))
-        return [row[0] if len(row) == 1 else tuple(row) for row in table.tolist()]
-
-    def labels(self, kind: str, rows: int) -> LabelColumn | None:
-        """A column of integer labels, tuples of integers where the table has several columns."""
-        source = self.file(kind)
-        return None if source is None else _label_column(_of_length(source, read_integers(source), rows))
-
-    def numbers(self, kind: str, rows: int) -> NDArray[np.float64] | None:
-        """A table of numbers."""
-        source = self.file(kind)
-        return None if source is None else _of_length(source, read_numbers(source), rows)
-
-    def edge_table(self, kind: str, rows: int) -> NDArray[Any] | None:
-        """One row per row of ``DS_A.txt``; kept, since it is needed for merging and after it."""
-        source = self.file(kind)
-        if source is None:
-            return None
-        if kind not in self._edge_tables:
-            table = read_integers(source) if kind == "edge_labels" else read_numbers(source)
-            self._edge_tables[kind] = _of_length(source, table, rows)
-        return self._edge_tables[kind]
-
-    def edge_labels(self, edges: _Edges) -> LabelColumn | None:
-        """Labels of the merged edges."""
-        table = self._edge_tables.get("edge_labels")
-        return None if table is None else _label_column(table[edges.row])
-
-    def edge_weights(self, edges: _Edges) -> NDArray[np.float64] | None:
-        """Weights of the merged edges, from a table of one column."""
-        table = self._edge_tables.get("edge_attributes")
-        if table is not None and table.shape[1] != 1:
-            self._folder.notice_left_out("tables", ["edge_attributes"], ": edges have one weight, not several numbers")
-            return None
-        return None if table is None else table[edges.row, 0]
-
-    def check_merged(self, kind: str, kept: NDArray[np.intp], dropped: NDArray[np.intp]) -> None:
-        """Raise unless rows that were merged agree in this table."""
-        table = self.edge_table(kind, len(kept))
-        if table is None:
-            return
-        differ = np.flatnonzero((table[kept] != table[dropped]).any(axis=1))
-        if len(differ):
-            a, b = int(kept[differ[0]]) + 1, int(dropped[differ[0]]) + 1
-            problem = f"lines {a} and {b} are the two directions of one edge and differ; read with directed=True"
-            raise self.required(kind).error(problem, b)
-
-
-def _merged(tables: _Tables, node_ptr: NDArray[np.int64], directed: bool) -> _Edges:
-    source = tables.required("A")
-    pairs = read_integers(source)
-    if len(pairs) and pairs.shape[1] != 2:
-        raise source.error(f"expected two node numbers per line; found {pairs.shape[1]}", 1)
-    pairs = pairs.reshape(-1, 2) - 1
-    outside = np.flatnonzero(((pairs < 0) | (pairs >= node_ptr[-1])).any(axis=1))
-    if len(outside):
-        u, v = (pairs[outside[0]] + 1).tolist()
-        raise source.error(f"edge ({u}, {v}); the nodes are 1..{node_ptr[-1]}", int(outside[0]) + 1)
-    graph = np.searchsorted(node_ptr, pairs, side="right")
-    across = np.flatnonzero(graph[:, 0] != graph[:, 1])
-    if len(across):
-        (u, v), (g, h) = (pairs[across[0]] + 1).tolist(), graph[across[0]].tolist()
-        raise source.error(f"edge ({u}, {v}) joins graph {g} and graph {h}", int(across[0]) + 1)
-    if not directed:
-        pairs = np.sort(pairs, axis=1)
-    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    new = np.ones(len(pairs), dtype=bool)
-    new[1:] = (pairs[order][1:] != pairs[order][:-1]).any(axis=1)
-    kept = order[new]
-    group = np.cumsum(new) - 1
-    for kind in ("edge_labels", "edge_attributes"):
-        tables.check_merged(kind, kept[group], order)
-    return _Edges(pairs[kept], kept)
-
-
-def _of_length(source: Source, table: NDArray[Any], rows: int) -> NDArray[Any]:
-    if len(table) != rows:
-        raise source.error(f"expected {rows} lines; found {len(table)}")
-    return table
-
-
-def _label_column(table: NDArray[np.int64]) -> LabelColumn:
-    if table.shape[1] == 1:
-        distinct, codes = np.unique(table[:, 0], return_inverse=True)
-        return LabelColumn(codes.astype(np.int32), tuple(distinct.tolist()))
-    distinct, codes = np.unique(table, axis=0, return_inverse=True)
-    return LabelColumn(codes.reshape(-1).astype(np.int32), tuple(map(tuple, distinct.tolist())))
 
 
 TUDATASET = FileFormat(
     name="tudataset",
     suffixes=(),
     description="folder of TUDataset tables: DS_A.txt, DS_graph_indicator.txt, ...",
-    holds=frozenset({"node_labels", "edge_labels", "edge_weights", "node_features", "metadata"}),
+    holds=frozenset({*_COLUMNS.values(), "metadata"}),
     read=read_tudataset,
     options=TUDatasetOptions,
-    claims_folder=is_tudataset,
+    claims_folder=lambda folder: _set_name(folder) is not None,
     write_folder=write_tudataset,
 )

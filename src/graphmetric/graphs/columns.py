@@ -153,7 +153,7 @@ class Column:
             where = f"graphs[{graph}]: "
         if self.text:
             raise InvalidGraph(f"{where}{self.name} must be strings; got {value!r}")
-        rule = f"{self.name} must be finite"
+        rule = f"{self.name} are finite numbers"
         if not self.zero:
             rule = f"no edge has weight {value:g}: weights are finite and not 0, which means no edge, so leave it out"
         index = ", ".join(map(str, place.tolist()))

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.formats.json_values import format_json, parse_json, plain
+from graphmetric.formats.values import format_json, parse_json, plain
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import COLUMNS, Columns
 from graphmetric.graphs.graph import Graph

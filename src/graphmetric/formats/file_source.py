@@ -1,7 +1,4 @@
-"""Bytes from a file or stream: gzip, size limits, text lines, and errors that name the place.
-
-How much a reader accepts before it refuses.
-"""
+"""The file, folder or stream that a reader reads: gzip, size limits, text lines, and errors that name the place."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -24,6 +21,16 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 _MIB = 2**20
+_WORDS = {
+    "node_values": "values per node",
+    "filler_bytes": "bytes for columns that only some of the graphs have",
+}
+"""What a limit counts, where its name does not say it."""
+_BUFFER = 1 << 18
+_MOST_NAMES = 12
+_RATIO_FROM = 1 << 24
+_GZIP_MAGIC = b"\x1f\x8b"
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,81 +63,46 @@ class Limits:
     """Memory of a collection for the empty rows of columns that only some of its graphs have; without it, a small file
     that announces many nodes beside a graph with many features would fill the memory."""
 
-    def check_graphs(self, count: int) -> None:
-        """Raise unless ``count`` graphs are allowed."""
-        self._check(count, "max_graphs", "graphs")
+    def check(self, **counts: int) -> None:
+        """Raise unless each count is allowed, as in ``check(nodes=5, edges=4)``."""
+        for name, count in counts.items():
+            if count > getattr(self, f"max_{name}"):
+                raise self.exceeded(f"max_{name}", f"{count:,} {_WORDS.get(name, name)}")
 
-    def check_nodes(self, count: int) -> None:
-        """Raise unless one graph may have ``count`` nodes."""
-        self._check(count, "max_nodes", "nodes")
-
-    def check_edges(self, count: int) -> None:
-        """Raise unless one graph may have ``count`` edges."""
-        self._check(count, "max_edges", "edges")
-
-    def check_node_values(self, count: int) -> None:
-        """Raise unless one node may have ``count`` features or image values."""
-        self._check(count, "max_node_values", "values per node")
-
-    def check_filler(self, count: int) -> None:
-        """Raise unless ``count`` bytes may be spent on empty rows."""
-        self._check(count, "max_filler_bytes", "bytes for columns that only some of the graphs have")
-
-    def _check(self, count: int, field: str, what: str) -> None:
-        allowed = getattr(self, field)
-        if count > allowed:
-            raise too_large(f"{count:,} {what}", field, f"{allowed:,}")
+    def exceeded(self, name: str, found: str) -> LimitExceeded:
+        """The error for something beyond a limit; the place is added by whoever knows it."""
+        return LimitExceeded(
+            f"{found}; the limit is {getattr(self, name):,} (for data you trust: limits=Limits({name}=...), "
+            f"or --limits {name}=... on the command line)"
+        )
 
 
 DEFAULT_LIMITS = Limits()
 
 
-def too_large(found: str, field: str, allowed: str) -> LimitExceeded:
-    """The error for something beyond a limit; the place is added by whoever knows it."""
-    return LimitExceeded(
-        f"{found}; the limit is {allowed} (for data you trust: limits=Limits({field}=...), "
-        f"or --limits {field}=... on the command line)"
-    )
+@dataclass(slots=True, eq=False)
+class ReadingCall:
+    """What the files of one call of a reader share."""
+
+    limits: Limits
+    skips: bool = False
+    """Whether graphs that cannot be read are passed over."""
+    skipped: int = 0
+    """Number of graphs, or of whole files, that were passed over."""
+    first_error: FileError | None = None
+    """Why the first of them was."""
+    noticed: set[str] = field(default_factory=set)
+    """Warnings given so far, without the name of the file."""
 
 
-_BUFFER = 1 << 18
-_MOST_NAMES = 12
-_RATIO_FROM = 1 << 24
-_GZIP_MAGIC = b"\x1f\x8b"
-_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-
-class Skipped:
-    """Graphs that could not be read and were passed over: how many, and why the first."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.first: FileError | None = None
-
-    def add(self, error: FileError) -> None:
-        """Pass over the graph, or the whole file, that gave this error."""
-        self.count += 1
-        self.first = self.first or error
-
-
-class Source:
+class FileSource:
     """One file, folder or open stream to read graphs from."""
 
-    def __init__(
-        self,
-        given: Path | BinaryIO,
-        limits: Limits,
-        *,
-        name: str | None = None,
-        noticed: set[str] | None = None,
-        skipped: Skipped | None = None,
-    ) -> None:
+    def __init__(self, given: Path | BinaryIO, call: ReadingCall, name: str | None = None) -> None:
         self.path = given if isinstance(given, Path) else None
-        self.limits = limits
+        self.call, self.limits = call, call.limits
         self.name = name or str(given if self.path else getattr(given, "name", "<stream>"))
         self._stream = None if isinstance(given, Path) else given
-        self._noticed = set() if noticed is None else noticed
-        self._skipped = skipped
 
     @property
     def is_folder(self) -> bool:
@@ -140,23 +112,22 @@ class Source:
         except OSError:
             return False
 
-    def beside(self, name: str) -> Source:
+    def beside(self, name: str) -> FileSource:
         """Another file of the same folder, or a file in this one if this is a folder."""
         assert self.path is not None
-        folder = self.path if self.is_folder else self.path.parent
-        return Source(folder / name, self.limits, noticed=self._noticed, skipped=self._skipped)
+        return FileSource((self.path if self.is_folder else self.path.parent) / name, self.call)
 
     @contextmanager
     def open(self) -> Iterator[io.BufferedReader[Any]]:
         """The bytes, decompressed if they are gzip; every read is counted against the limits."""
         with self._opened() as raw:
-            counted = _Counted(raw, self.name, self.limits)
+            counted = _Counted(raw, self)
             stored = io.BufferedReader(counted, _BUFFER)
             if stored.peek(2)[:2] != _GZIP_MAGIC:
                 yield stored
                 return
             with gzip.GzipFile(fileobj=stored) as unzipped:
-                yield io.BufferedReader(_Unzipped(unzipped, self.name, self.limits, counted), _BUFFER)
+                yield io.BufferedReader(_Counted(unzipped, self, stored=counted), _BUFFER)
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
@@ -167,27 +138,24 @@ class Source:
         try:
             stream = self.path.open("rb")
         except (OSError, ValueError) as error:
-            raise FileError(f"cannot be opened: {getattr(error, 'strerror', error)}", self.path) from None
+            raise self.error(f"cannot be opened: {getattr(error, 'strerror', error)}") from None
         with stream:
             yield stream
 
     def read_bytes(self) -> bytes:
         """The whole content, for formats that cannot be read piece by piece."""
         allowed = self.limits.max_document_bytes
-        with self.open() as stream:
+        with self.open() as stream, self.located():
             pieces: list[bytes] = []
-            total = 0
             while piece := stream.read(1 << 22):
-                total += len(piece)
-                if total > allowed:
-                    with self.located():
-                        raise too_large(f"more than {allowed:,} bytes", "max_document_bytes", f"{allowed:,}")
                 pieces.append(piece)
+                if sum(map(len, pieces)) > allowed:
+                    raise self.limits.exceeded("max_document_bytes", f"more than {allowed:,} bytes")
         return b"".join(pieces)
 
     def read_text(self) -> str:
         """The whole content as text."""
-        return self._decoded(self.read_bytes().removeprefix(codecs.BOM_UTF8), None)
+        return self._decoded(self.read_bytes().removeprefix(codecs.BOM_UTF8))
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Numbered lines, from 1, without their line ends; empty lines are left out."""
@@ -219,9 +187,8 @@ class Source:
     def _decoded_lines(self, number: int, block: bytes, keep_empty: bool) -> Iterator[tuple[int, str]]:
         if number == 1:
             block = block.removeprefix(codecs.BOM_UTF8)
-        lines = (
-            block if keep_empty else block.lstrip(b"\n")
-        )  # a gzip file of empty lines alone is small, and has millions of them
+        # A gzip file of empty lines alone is small, and has millions of them.
+        lines = block if keep_empty else block.lstrip(b"\n")
         number += len(block) - len(lines)
         self._check_lines(number, lines, ())
         if not lines and not keep_empty:
@@ -240,22 +207,26 @@ class Source:
         wrong = next((k for k, line in enumerate(lines.split(b"\n")) if len(line) > allowed), None)
         if wrong is not None or begun:
             with self.located(number + (wrong or 0)):
-                raise too_large(f"more than {allowed:,} bytes in one line", "max_line_bytes", f"{allowed:,}")
+                raise self.limits.exceeded("max_line_bytes", f"more than {allowed:,} bytes in one line")
 
-    def _decoded(self, data: bytes, line: int | None) -> str:
+    def _decoded(self, data: bytes, line: int | None = None) -> str:
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
             if line is None:
                 line = data.count(b"\n", 0, error.start) + 1
-            found = f"byte 0x{data[error.start]:02x} is not UTF-8"
-            if data.startswith(_UTF16_MARKS):
-                found = "this looks like UTF-16"
-            raise FileError(f"{found}; save the file as UTF-8", self.name, line) from None
+            looks_like_utf16 = data.startswith(_UTF16_MARKS)
+            found = "this looks like UTF-16" if looks_like_utf16 else f"byte 0x{data[error.start]:02x} is not UTF-8"
+            raise self.error(f"{found}; save the file as UTF-8", line) from None
 
     def located(self, where: str | int | None = None) -> AbstractContextManager[None]:
         """Turn errors about a graph into errors about this place in this file."""
         return located(self.name, where)
+
+    def check(self, where: str | int | None = None, **counts: int) -> None:
+        """:meth:`Limits.check`, with an error that names the place."""
+        with self.located(where):
+            self.limits.check(**counts)
 
     @contextmanager
     def record(self, where: str | int | None = None) -> Iterator[None]:
@@ -266,9 +237,10 @@ class Source:
         except LimitExceeded:  # a limit protects the reader, not the graph
             raise
         except FileError as error:
-            if self._skipped is None:
+            if not self.call.skips:
                 raise
-            self._skipped.add(error)
+            self.call.skipped += 1
+            self.call.first_error = self.call.first_error or error
 
     def error(self, problem: str, where: str | int | None = None) -> FileError:
         """An error about this file."""
@@ -276,8 +248,8 @@ class Source:
 
     def notice(self, message: str) -> None:
         """Warn that something was left out, once per call however many files say the same."""
-        if message not in self._noticed:
-            self._noticed.add(message)
+        if message not in self.call.noticed:
+            self.call.noticed.add(message)
             warnings.warn(ConversionWarning(f"{self.name}: {message}"), stacklevel=2)
 
     def notice_left_out(self, what: str, names: Iterable[str], advice: str) -> None:
@@ -302,12 +274,13 @@ def located(path: str | None, where: str | int | None = None) -> Iterator[None]:
 
 
 class _Counted(io.RawIOBase):
-    """A stream that refuses to give more than a limit and speaks our errors."""
+    """A stream that refuses to give more than the limits allow, and whose errors are ours.
 
-    _limit = "max_bytes"
+    A decompressed stream, which knows the one that is ``stored``, may also not be too many times larger than that.
+    """
 
-    def __init__(self, stream: BinaryIO | gzip.GzipFile, name: str, limits: Limits) -> None:
-        self._name, self._limits = name, limits
+    def __init__(self, stream: BinaryIO | gzip.GzipFile, source: FileSource, stored: _Counted | None = None) -> None:
+        self._source, self._stored = source, stored
         self._read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)  # of a pipe what has come so far
         self.total = 0
 
@@ -319,38 +292,25 @@ class _Counted(io.RawIOBase):
         try:
             data = self._read(len(view))
         except EOFError:
-            raise FileError("the gzip data ends too early; the file is truncated", self._name) from None
+            raise self._source.error("the gzip data ends too early; the file is truncated") from None
         except (zlib.error, gzip.BadGzipFile) as cause:
-            raise FileError(f"damaged gzip data: {cause}", self._name) from None
+            raise self._source.error(f"damaged gzip data: {cause}") from None
         except OSError as cause:
-            raise FileError(f"cannot be read: {cause.strerror or cause}", self._name) from None
+            raise self._source.error(f"cannot be read: {cause.strerror or cause}") from None
         self.total += len(data)
-        with located(self._name):
-            self._check()
+        with self._source.located():
+            self._check(self._source.limits)
         view[: len(data)] = data
         return len(data)
 
-    def _check(self) -> None:
-        allowed = getattr(self._limits, self._limit)
-        if self.total > allowed:
-            raise too_large(f"more than {allowed:,} bytes", self._limit, f"{allowed:,}")
-
-
-class _Unzipped(_Counted):
-    """A decompressed stream that also keeps an eye on how much larger it is than what is stored."""
-
-    _limit = "max_decompressed_bytes"
-
-    def __init__(self, stream: gzip.GzipFile, name: str, limits: Limits, stored: _Counted) -> None:
-        super().__init__(stream, name, limits)
-        self._stored = stored
-
-    def _check(self) -> None:
-        super()._check()
-        ratio = self._limits.max_compression_ratio
-        if self.total > max(_RATIO_FROM, ratio * self._stored.total):
+    def _check(self, limits: Limits) -> None:
+        name = "max_bytes" if self._stored is None else "max_decompressed_bytes"
+        if self.total > getattr(limits, name):
+            raise limits.exceeded(name, f"more than {getattr(limits, name):,} bytes")
+        ratio = limits.max_compression_ratio
+        if self._stored is not None and self.total > max(_RATIO_FROM, ratio * self._stored.total):
             found = f"{self._stored.total:,} bytes became more than {self.total:,} when decompressed"
-            raise too_large(found, "max_compression_ratio", f"{ratio} to 1")
+            raise limits.exceeded("max_compression_ratio", f"{found}, which is more than {ratio} to 1")
 
 
 def natural_key(text: str | os.PathLike[str]) -> list[tuple[int, int, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import Any
 
@@ -12,22 +12,14 @@ from numpy.typing import NDArray
 
 from graphmetric.errors import FileError, InvalidGraph
 from graphmetric.formats.file_format import Part
-from graphmetric.formats.source import Source
-from graphmetric.graphs.columns import Columns, Has, assemble_columns
+from graphmetric.formats.file_source import FileSource
+from graphmetric.graphs.columns import COLUMNS, Column, Columns, Has, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 
 _FEWEST, _MOST_GRAPHS = 4, 1_000
 _MOST_ROWS = 100_000
 """Nodes and edges that wait together; larger graphs gain nothing."""
-
-_FLAGS = {
-    "node_labels": Has.NODE_LABELS,
-    "edge_labels": Has.EDGE_LABELS,
-    "edge_weights": Has.EDGE_WEIGHTS,
-    "node_features": Has.NODE_FEATURES,
-    "node_texts": Has.NODE_TEXTS,
-}
 
 
 @dataclass(slots=True, eq=False)
@@ -43,49 +35,42 @@ class ParsedGraph:
     """None where the graph is unusual and can only be built carefully."""
     heads: Sequence[int] = ()
     directed: bool = False
-    node_labels: Sequence[Hashable] | None = None
-    edge_labels: Sequence[Hashable] | None = None
-    edge_weights: Sequence[float] | None = None
-    node_features: NDArray[np.float64] | None = None
-    node_texts: Sequence[str] | None = None
     id: Hashable = None
     metadata: Mapping[str, Any] | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Labels, texts and numbers by the name of their column; None where there are none."""
 
 
-def build_together(source: Source, given: Iterable[ParsedGraph | Graph]) -> Iterator[Part]:
+def build_together(source: FileSource, given: Iterable[ParsedGraph]) -> Iterator[Part]:
     """The graphs in their order, packed where they were given as lists."""
     waiting: list[ParsedGraph] = []
     rows = 0
     try:
         for graph in given:
-            if isinstance(graph, ParsedGraph):
-                waiting.append(graph)
-                rows += graph.num_nodes + len(graph.heads)
-                if len(waiting) < _MOST_GRAPHS and rows < _MOST_ROWS:
-                    continue
-            ready, waiting, rows = waiting, [], 0
-            yield from _built(ready, source)
-            if isinstance(graph, Graph):
-                yield graph
+            waiting.append(graph)
+            rows += graph.num_nodes + len(graph.heads)
+            if len(waiting) == _MOST_GRAPHS or rows >= _MOST_ROWS:
+                ready, waiting, rows = waiting, [], 0
+                yield from _built(ready, source)
     except FileError:
         yield from _built(waiting, source)  # they stand before what is wrong, perhaps with an error of their own
         raise
     yield from _built(waiting, source)
 
 
-def _built(parsed: list[ParsedGraph], source: Source) -> Iterator[Part]:
+def _built(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Part]:
     for unusual, group in groupby(parsed, lambda graph: graph.tails is None):
         build = _built_carefully if unusual else _built_quickly
         yield from build(list(group), source)
 
 
-def _built_carefully(parsed: list[ParsedGraph], source: Source) -> Iterator[Graph]:
+def _built_carefully(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Graph]:
     for graph in parsed:
         with source.record(graph.where):
             yield graph.carefully()
 
 
-def _built_quickly(parsed: list[ParsedGraph], source: Source) -> Iterator[Part]:
+def _built_quickly(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Part]:
     """One part if all graphs are right; where one is wrong, halves are tried until it is alone."""
     if len(parsed) < max(_FEWEST, 2):
         yield from _built_carefully(parsed, source)
@@ -99,41 +84,34 @@ def _built_quickly(parsed: list[ParsedGraph], source: Source) -> Iterator[Part]:
 
 def _packed(parsed: list[ParsedGraph]) -> Columns:
     """Columns of the graphs; raises :class:`InvalidGraph` if one is wrong, or if only building it alone can tell."""
-    sizes = np.array([graph.num_nodes for graph in parsed])
-    counts = np.array([len(graph.heads) for graph in parsed])
-    edges = np.empty((counts.sum(), 2), dtype=np.int64)
+    lengths = {"node": [graph.num_nodes for graph in parsed], "edge": [len(graph.heads) for graph in parsed]}
+    edges = np.empty((sum(lengths["edge"]), 2), dtype=np.int64)
     edges[:, 0] = np.fromiter(chain.from_iterable(graph.tails or () for graph in parsed), np.int64, len(edges))
     edges[:, 1] = np.fromiter(chain.from_iterable(graph.heads for graph in parsed), np.int64, len(edges))
-    directed = np.array([graph.directed for graph in parsed])
-    columns = assemble_columns(
-        np.concatenate([[0], np.cumsum(sizes)]),
-        np.concatenate([[0], np.cumsum(counts)]),
+    flags = np.array([Has.DIRECTION if graph.directed else 0 for graph in parsed], dtype=np.uint8)
+    columns: dict[str, Any] = {}
+    for name, column in COLUMNS.items():
+        values = [graph.columns.get(name) for graph in parsed]
+        present = np.array([given is not None for given in values])
+        if present.any():
+            columns[name] = _joined(column, values, lengths[column.per])
+            flags |= np.where(present, np.uint8(column.flag), np.uint8(0))
+    return assemble_columns(
+        pointers(lengths["node"]),
+        pointers(lengths["edge"]),
         edges,
-        directed=directed,
-        node_labels=_labels([graph.node_labels for graph in parsed], sizes),
-        edge_labels=_labels([graph.edge_labels for graph in parsed], counts),
-        edge_weights=_numbers([graph.edge_weights for graph in parsed]),
-        node_features=_numbers([graph.node_features for graph in parsed]),
-        node_texts=_labels([graph.node_texts for graph in parsed], sizes),
+        flags=flags,
         ids=tuple(graph.id for graph in parsed) if any(graph.id is not None for graph in parsed) else None,
         metadata=tuple(graph.metadata or {} for graph in parsed) if any(graph.metadata for graph in parsed) else None,
+        **columns,
     )
-    flags = np.where(directed, int(Has.DIRECTION), 0)
-    for name, flag in _FLAGS.items():
-        flags |= np.where([getattr(graph, name) is not None for graph in parsed], int(flag), 0)
-    return replace(columns, flags=flags.astype(np.uint8))
 
 
-def _labels(values: list[Sequence[Hashable] | None], sizes: NDArray[np.int64]) -> LabelColumn | None:
-    if all(labels is None for labels in values):
-        return None
-    filled = ([None] * size if labels is None else labels for labels, size in zip(values, sizes.tolist(), strict=True))
-    return LabelColumn.from_values(list(chain.from_iterable(filled)))
-
-
-def _numbers(values: list[Any]) -> NDArray[np.float64] | None:
-    if all(numbers is None for numbers in values):
-        return None
-    if any(numbers is None for numbers in values) or len({np.shape(numbers)[1:] for numbers in values}) > 1:
+def _joined(column: Column, values: list[Any], lengths: list[int]) -> LabelColumn | NDArray[np.float64]:
+    """One column from those of the graphs, of which some have none."""
+    if column.coded:
+        filled = ([None] * length if given is None else given for given, length in zip(values, lengths, strict=True))
+        return LabelColumn.from_values(list(chain.from_iterable(filled)))
+    if any(given is None for given in values) or len({np.shape(given)[1:] for given in values}) > 1:
         raise InvalidGraph("graphs differ in their columns")
-    return np.concatenate([np.asarray(numbers, dtype=np.float64) for numbers in values])
+    return np.concatenate([np.asarray(given, dtype=np.float64) for given in values])

@@ -1,0 +1,286 @@
+"""Graphs from lists of edges between nodes of any name, and from and to adjacency matrices, dense and sparse.
+
+Also how two edges between the same nodes, which :class:`Graph` refuses, are made into one, and arcs paired into edges.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from graphmetric.errors import InvalidArgument, InvalidGraph
+from graphmetric.formats.attributes import NODE_NAMES, are_node_numbers
+from graphmetric.graphs.graph import Graph
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+ParallelEdges = Literal["error", "sum", "first"]
+"""``"error"`` refuses them, ``"sum"`` adds their weights (1 where there are none), ``"first"`` keeps the first."""
+
+Labels = Iterable[Hashable] | Mapping[Hashable, Hashable]
+
+
+def from_edge_list(
+    edges: Iterable[Sequence[Hashable]],
+    labels: Labels | None = None,
+    *,
+    nodes: Iterable[Hashable] | None = None,
+    edge_labels: Iterable[Hashable] | None = None,
+    edge_weights: Iterable[float] | None = None,
+    directed: bool = False,
+    parallel_edges: ParallelEdges = "error",
+    id: Hashable = None,
+) -> Graph:
+    """A graph from pairs of node names, which may be any hashable values.
+
+    ``labels`` is a mapping from names to labels (names it lacks get None, names without edges become nodes), or a
+    sequence in the order of the nodes. Nodes are numbered in order of first appearance: first in ``nodes``, then in
+    ``edges``, then in ``labels``. Integers that are exactly 0..n-1 are node numbers and stay as they are; beside a
+    sequence of n labels all integers are taken as such. Names that are not numbers are kept as
+    ``metadata["node_names"]``.
+
+    Example:
+        >>> from_edge_list([("main", "parse"), ("parse", "read")], {"main": "entry"}).node_labels
+        ('entry', None, None)
+    """
+    pairs = _checked_pairs(edges)
+    by_name = labels if isinstance(labels, Mapping) else None
+    in_order = None if labels is None or by_name is not None else list(labels)
+    names = dict.fromkeys(nodes or ())
+    names |= dict.fromkeys(name for pair in pairs for name in pair)
+    names |= dict.fromkeys(by_name or ())
+    ordered = list(names)
+    if in_order is not None and nodes is None and all(type(name) is int for name in names):
+        ordered = list(range(len(in_order)))
+    elif are_node_numbers(ordered):
+        ordered = list(range(len(ordered)))
+    rows = EdgeRows(
+        _numbered(pairs, ordered),
+        None if edge_labels is None else list(edge_labels),
+        None if edge_weights is None else list(edge_weights),
+    )
+    for name, column in (("edge_labels", rows.labels), ("edge_weights", rows.weights)):
+        if column is not None and len(column) != len(rows.pairs):
+            raise InvalidGraph(f"{name} has {len(column)} entries; there are {len(rows.pairs)} edges")
+    rows = merge_parallel_edges(rows, directed, parallel_edges)
+    return Graph(
+        len(ordered),
+        rows.pairs,
+        node_labels=in_order if by_name is None else [by_name.get(name) for name in ordered],
+        edge_labels=rows.labels,
+        edge_weights=rows.weights,
+        directed=directed,
+        id=id,
+        metadata={NODE_NAMES: tuple(ordered)} if not are_node_numbers(ordered) else None,
+    )
+
+
+def _checked_pairs(edges: Iterable[Sequence[Hashable]]) -> list[tuple[Any, ...]]:
+    given = edges.tolist() if isinstance(edges, np.ndarray) else list(edges)
+    for k, edge in enumerate(given):
+        if isinstance(edge, str | bytes) or not hasattr(edge, "__len__") or len(edge) != 2:
+            raise InvalidGraph(
+                f"edges[{k}] is {edge!r}; an edge is a pair of nodes, its label and weight go to edge_labels=, "
+                "edge_weights="
+            )
+        for name in edge:
+            if not isinstance(name, Hashable):
+                raise InvalidGraph(f"edges[{k}]: {name!r} is a {type(name).__name__}, which cannot name a node")
+    return [tuple(name.item() if isinstance(name, np.generic) else name for name in edge) for edge in given]
+
+
+def _numbered(pairs: list[tuple[Any, ...]], names: list[Hashable]) -> list[tuple[int, int]]:
+    number = {name: i for i, name in enumerate(names)}
+    for pair in pairs:
+        missing = next((name for name in pair if name not in number), None)
+        if missing is not None:
+            has = f"there are {len(number)} labels (0..{len(number) - 1})"
+            raise InvalidGraph(f"edge {pair!r} names node {missing}; {has}")
+    return [(number[u], number[v]) for u, v in pairs]
+
+
+class EdgeRows(NamedTuple):
+    """Edges and their columns, before they are part of a graph."""
+
+    pairs: list[tuple[int, int]]
+    labels: list[Hashable] | None = None
+    weights: list[float] | None = None
+
+    def take(self, rows: list[int]) -> EdgeRows:
+        """The chosen edges, in the given order."""
+        taken = (None if column is None else [column[row] for row in rows] for column in self)
+        return EdgeRows(*taken)  # type: ignore[arg-type]
+
+
+def merge_parallel_edges(edges: EdgeRows, directed: bool, how: ParallelEdges) -> EdgeRows:
+    """At most one edge per pair of nodes, by the rule ``how``."""
+    if how not in get_args(ParallelEdges):
+        raise InvalidArgument(f"parallel_edges must be 'error', 'sum' or 'first'; got {how!r}")
+    keys = edges.pairs if directed else [(u, v) if u <= v else (v, u) for u, v in edges.pairs]
+    first_row: dict[tuple[int, int], int] = {}
+    for row, key in enumerate(keys):
+        first_row.setdefault(key, row)
+    if len(first_row) == len(keys):
+        return edges
+    if how == "error":
+        (u, v), count = Counter(keys).most_common(1)[0]
+        raise InvalidGraph(
+            f"edge ({u}, {v}) is given {count} times; parallel_edges='sum' adds the weights (1 where there are none), "
+            "'first' keeps the first"
+        )
+    merged = edges.take(list(first_row.values()))
+    if how == "first":
+        return merged
+    totals = dict.fromkeys(first_row, 0.0)
+    for row, key in enumerate(keys):
+        _check_same_label(edges, key, first_row[key], row)
+        totals[key] += 1.0 if edges.weights is None else _number(edges.weights[row], key)
+    return merged._replace(weights=list(totals.values()))
+
+
+def _check_same_label(edges: EdgeRows, edge: tuple[int, int], first: int, row: int) -> None:
+    if edges.labels is not None and edges.labels[row] != edges.labels[first]:
+        raise InvalidGraph(
+            f"edge {edge} is given with labels {edges.labels[first]!r} and {edges.labels[row]!r}; "
+            "parallel_edges='sum' cannot merge different labels"
+        )
+
+
+def _number(weight: object, edge: tuple[int, int]) -> float:
+    try:
+        return float(weight)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidGraph(f"edge {edge} has weight {weight!r}, which is not a number") from None
+
+
+def pair_opposite_arcs(arcs: EdgeRows, directed: bool | None) -> tuple[EdgeRows, bool]:
+    """Arcs as undirected edges where every arc has its equal opposite, and whether the result is directed.
+
+    ``directed=True`` leaves the arcs alone. ``directed=False`` also takes edges that are given in one direction only,
+    but refuses opposite arcs that disagree.
+    """
+    if directed:
+        return arcs, True
+    rows = {pair: row for row, pair in enumerate(arcs.pairs)}
+    for (u, v), row in rows.items():
+        opposite = rows.get((v, u))
+        columns = [column for column in (arcs.labels, arcs.weights) if column is not None]
+        agrees = opposite is not None and all(column[row] == column[opposite] for column in columns)
+        if not agrees and directed is None:
+            return arcs, True
+        if not agrees and opposite is not None:
+            raise InvalidGraph(f"arcs ({u}, {v}) and ({v}, {u}) differ in label or weight; directed=True keeps both")
+    return arcs.take([row for (u, v), row in rows.items() if u <= v or (v, u) not in rows]), False
+
+
+class _Entries(NamedTuple):
+    """The non-zero entries of a matrix."""
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    def take(self, mask: NDArray[np.bool_]) -> _Entries:
+        return _Entries(self.rows[mask], self.columns[mask], self.values[mask])
+
+    def opposites(self, size: int) -> NDArray[np.float64]:
+        """For each entry (i, j) the entry (j, i), 0 where there is none."""
+        keys, wanted = self.rows * size + self.columns, self.columns * size + self.rows
+        order = np.argsort(keys)
+        found = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
+        return np.where(keys[found] == wanted, self.values[found], 0.0)
+
+
+def from_adjacency(
+    matrix: Any,
+    *,
+    directed: bool | None = None,
+    node_labels: Iterable[Hashable] | None = None,
+    node_features: ArrayLike | None = None,
+    id: Hashable = None,
+) -> Graph:
+    """The graph with an edge from i to j where ``matrix[i, j]`` is not 0; a numpy or scipy sparse matrix.
+
+    Entries become weights unless all are 1. The diagonal holds self-loops. Stored zeros of a sparse matrix are not
+    edges, its repeated entries are added up. A symmetric matrix gives an undirected graph, any other a directed one;
+    ``directed`` demands one or the other. A matrix that is symmetric but for rounding is refused without it.
+    """
+    size, entries = _checked_entries(matrix)
+    directed = _checked_direction(size, entries, directed)
+    if not directed:
+        entries = entries.take(entries.rows <= entries.columns)
+    return Graph(
+        size,
+        np.column_stack([entries.rows, entries.columns]),
+        edge_weights=None if (entries.values == 1).all() else entries.values,
+        directed=directed,
+        node_labels=node_labels,
+        node_features=node_features,
+        id=id,
+    )
+
+
+@overload
+def to_adjacency(graph: Graph, *, sparse: Literal[False] = False) -> NDArray[np.float64]: ...
+@overload
+def to_adjacency(graph: Graph, *, sparse: Literal[True]) -> csr_array: ...
+def to_adjacency(graph: Graph, *, sparse: bool = False) -> Any:
+    """The matrix of edge weights, 1 where the graph has none; labels and all else have no place in a matrix.
+
+    Dense by default, in ``8 * num_nodes**2`` bytes; ``sparse=True`` gives a ``scipy.sparse.csr_array``.
+    """
+    adjacency = graph.adjacency
+    weights = np.ones(graph.num_edges) if graph.edge_weights is None else graph.edge_weights
+    values = weights[adjacency.edge]
+    shape = (graph.num_nodes, graph.num_nodes)
+    if sparse:
+        from scipy.sparse import csr_array
+
+        return csr_array((values, adjacency.indices, adjacency.indptr), shape=shape, copy=True)
+    matrix = np.zeros(shape)
+    matrix[np.repeat(np.arange(graph.num_nodes), np.diff(adjacency.indptr)), adjacency.indices] = values
+    return matrix
+
+
+def _checked_entries(matrix: Any) -> tuple[int, _Entries]:
+    is_sparse = hasattr(matrix, "tocsr")
+    given: Any = matrix if is_sparse else np.asarray(matrix)
+    if given.ndim != 2 or given.shape[0] != given.shape[1]:
+        raise InvalidGraph(f"an adjacency matrix is square; got shape {given.shape}")
+    if given.dtype.kind not in "buif":
+        raise InvalidGraph(f"an adjacency matrix holds numbers; got {given.dtype}")
+    if is_sparse:
+        stored = given.tocsr().tocoo()  # through rows, which adds up repeated entries
+        rows, columns, values = stored.row.astype(np.int64), stored.col.astype(np.int64), stored.data
+    else:
+        rows, columns = np.nonzero(given)
+        values = given[rows, columns]
+    entries = _Entries(rows, columns, values.astype(np.float64))
+    wrong = np.flatnonzero(~np.isfinite(entries.values))
+    if len(wrong):
+        i, j, value = (part[wrong[0]] for part in entries)
+        raise InvalidGraph(f"matrix[{i}, {j}] is {value}; entries are finite numbers, 0 for no edge")
+    return given.shape[0], entries.take(entries.values != 0)
+
+
+def _checked_direction(size: int, entries: _Entries, directed: bool | None) -> bool:
+    if directed:
+        return True
+    opposites = entries.opposites(size)
+    differing = np.flatnonzero(entries.values != opposites)
+    if not len(differing):
+        return False
+    i, j = entries.rows[differing[0]], entries.columns[differing[0]]
+    if directed is False:
+        raise InvalidGraph(f"matrix[{i}, {j}] and matrix[{j}, {i}] differ; an undirected graph has a symmetric matrix")
+    if opposites.all() and np.allclose(entries.values, opposites):
+        raise InvalidGraph(
+            f"matrix[{i}, {j}] and matrix[{j}, {i}] differ by rounding only; "
+            "make it symmetric, (A + A.T) / 2, or say directed=True"
+        )
+    return True

@@ -1,0 +1,299 @@
+"""Read graphs from files, folders, patterns and streams; write them to files and folders, whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, get_args
+
+import numpy as np
+
+from graphmetric._foundation.atomic_files import atomic_write, system_errors_named, unfinished
+from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, InvalidGraph
+from graphmetric.formats.attributes import without_names
+from graphmetric.formats.file_format import EVERYTHING, FileFormat, Part
+from graphmetric.formats.file_source import DEFAULT_LIMITS, FileSource, Limits, ReadingCall, located
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.registry import expand, first_few, format_by_name, format_of
+from graphmetric.formats.values import id_from_text, shortened
+from graphmetric.graphs.collection import GraphCollection, pack
+from graphmetric.graphs.columns import COLUMNS, Columns, Has, concatenate
+from graphmetric.graphs.graph import Graph
+
+_CHUNK = 10_000
+"""Graphs packed at a time."""
+
+Readable = str | os.PathLike[str] | BinaryIO
+
+OnError = Literal["raise", "skip"]
+"""What to do with a graph that cannot be read: end with an error, or go on and say at the end how many there were."""
+
+
+def read_graphs(
+    path: Readable,
+    format: str | None = None,
+    *,
+    directed: bool | None = None,
+    on_error: OnError = "raise",
+    limits: Limits = DEFAULT_LIMITS,
+    **options: Any,
+) -> GraphCollection:
+    """Read graphs from a file, a folder, a pattern such as ``"data/**/*.gexf"``, or standard input (``"-"``).
+
+    The format is chosen by the file's suffix unless named; see :func:`formats`. Files in a folder are read in natural
+    order (g2 before g10); a file with a single graph that has no id gives it the file's name without suffix
+    (as an integer if it is one). Gzip is recognised by its content.
+
+    Args:
+        path: Where to read; a binary stream needs ``format``.
+        format: Name of a format, such as ``"gexf"``.
+        directed: Make all graphs directed or undirected. Where the file does not say, its edges are read as arcs or as
+            edges; where it says otherwise, graphs are converted as by ``Graph.replace(directed=...)``.
+        on_error: ``"raise"`` at the first graph that cannot be read, or ``"skip"`` such graphs (whole files, where
+            nothing in them can be read) and warn at the end how many there were.
+        limits: Protection against files that would take too much memory or time.
+        options: Options of the format, such as ``node_label="type"``.
+
+    Raises:
+        FileError: Something is wrong with a file; the message names it and the line or element.
+        InvalidArgument: The format has no such option.
+
+    Warns:
+        ConversionWarning: Something was left out or skipped, or a file holds no graphs; the message names it.
+    """
+    packed: list[Columns] = []
+    parts = _parts_that_fit(_parts(path, format, directed, on_error, limits, options))
+    for single, run in groupby(parts, lambda part: isinstance(part, Graph)):
+        if not single:
+            packed.extend(run)  # type: ignore[arg-type]
+        while chunk := list(islice(run, _CHUNK)):
+            packed.append(pack(chunk))  # type: ignore[arg-type]
+    return GraphCollection._of(concatenate(packed or [pack([])]))
+
+
+def iter_graphs(
+    path: Readable,
+    format: str | None = None,
+    *,
+    directed: bool | None = None,
+    on_error: OnError = "raise",
+    limits: Limits = DEFAULT_LIMITS,
+    **options: Any,
+) -> Iterator[Graph]:
+    """The graphs of :func:`read_graphs` one by one; formats that stream are never in memory as a whole."""
+    for _, part in _parts(path, format, directed, on_error, limits, options):
+        yield from _graphs_of(part)
+
+
+def _graphs_of(part: Part) -> Iterable[Graph]:
+    return [part] if isinstance(part, Graph) else GraphCollection._of(part)
+
+
+def _parts(
+    path: Readable,
+    format: str | None,
+    directed: bool | None,
+    on_error: OnError,
+    limits: Limits,
+    options: dict[str, Any],
+) -> Iterator[tuple[FileSource, Part]]:
+    """Parts with the source they come from; counts graphs against the limit."""
+    if on_error not in get_args(OnError):
+        raise InvalidArgument(f"on_error must be 'raise' or 'skip'; got {on_error!r}")
+    call = ReadingCall(limits, skips=on_error == "skip")
+    total = 0
+    empty: list[str] = []
+    for source, chosen, name_graphs in _sources(path, format, call):
+        before = total, call.skipped
+        parts = chosen.read(source, chosen.parsed_options(options, directed))
+        with source.record():
+            for part in _with_direction(_named(parts, source) if name_graphs else parts, directed, source):
+                total += 1 if isinstance(part, Graph) else part.num_graphs
+                limits.check(graphs=total)
+                yield source, part
+        if before == (total, call.skipped):
+            empty.append(source.name)
+    if empty:
+        several = f"{len(empty)} files hold no graphs: {first_few(empty)}"
+        warnings.warn(ConversionWarning(several if len(empty) > 1 else f"{empty[0]} holds no graphs"), stacklevel=3)
+    if call.first_error is not None:
+        if not total:
+            raise call.first_error
+        said = "1 graph" if call.skipped == 1 else f"{call.skipped} graphs"
+        problem = f"{said} could not be read and left out; the first: {call.first_error}"
+        warnings.warn(ConversionWarning(problem), stacklevel=3)
+
+
+def _sources(path: Readable, format: str | None, call: ReadingCall) -> Iterator[tuple[FileSource, FileFormat, bool]]:
+    """What to read, in which format, and whether graphs without an id are called after their file."""
+    named = None if format is None else format_by_name(format)
+    if isinstance(path, str | os.PathLike) and path != "-":
+        given = Path(path)
+        for file, found in expand(given, named):
+            yield FileSource(file, call), found, file != given
+        return
+    if named is None:
+        raise InvalidArgument("reading a stream needs format=..., since there is no file name to tell it")
+    stream: Any = sys.stdin.buffer if isinstance(path, str) else path
+    if not hasattr(stream, "read") or not isinstance(stream.read(0), bytes):
+        raise InvalidArgument(f"expected a path or a stream opened in binary mode; got {type(stream).__name__}")
+    yield FileSource(stream, call, name="<stdin>" if path == "-" else None), named, False
+
+
+def _named(parts: Iterator[Part], source: FileSource) -> Iterator[Part]:
+    """Give a file's only graph the file's name, if it has no id."""
+    start = list(islice(parts, 2))
+    first = start[0] if len(start) == 1 else None
+    if isinstance(first, Columns) and first.num_graphs == 1:
+        first = GraphCollection._of(first)[0]
+    if isinstance(first, Graph) and first.id is None and source.path is not None:
+        name = source.path.name.encode("utf-8", "backslashreplace").decode("utf-8")  # names may be any bytes
+        start = [first.replace(id=id_from_text(Path(name[:-3] if name.lower().endswith(".gz") else name).stem))]
+    yield from start
+    yield from parts
+
+
+def _with_direction(parts: Iterator[Part], directed: bool | None, source: FileSource) -> Iterator[Part]:
+    """Parts whose graphs are all directed, or all undirected, unless ``directed`` is None."""
+    for part in parts:
+        found = part.directed if isinstance(part, Graph) else part.flags & Has.DIRECTION != 0
+        if directed is None or np.all(found == directed):
+            yield part
+            continue
+        for graph in _graphs_of(part):
+            with source.record(f"graph {graph.id!r}" if graph.id is not None else None):
+                yield graph.replace(directed=directed)
+
+
+def _parts_that_fit(parts: Iterable[tuple[FileSource, Part]]) -> Iterator[Part]:
+    """The parts, if each column has one shape in all, and rows that are only filled up take not too much memory."""
+    shapes: dict[str, tuple[tuple[int, ...], str]] = {}
+    row_bytes: dict[str, int] = {}
+    absent = dict.fromkeys(COLUMNS, 0)
+    for source, part in parts:
+        for name, known in COLUMNS.items():
+            column = part.column(name) if isinstance(part, Graph) else getattr(part, name)
+            if column is None:
+                absent[name] += len(part.edges) if known.per == "edge" else part.num_nodes
+                continue
+            array = column.codes if known.coded else column
+            shape = (array.shape[1:], str(array.dtype))
+            if shapes.setdefault(name, shape) != shape:
+                problem = f"{name} of shape {shape} after graphs with {shapes[name]}"
+                raise source.error(f"{problem}; read such graphs one by one with iter_graphs")
+            row_bytes[name] = array.itemsize * math.prod(shape[0])
+        source.check(filler_bytes=sum(size * absent[name] for name, size in row_bytes.items()))
+        yield part
+
+
+def write_graphs(
+    graphs: Graph | Iterable[Graph], path: str | os.PathLike[str] | BinaryIO, format: str | None = None
+) -> None:
+    """Write graphs in the format that the suffix or ``format`` names; a name that ends in ``.gz`` is compressed.
+
+    The file appears under its name only when it is complete. Formats that are folders (``tudataset``), or that hold one
+    graph per file (``gexf``) and are given a name without suffix, make a new folder. ``"-"`` is standard output.
+
+    Raises:
+        FileError: The file cannot be written, or a graph has something that the format cannot express.
+
+    Warns:
+        ConversionWarning: The format cannot hold some column, which was left out or changed; the message names it.
+    """
+    given: Iterable[Graph] = [graphs] if isinstance(graphs, Graph) else graphs
+    not_kept = NotKept()
+    if path == "-" or not isinstance(path, str | os.PathLike):
+        if format is None:
+            raise InvalidArgument("writing to a stream needs format=..., since there is no file name to tell it")
+        _write(given, sys.stdout.buffer if isinstance(path, str) else path, format_by_name(format), not_kept)
+        not_kept.warn()
+        return
+    target = Path(os.path.realpath(path))
+    chosen = format_by_name(format) if format else format_of(target)
+    is_folder = chosen.write_folder is not None or (chosen.one_graph_per_file and not target.suffix)
+    with located(str(path)), _new_folder(target) if is_folder else _new_file(target) as place:
+        if isinstance(place, Path):
+            _write_folder(given, place, target.name, chosen, not_kept)
+        else:
+            _write(given, place, chosen, not_kept)
+        not_kept.warn()  # where warnings are errors nothing is to appear under the name
+
+
+def _write(graphs: Iterable[Graph], stream: BinaryIO, chosen: FileFormat, not_kept: NotKept) -> None:
+    if chosen.write is None:
+        raise FileError(f"format {chosen.name!r} {'is a folder' if chosen.write_folder else 'is read only'}")
+    try:
+        chosen.write(_watched(graphs, chosen, not_kept), stream, not_kept)
+    except UnicodeEncodeError as error:
+        problem = f"{shortened(error.object[error.start : error.end])} is half of a character, which no file can hold"
+        raise FileError(problem) from None
+
+
+def _write_folder(graphs: Iterable[Graph], folder: Path, name: str, chosen: FileFormat, not_kept: NotKept) -> None:
+    """A folder in its own format, or one file per graph, called by its id where that makes a safe, new name."""
+    watched = _watched(graphs, chosen, not_kept)
+    if chosen.write_folder is not None:
+        chosen.write_folder(watched, folder, name, not_kept)
+        return
+    assert chosen.write is not None
+    for k, graph in enumerate(watched):
+        name = str(graph.id) if isinstance(graph.id, str | int) else ""
+        safe = name.replace("_", "").replace("-", "").isalnum() and name.isascii() and len(name) <= 100
+        file = folder / f"{name if safe else k}{chosen.suffixes[0]}"
+        if file.exists():
+            raise FileError(f"its file name {file.name} is already taken by another graph", None, f"graphs[{k}]")
+        with located(None, f"graphs[{k}]"), file.open("wb") as stream:
+            chosen.write([graph], stream, not_kept)
+
+
+def _watched(graphs: Iterable[Graph], chosen: FileFormat, not_kept: NotKept) -> Iterable[Graph]:
+    """Graphs on their way to a writer; what of them the format has no place for is remembered."""
+    if isinstance(graphs, GraphCollection) and chosen.holds == EVERYTHING:
+        return graphs  # packed columns can be written without making graphs
+    return _watched_one_by_one(graphs, chosen, not_kept)
+
+
+def _watched_one_by_one(graphs: Iterable[Graph], chosen: FileFormat, not_kept: NotKept) -> Iterator[Graph]:
+    lost: set[str] = set()
+    for k, graph in enumerate(graphs):
+        if not isinstance(graph, Graph):
+            raise InvalidGraph(f"graphs[{k}] is a {type(graph).__name__}, not a Graph; see graphmetric.as_graphs")
+        facts = without_names(graph.metadata) if chosen.names_nodes else graph.metadata
+        has = {"directed": graph.directed or None, "metadata": facts or None}
+        unheld = EVERYTHING - chosen.holds
+        lost |= {name for name in unheld if (has[name] if name in has else getattr(graph, name)) is not None}
+        yield graph
+    if lost:
+        not_kept.change(f"format {chosen.name!r} cannot hold {', '.join(sorted(lost))}; left out")
+
+
+@contextmanager
+def _new_file(target: Path) -> Iterator[BinaryIO]:
+    with atomic_write(target) as stored:
+        if target.name.lower().endswith(".gz"):
+            with gzip.GzipFile(filename="", fileobj=stored, mode="wb", mtime=0) as zipped:
+                yield zipped  # type: ignore[misc]
+        else:
+            yield stored
+
+
+@contextmanager
+def _new_folder(target: Path) -> Iterator[Path]:
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise FileError("exists already; a folder of graphs is written to a new name", target)
+    part = unfinished(target)
+    try:
+        with system_errors_named(target):
+            part.mkdir()
+            yield part
+            os.replace(part, target)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)

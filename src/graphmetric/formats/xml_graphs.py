@@ -1,0 +1,463 @@
+"""Graphs in XML: GEXF (Gephi, networkx), GraphML, and GXL with the CXL lists of the IAM graph database.
+
+The three have the same parts under different names, which a :class:`_Dialect` lists: a graph has nodes and edges, and
+each of these has attributes. They differ in how attributes are written, which is one function per format and direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, NamedTuple
+
+from lxml import etree
+
+from graphmetric.errors import FileError
+from graphmetric.formats.attributes import (
+    AttributeOptions,
+    GraphBuilder,
+    Row,
+    attribute_format,
+    edge_rows,
+    id_text,
+    metadata_row,
+    node_ids,
+    node_rows,
+    scalar_text,
+)
+from graphmetric.formats.file_format import EVERYTHING
+from graphmetric.formats.file_source import FileSource, located, natural_key
+from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.values import id_from_text
+from graphmetric.formats.xml import (
+    Element,
+    children,
+    line_of,
+    local_name,
+    parse_xml,
+    put,
+    required,
+    typed_value,
+    write_xml,
+)
+from graphmetric.graphs.graph import Graph
+
+_Attributes = Callable[[Element, str], dict[str, Any]]
+"""Reads the attributes of an element, which is a "graph", a "node" or an "edge"."""
+_PutAttributes = Callable[[Element, str, Row], None]
+"""Writes them."""
+
+_KIND_NAMES = {str: "string", bool: "boolean", int: "long", float: "double"}
+_BYTES_PER_ENTRY = 100
+"""An entry of a dict, about."""
+
+
+class _Dialect(NamedTuple):
+    """What a format calls the parts of a graph."""
+
+    root: str
+    id: str
+    """XML attribute of a graph with its id."""
+    direction: str
+    """XML attribute of a graph that says whether it is directed."""
+    edge_direction: str
+    """XML attribute of an edge that says it again."""
+    tail: str
+    head: str
+    node_prefix: str
+    """What stands before the number of a node that has no name."""
+    grouped: bool = False
+    """Whether nodes stand in an element <nodes>, and edges in <edges>."""
+
+
+_GEXF = _Dialect("gexf", "name", "defaultedgetype", "type", "source", "target", "", grouped=True)
+_GRAPHML = _Dialect("graphml", "id", "edgedefault", "directed", "source", "target", "n")
+_GXL = _Dialect("gxl", "id", "edgemode", "isdirected", "from", "to", "_")
+
+
+def _read_graph(
+    element: Element,
+    dialect: _Dialect,
+    source: FileSource,
+    options: AttributeOptions,
+    attributes: _Attributes,
+    defaults: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Graph:
+    usual = options.directed if dialect is not _GXL else options.directed is not False
+    given = element.get(dialect.direction, "directed" if usual else "undirected")
+    direction = given.removeprefix("default")  # GXL has "defaultdirected", too
+    if direction not in ("directed", "undirected"):
+        problem = f"{dialect.direction} must be directed or undirected; found {given!r}"
+        raise source.error(problem, line_of(element))
+    builder = GraphBuilder(source, options, directed=direction == "directed", defaults=defaults)
+    for node in _members(element, "node", dialect):
+        builder.add_node(required(node, "id", source), attributes(node, "node"), line_of(node))
+    for edge in _members(element, "edge", dialect):
+        given = edge.get(dialect.edge_direction, direction)
+        given = {"true": "directed", "false": "undirected"}.get(given, given)
+        if given != direction:
+            problem = f"the graph is {direction}, this edge is {given!r}; mixtures are not supported"
+            raise source.error(problem, line_of(edge))
+        ends = required(edge, dialect.tail, source), required(edge, dialect.head, source)
+        builder.add_edge(*ends, attributes(edge, "edge"), line_of(edge))
+    metadata = attributes(element, "graph")
+    return builder.build(line_of(element), id=id_from_text(element.get(dialect.id)), metadata=metadata)
+
+
+def _members(graph: Element, kind: str, dialect: _Dialect) -> Iterator[Element]:
+    groups = children(graph, f"{kind}s") if dialect.grouped else [graph]
+    return (member for group in groups for member in children(group, kind))
+
+
+class _Declared(NamedTuple):
+    """An attribute that the file declares before it is used."""
+
+    name: str
+    kind: str
+    default: Any
+    place: str
+    """What may have it: "node", "edge", "graph" or "all"."""
+
+
+def _declarations(elements: Iterable[Element], name: str, kind: str, source: FileSource) -> dict[str, _Declared]:
+    """Declared attributes by their ids; ``name`` and ``kind`` are the XML attributes with their names and types."""
+    table: dict[str, _Declared] = {}
+    for element in elements:
+        id, type_name = required(element, "id", source), element.get(kind, "string")
+        default = next(children(element, "default"), None)
+        value = None if default is None else typed_value(default.text, type_name, source, line_of(default))
+        table[id] = _Declared(element.get(name) or id, type_name, value, element.get("for", "all"))
+    return table
+
+
+def _declared(table: dict[str, _Declared], id: str, element: Element, source: FileSource) -> _Declared:
+    if id not in table:
+        problem = f"<{local_name(element)}> refers to the key {id!r}, which is not declared"
+        raise source.error(problem, line_of(element))
+    return table[id]
+
+
+def _defaults(table: dict[str, _Declared], kind: str) -> dict[str, Any]:
+    declared = [known for known in table.values() if known.place in (kind, "all")]
+    return {known.name: known.default for known in declared if known.default is not None}
+
+
+class _Content(NamedTuple):
+    """A graph on its way to a file."""
+
+    graph: Graph
+    id: str | None
+    metadata: Row
+    nodes: list[Row]
+    edges: list[Row]
+
+    @classmethod
+    def of(cls, graph: Graph, not_kept: NotKept, *, with_metadata: bool = True) -> _Content:
+        metadata = metadata_row(graph, not_kept) if with_metadata else {}
+        return cls(graph, id_text(graph.id, not_kept), metadata, node_rows(graph, not_kept), edge_rows(graph, not_kept))
+
+
+def _write_graph(root: Element, content: _Content, dialect: _Dialect, put_attributes: _PutAttributes) -> None:
+    graph = content.graph
+    element = etree.SubElement(root, "graph", {dialect.direction: "directed" if graph.directed else "undirected"})
+    if content.id is not None:
+        put(element, dialect.id, content.id)
+    put_attributes(element, "graph", content.metadata)
+    names = node_ids(graph, dialect.node_prefix)
+    group = etree.SubElement(element, "nodes") if dialect.grouped else element
+    for name, row in zip(names, content.nodes, strict=True):
+        node = etree.SubElement(group, "node")
+        put(node, "id", name)
+        put_attributes(node, "node", row)
+    group = etree.SubElement(element, "edges") if dialect.grouped else element
+    for k, ((u, v), row) in enumerate(zip(graph.edges.tolist(), content.edges, strict=True)):
+        edge = etree.SubElement(group, "edge", {"id": str(k)} if dialect.grouped else {})
+        put(edge, dialect.tail, names[u])
+        put(edge, dialect.head, names[v])
+        put_attributes(edge, "edge", row)
+
+
+def _kinds(rows: Iterable[Row], what: str, not_kept: NotKept) -> dict[str, type]:
+    """The one type of each attribute, in order of first appearance; mixtures become text, which is said."""
+    kinds: dict[str, set[type]] = {}
+    for row in rows:
+        for name, value in row.items():
+            kinds.setdefault(name, set()).add(type(value))
+    for name, found in kinds.items():
+        if len(found) > 1:
+            not_kept.change(f"{what} {name!r} have values of several types, which come back as text")
+    return {name: found.pop() if len(found) == 1 else str for name, found in kinds.items()}
+
+
+def read_gexf(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
+    """The graph of a GEXF file."""
+    for element in children(parse_xml(source, "gexf"), "graph"):
+        groups = list(children(element, "attributes"))
+        moving = next((group for group in groups if group.get("mode", "static") != "static"), None)
+        if moving is not None:
+            raise source.error("attributes that change over time are not supported", line_of(moving))
+        tables = {}
+        for kind in ("node", "edge"):
+            declared = [entry for group in groups if group.get("class") == kind for entry in group]
+            entries = (entry for entry in declared if local_name(entry) == "attribute")
+            tables[kind] = _declarations(entries, "title", "type", source)
+        attributes = _gexf_attributes(element, tables, source)
+        defaults = {kind: _defaults(table, kind) for kind, table in tables.items()}
+        yield _read_graph(element, _GEXF, source, options, attributes, defaults)
+
+
+def _gexf_attributes(graph: Element, tables: dict[str, dict[str, _Declared]], source: FileSource) -> _Attributes:
+    # Many writers fill in the id where a node has no label; such labels are names of nodes, not tags.
+    nodes = _members(graph, "node", _GEXF)
+    with_label = any(node.get("label", node.get("id")) != node.get("id") for node in nodes)
+
+    def attributes(element: Element, kind: str) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        if kind == "graph":
+            return values
+        label, weight = element.get("label"), element.get("weight")
+        if label is not None and (with_label if kind == "node" else label):
+            values["label"] = label
+        if kind == "edge" and weight is not None:
+            values["weight"] = typed_value(weight, "double", source, line_of(element))
+        for child in element:
+            if local_name(child) in ("nodes", "edges"):
+                raise source.error("graphs inside nodes are not supported", line_of(element))
+            for entry in children(child, "attvalue") if local_name(child) == "attvalues" else ():
+                id = entry.get("for") or required(entry, "id", source)  # "id" before version 1.1
+                known = _declared(tables[kind], id, entry, source)
+                text = required(entry, "value", source)
+                values[known.name] = typed_value(text, known.kind, source, line_of(entry))
+        return values
+
+    return attributes
+
+
+def write_gexf(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
+    """Exactly one graph."""
+    listed = list(graphs)
+    if len(listed) != 1:
+        raise FileError(f"a GEXF file holds one graph, not {len(listed)}; give a folder to write one file per graph")
+    root = etree.Element("gexf", {"version": "1.3"}, nsmap={None: "http://gexf.net/1.3"})  # type: ignore[dict-item]
+    with located(None, "graphs[0]"):
+        content = _Content.of(listed[0], not_kept, with_metadata=False)
+        weightless = [{name: value for name, value in row.items() if name != "weight"} for row in content.edges]
+        tables = {
+            "node": _kinds(content.nodes, "node attributes", not_kept),
+            "edge": _kinds(weightless, "edge attributes", not_kept),
+        }
+        _write_graph(root, content, _GEXF, _put_gexf_attributes(tables))
+    write_xml(root, stream)
+
+
+def _put_gexf_attributes(tables: dict[str, dict[str, type]]) -> _PutAttributes:
+    ids = {(kind, name): str(number) for kind, table in tables.items() for number, name in enumerate(table)}
+
+    def put_attributes(element: Element, kind: str, row: Row) -> None:
+        if kind == "graph":
+            element.set("mode", "static")
+            for place, table in tables.items():
+                group = etree.SubElement(element, "attributes", {"class": place, "mode": "static"}) if table else None
+                for name, type_ in table.items():
+                    entry = {"id": ids[place, name], "title": name, "type": _KIND_NAMES[type_]}
+                    etree.SubElement(group, "attribute", entry)  # type: ignore[arg-type]
+            return
+        if kind == "node":
+            put(element, "label", element.get("id", ""))
+        if "weight" in row and kind == "edge":
+            put(element, "weight", scalar_text(row["weight"]))
+        entries = [(ids[kind, name], value) for name, value in row.items() if (kind, name) in ids]
+        group = etree.SubElement(element, "attvalues") if entries else None
+        for id, value in entries:
+            put(etree.SubElement(group, "attvalue", {"for": id}), "value", scalar_text(value))  # type: ignore[arg-type]
+
+    return put_attributes
+
+
+def read_graphml(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
+    """The graphs of a GraphML file, with their data as attributes and metadata."""
+    root = parse_xml(source, "graphml")
+    table = _declarations(children(root, "key"), "attr.name", "attr.type", source)
+    defaults = {kind: _defaults(table, kind) for kind in ("node", "edge", "graph")}
+
+    def attributes(element: Element, kind: str) -> dict[str, Any]:
+        values = dict(defaults["graph"]) if kind == "graph" else {}
+        for child in element:
+            name = local_name(child)
+            if name in ("graph", "hyperedge"):
+                problem = "hyperedges" if name == "hyperedge" else "graphs inside nodes"
+                where = element if name == "hyperedge" else child
+                raise source.error(f"{problem} are not supported", line_of(where))
+            if name == "data":
+                known = _declared(table, required(child, "key", source), child, source)
+                if len(child):  # drawing data of an editor, not a value
+                    source.notice_left_out("elements inside", [known.name], "")
+                else:
+                    values[known.name] = typed_value(child.text, known.kind, source, line_of(child))
+        return values
+
+    for count, element in enumerate(children(root, "graph")):
+        source.check(line_of(element), filler_bytes=_BYTES_PER_ENTRY * count * len(defaults["graph"]))
+        with source.record(line_of(element)):
+            yield _read_graph(element, _GRAPHML, source, options, attributes, defaults)
+
+
+def write_graphml(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
+    """All graphs in one document."""
+    contents: list[_Content] = []
+    for k, graph in enumerate(graphs):
+        with located(None, f"graphs[{k}]"):
+            contents.append(_Content.of(graph, not_kept))
+    tables = {
+        "graph": _kinds((content.metadata for content in contents), "metadata", not_kept),
+        "node": _kinds((row for content in contents for row in content.nodes), "node attributes", not_kept),
+        "edge": _kinds((row for content in contents for row in content.edges), "edge attributes", not_kept),
+    }
+    namespace = {None: "http://graphml.graphdrawing.org/xmlns"}
+    root = etree.Element("graphml", nsmap=namespace)  # type: ignore[arg-type]
+    ids: dict[tuple[str, str], str] = {}
+    for place, table in tables.items():
+        for name, kind in table.items():
+            id = ids[place, name] = f"d{len(ids)}"
+            key = etree.SubElement(root, "key", {"id": id, "for": place, "attr.type": _KIND_NAMES[kind]})
+            put(key, "attr.name", name)
+
+    def put_attributes(element: Element, place: str, row: Row) -> None:
+        for name, value in row.items():
+            put(etree.SubElement(element, "data", key=ids[place, name]), None, scalar_text(value))
+
+    for k, content in enumerate(contents):
+        with located(None, f"graphs[{k}]"):
+            _write_graph(root, content, _GRAPHML, put_attributes)
+    write_xml(root, stream)
+
+
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+_TAGS = {str: "string", bool: "bool", int: "int", float: "float"}
+
+
+def read_gxl(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
+    """The graphs of a GXL file; of a folder, all its GXL files with the classes that its CXL files give them."""
+    if source.is_folder:
+        yield from _read_gxl_folder(source, options)
+        return
+
+    def attributes(element: Element, kind: str) -> dict[str, Any]:
+        values = {}
+        for child in element:
+            name = local_name(child)
+            if name in ("graph", "rel"):
+                raise source.error(f"<{name}> inside <{local_name(element)}> is not supported", line_of(child))
+            if name == "attr" and len(child):
+                text = child[0].text or ""
+                if child[0].get(_SPACE) != "preserve":
+                    text = text.strip()  # the database pads its strings with blanks
+                value = typed_value(text, local_name(child[0]).lower(), source, line_of(child[0]))
+                values[required(child, "name", source)] = value
+        return values
+
+    for element in children(parse_xml(source, "gxl"), "graph"):
+        with source.record(line_of(element)):
+            yield _read_graph(element, _GXL, source, options, attributes)
+
+
+def write_gxl(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
+    """All graphs in one document."""
+    root = etree.Element("gxl")
+    for k, graph in enumerate(graphs):
+        with located(None, f"graphs[{k}]"):
+            _write_graph(root, _Content.of(graph, not_kept), _GXL, _put_gxl_attributes)
+    write_xml(root, stream)
+
+
+def _put_gxl_attributes(element: Element, kind: str, row: Row) -> None:
+    if kind == "graph":
+        element.set("edgeids", "false")
+    for name, value in row.items():
+        attribute = etree.SubElement(element, "attr")
+        put(attribute, "name", name)
+        tag, text = etree.SubElement(attribute, _TAGS[type(value)]), scalar_text(value)
+        if text != text.strip():
+            tag.set(_SPACE, "preserve")
+        put(tag, None, text)
+
+
+def read_cxl(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
+    """The graphs of the files that a CXL file lists, in its order, with ``metadata["class"]``."""
+    if source.path is None:
+        raise source.error("a CXL file lists other files, so it is read by its path, not from a stream")
+    for name, label, _ in list(_listed_files(source)):
+        yield from _classified(source.beside(name), label, options)
+
+
+def _listed_files(source: FileSource) -> Iterator[tuple[str, str, int | None]]:
+    seen: set[str] = set()
+    for element in (element for element in parse_xml(source, "GraphCollection").iter() if "file" in element.attrib):
+        name = required(element, "file", source)
+        place = PurePosixPath(name)
+        if place.is_absolute() or ".." in place.parts or "\\" in name or "\0" in name:
+            raise source.error(f"file {name!r} is outside the folder of the list", line_of(element))
+        if name in seen:  # a list of one large file a thousand times is refused too
+            raise source.error(f"file {name!r} is listed twice", line_of(element))
+        seen.add(name)
+        yield name, required(element, "class", source).strip(), line_of(element)
+
+
+def _classified(source: FileSource, label: str | None, options: AttributeOptions) -> Iterator[Graph]:
+    given = {} if label is None else {"class": id_from_text(label)}
+    with source.record():
+        for graph in read_gxl(source, options):
+            yield graph.replace(metadata=dict(graph.metadata) | given) if given else graph
+
+
+def _read_gxl_folder(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
+    assert source.path is not None
+    names = sorted((path.name for path in source.path.iterdir()), key=natural_key)
+    classes: dict[str, str] = {}
+    for listing in (source.beside(name) for name in names if name.lower().endswith(".cxl")):
+        for name, label, where in _listed_files(listing):
+            if classes.setdefault(name, label) != label:
+                raise listing.error(f"{name} has class {label!r} here and {classes[name]!r} in another list", where)
+    for name in names:
+        if name.lower().endswith(".gxl"):
+            yield from _classified(source.beside(name), classes.get(name), options)
+
+
+def _has_lists(folder: Path) -> bool:
+    """Whether a folder holds GXL files together with CXL lists of them."""
+    return {".gxl", ".cxl"} <= {path.suffix.lower() for path in folder.iterdir()}
+
+
+GEXF = attribute_format(
+    name="gexf",
+    suffixes=(".gexf",),
+    description="GEXF (Gephi, networkx), one graph per file",
+    holds=EVERYTHING - {"node_images", "metadata"},
+    read=read_gexf,
+    write=write_gexf,
+    one_graph_per_file=True,
+)
+
+GRAPHML = attribute_format(
+    name="graphml",
+    suffixes=(".graphml",),
+    description="GraphML, one or many graphs per file",
+    read=read_graphml,
+    write=write_graphml,
+)
+
+GXL = attribute_format(
+    name="gxl",
+    suffixes=(".gxl",),
+    description="GXL of the IAM graph database; a folder of them with .cxl lists is read with its classes",
+    read=read_gxl,
+    write=write_gxl,
+    claims_folder=_has_lists,
+)
+
+CXL = attribute_format(
+    name="cxl",
+    suffixes=(".cxl",),
+    description="CXL list of GXL files with their classes (IAM graph database); read only",
+    read=read_cxl,
+)
