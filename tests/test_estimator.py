@@ -262,6 +262,7 @@ class TestDistanceTransformer:
 class TestAxioms:
     """On trained models, for any graphs."""
 
+    @pytest.mark.slow
     @given(several=st.lists(ANY_GRAPH, min_size=3, max_size=5), seed=st.integers(0, 99))
     @settings(max_examples=15)
     def test_metric(self, metric: gm.GraphDistance, several: list[gm.Graph], seed: int) -> None:
@@ -277,6 +278,7 @@ class TestAxioms:
         assert metric.distance(several[0], several[1]) == metric.distance(several[1], several[0])
         assert metric.distance(several[0], relabelled) == 0
 
+    @pytest.mark.slow
     @given(several=st.lists(ANY_GRAPH, min_size=2, max_size=4), seed=st.integers(0, 99))
     @settings(max_examples=15)
     def test_strict_is_zero_exactly_on_isomorphic_graphs(

@@ -48,6 +48,7 @@ def test_every_example_is_tested() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.py")) == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_fold", [False, True])
 def test_classification(per_fold: bool, capsys: pytest.CaptureFixture[str]) -> None:
     example = load_example("classification")
@@ -132,6 +133,7 @@ def test_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.count("exact") == 5
 
 
+@pytest.mark.slow
 def test_embedding_map(tmp_path: Path) -> None:
     with threadpool_limits(1):  # a thousand tiny steps, whose threads would wait for each other on a busy machine
         places = load_example("embedding_map").main(str(tmp_path / "map.svg"), **QUICK)
@@ -140,6 +142,7 @@ def test_embedding_map(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "map.svg").read_text()
 
 
+@pytest.mark.slow
 def test_own_molecules(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("rdkit")
     assert len(set(load_example("own_molecules").main(max_steps=40, n_jobs=1))) == 5
@@ -154,6 +157,7 @@ def test_own_molecules_without_rdkit(capsys: pytest.CaptureFixture[str], monkeyp
     assert "pip install" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_workflows(capsys: pytest.CaptureFixture[str]) -> None:
     example = load_example("workflows")
     assert example.main(variants=6, max_steps=60, n_jobs=1) >= 0.8

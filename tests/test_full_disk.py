@@ -107,6 +107,7 @@ def small_disk(workshop: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["full", "read-only"])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_disk_that_cannot_be_written_is_told(small_disk: dict[str, Any], name: str, state: str) -> None:
@@ -190,6 +191,7 @@ def test_devices_and_links_are_written_through(tmp_path: Path) -> None:
     assert (tmp_path / "target").read_bytes() == b"linked"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs the device /dev/full")
 @pytest.mark.parametrize("arguments", [["info", "molecules"], ["info", "molecules", "--json"]])
 def test_a_full_disk_behind_standard_output(tmp_path: Path, arguments: list[str]) -> None:
@@ -211,6 +213,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     job.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252", "utf-8"])
 def test_any_name_prints_in_any_encoding(tmp_path: Path, encoding: str) -> None:
     names = ["\u00e9", "\u4e2d", "\x1b[31mred", "a\nb"]
@@ -228,6 +231,7 @@ def test_any_name_prints_in_any_encoding(tmp_path: Path, encoding: str) -> None:
             assert "\u00e9".encode(encoding if encoding != "ascii" else "utf-8", "backslashreplace") in done.stdout
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_a_sentence(workshop: Path) -> None:
     code = """
         import resource, sys

@@ -23,6 +23,7 @@ def test_python_gives_what_it_shows() -> None:
     assert failed == 0
 
 
+@pytest.mark.slow
 def test_commands_run_one_after_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,6 +40,7 @@ def aids(shared_data: Path) -> Benchmark:
     return Benchmark(graphs[data.test], graphs[rest], data.distances[np.ix_(data.test, rest)], published)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "column", "rho", "tau", "p10"),
     [
@@ -63,6 +64,7 @@ def test_rows_of_the_papers_table(
     assert scores.generous_precision[10] == pytest.approx(p10, abs=6e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "tau", "p10"),
     [("beam", 0.714, 0.973), ("vj", 0.450, 0.287), ("hungarian", 0.513, 0.913), ("hed", 0.801, 0.982)],

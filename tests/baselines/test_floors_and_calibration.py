@@ -36,6 +36,7 @@ def distance(floor: Floor, g: Graph, h: Graph) -> float:
     return float(floor.predict(GraphCollection([g]), GraphCollection([h]))[0, 0])
 
 
+@pytest.mark.slow
 @given(tagged_graphs(min_nodes=0, max_nodes=5), tagged_graphs(min_nodes=0, max_nodes=5))
 def test_floors_are_lower_bounds(g: Graph, h: Graph) -> None:
     exact = graph_edit_distance(g, h).upper

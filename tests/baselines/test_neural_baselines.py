@@ -36,6 +36,7 @@ any_graphs = graphs(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NEURAL)
 def test_it_learns_and_answers_a_matrix(name: str) -> None:
     assert name in BASELINES

@@ -93,6 +93,7 @@ def test_label_fills_a_folder_once(capsys: pytest.CaptureFixture[str], tmp_path:
     assert (first["pairs"], first["exact"]) == (second["pairs"], second["exact"]) == (50, 1.0)
 
 
+@pytest.mark.slow
 def test_label_says_how_many_labels_are_only_bounds(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     write_graphs([sparse(40, seed) for seed in range(3)], tmp_path / "graphs.jsonl")
     label = ["label", tmp_path / "graphs.jsonl", "--time-limit", "0.01", "--jobs", "1", "--out", tmp_path / "labels"]
@@ -112,6 +113,7 @@ def test_a_time_limit_can_be_lifted(capsys: pytest.CaptureFixture[str]) -> None:
     assert "(exact)" in run(capsys, "ged", "molecules:0", "molecules:1", "--time-limit", "none")[1]
 
 
+@pytest.mark.slow
 def test_interrupted_labelling_goes_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "graphmetric", "label", "molecules", "--pairs", "all", "--jobs", "1"]
     rows = tmp_path / "work" / "results.rows"

@@ -33,6 +33,7 @@ def model(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_table_and_report(capsys: pytest.CaptureFixture[str], model: Path, source: Path, tmp_path: Path) -> None:
     report = tmp_path / "report.html"
     code, text, errors = run(capsys, "evaluate", str(model), str(source), *QUICK, "--report", str(report))

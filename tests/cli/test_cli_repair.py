@@ -26,6 +26,7 @@ def broken(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_summary_and_matrix(capsys: pytest.CaptureFixture[str], broken: Path, tmp_path: Path) -> None:
     out, picture = tmp_path / "out.csv", tmp_path / "repair.svg"
     code, text, errors = run(capsys, "repair", broken, out, "--figure", picture, "--jobs", "1")

@@ -109,6 +109,7 @@ def test_the_generator_reproduces_the_molecules(tmp_path: Path) -> None:
     assert (tmp_path / "molecules.gmg").read_bytes() == tool.TARGET.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_generator_reproduces_the_programs(tmp_path: Path) -> None:
     tool = load_tool("make_programs")
     sources = tool.library_sources()

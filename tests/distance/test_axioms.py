@@ -50,6 +50,7 @@ def worst_violation(head: PairDistance, graphs: Representation) -> tuple[float, 
     return float(excess.max() / d.max()), int((excess > 1e-6 * d.max()).sum())
 
 
+@pytest.mark.slow
 @every_head
 @settings(max_examples=10)
 @given(seed=seeds)
@@ -61,6 +62,7 @@ def test_symmetric_to_the_last_bit(name: str, seed: int) -> None:
     assert torch.equal(head(left, right), head(right, left))
 
 
+@pytest.mark.slow
 @every_head
 @settings(max_examples=10)
 @given(seed=seeds)

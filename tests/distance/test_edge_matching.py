@@ -246,6 +246,7 @@ def test_gradient_is_that_of_the_minimum(monkeypatch: pytest.MonkeyPatch) -> Non
     assert float(head.raw_price.grad) == pytest.approx(expected, abs=2e-3)
 
 
+@pytest.mark.slow
 def test_alignment_follows_edges_where_states_do_not_tell() -> None:
     """Two paths with equal states but for one end: the other nodes are matched along the path."""
     size = 5

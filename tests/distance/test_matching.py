@@ -31,6 +31,7 @@ def scipy_distance(left: np.ndarray, right: np.ndarray) -> float:
     return float(cost[linear_sum_assignment(cost)].sum())
 
 
+@pytest.mark.slow
 @given(states, states)
 def test_equals_every_bijection(left: list[tuple[float, float]], right: list[tuple[float, float]]) -> None:
     expected = matching_distance(left, right, dim=2)

@@ -23,6 +23,7 @@ def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setattr(matrix_module, name, value)
 
 
+@pytest.mark.slow
 @every_head
 @pytest.mark.usefixtures("blocks")
 def test_matrix_is_the_direct_pairs(name: str) -> None:

@@ -56,6 +56,7 @@ def profiles_of(problem: Problem) -> tuple[object, object]:
     return profile_nodes(problem.graphs, problem.tables, False), profile_nodes(problem.graphs, problem.tables, True)
 
 
+@pytest.mark.slow
 @given(problems())
 def test_branch_bounds_hold(problem: Problem) -> None:
     results = bound_results()
@@ -63,6 +64,7 @@ def test_branch_bounds_hold(problem: Problem) -> None:
     check_bounds(problem, results)
 
 
+@pytest.mark.slow
 @given(problems(), st.integers(1, 5))
 def test_beam_bounds_hold(problem: Problem, width: int) -> None:
     results, beam = bound_results(), allocate_beam(5, LARGEST, 2 * LARGEST)
@@ -80,6 +82,7 @@ def test_a_wide_beam_is_exact_with_one_cost_for_all_edges(problem: Problem) -> N
         assert results.upper[0] == edit_distance(problem.first, problem.second, problem.costs)
 
 
+@pytest.mark.slow
 @given(problems(), st.integers(0, 9), st.integers(0, 3))
 def test_refined_bounds_hold(problem: Problem, effort: int, seed: int) -> None:
     results, work = bound_results(), make_workspace(problem.tables)

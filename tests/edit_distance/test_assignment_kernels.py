@@ -37,6 +37,7 @@ def random_costs(n: int, seed: int, highest: int, forbidden: float) -> Floats:
     return cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["jonker-volgenant", "munkres"])
 @given(
     n=st.integers(0, 12) | st.sampled_from([63, 64, 65, 90, 130]),

@@ -12,6 +12,7 @@ from graphmetric import Graph, maximum_common_subgraph
 from graphmetric.errors import InvalidArgument
 
 
+@pytest.mark.slow
 def test_the_subgraph_is_in_both() -> None:
     molecules = gm.load_dataset("molecules").graphs
     rng = np.random.default_rng(0)

@@ -141,6 +141,7 @@ def at_most(a: Fraction | float, b: Fraction | float) -> bool:
     return a <= b or (not math.isinf(a) and a - b <= 1.001 * TOLERANCE * a)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(cases())
 def test_the_exact_search_is_exact(case: tuple[Graph, Graph, EditCosts]) -> None:
@@ -156,6 +157,7 @@ def test_the_exact_search_is_exact(case: tuple[Graph, Graph, EditCosts]) -> None
         assert at_most(true, cost_of(result))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in METHODS if name not in ("exact", "published-hed")])
 @settings(max_examples=50)
 @given(cases())

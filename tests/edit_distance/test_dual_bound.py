@@ -41,6 +41,7 @@ def search_within(problem: EncodedProblem, limit: int, decide: bool, slices: lis
     return results
 
 
+@pytest.mark.slow
 @given(problems(), st.integers(0, 80))
 @settings(deadline=None)
 def test_bounds_hold_after_any_number_of_steps(problem: Problem, steps: int) -> None:

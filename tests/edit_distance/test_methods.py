@@ -79,6 +79,7 @@ def test_a_time_limit_is_for_the_exact_search() -> None:
         graph_edit_distance(Graph(1), Graph(1), method="beam:3", time_limit=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "published"),
     [("hungarian", "hungarian"), ("vj", "vj")]

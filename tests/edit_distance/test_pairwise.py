@@ -78,6 +78,7 @@ def test_unsymmetric_costs_are_not_mirrored() -> None:
     assert distances.tolist() == [[0, 3], [1, 0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_any_backend_gives_the_same(molecules: gm.GraphCollection, backend: str) -> None:
     expected = pairwise_edit_distances(molecules[:20])
@@ -235,6 +236,7 @@ def hard_job(store: Path | str | None = None) -> gm.PairwiseDistances:
     return pairwise_edit_distances(graphs, method=gm.ExactSearch(node_limit=20_000), n_jobs=2, store=store)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_again_and_again_it_goes_on_to_the_same_results(tmp_path: Path, how: signal.Signals) -> None:
     """Work accumulates whenever the process is stopped, and the end is that of an undisturbed run."""
@@ -274,6 +276,7 @@ def test_ctrl_c_in_the_middle_keeps_what_is_done(tmp_path: Path) -> None:
     assert 56 <= (tmp_path / "results.rows").stat().st_size <= 3 * 56
 
 
+@pytest.mark.slow
 def test_slow_pairs_show_a_bar_before_the_first_is_finished() -> None:
     """On a terminal, after two seconds."""
     job = """

@@ -101,6 +101,7 @@ def test_bipartite_distances(
     np.testing.assert_array_equal(results.upper, published[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "every"), [(1, 1), (2, 1), (5, 1), (10, 3), (20, 7), (40, 19), (80, 37)])
 def test_beam_distances(aids: Benchmark, published: dict[str, np.ndarray], width: int, every: int) -> None:
     pairs = np.ascontiguousarray(PAIRS[::every])
@@ -120,6 +121,7 @@ def test_hausdorff_distances(
     assert np.count_nonzero(quadrupled / 4 != published["hed"]) == differ
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["AIDS700nef", "LINUX"])
 def test_public_sizes_are_those_of_connected_common_subgraphs(shared_data: Path, name: str) -> None:
     graphs = load(shared_data, name).graphs

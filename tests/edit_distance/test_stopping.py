@@ -43,6 +43,7 @@ def check_bounds(result: gm.EditDistance) -> None:
     assert result.edit_path.apply(result.first).is_isomorphic(result.second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("nodes", "costs"), [
     (50, EditCosts()), (299, EditCosts()), (500, EditCosts()), (500, EditCosts(edge_delete=2)),
 ])  # fmt: skip
@@ -86,6 +87,7 @@ def test_bounds_hold_whenever_a_search_is_stopped(
     assert path.apply(first).is_isomorphic(second)
 
 
+@pytest.mark.slow
 def test_a_large_pair_uses_its_time_and_says_what_was_done() -> None:
     pair = sparse(310, 1), sparse(330, 2)
     quick = graph_edit_distance(*pair, method=ExactSearch(node_limit=10))
@@ -199,6 +201,7 @@ def test_a_failure_of_one_thread_stops_the_others_and_is_raised() -> None:
     assert all(watch.stopped for watch in seen)
 
 
+@pytest.mark.slow
 def test_the_command_shows_the_gap_and_prints_what_is_known_when_it_is_interrupted(tmp_path: Path) -> None:
     file = tmp_path / "pair.jsonl"
     gm.write_graphs(HARD, file)

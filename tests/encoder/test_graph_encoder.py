@@ -22,6 +22,7 @@ from tests.features.graph_lists import any_graph, any_graphs
 each_configuration = pytest.mark.parametrize("name", CONFIGURATIONS)
 
 
+@pytest.mark.slow
 @each_configuration
 @settings(max_examples=20)
 @given(graph=any_graph, others=any_graphs, random=st.randoms(use_true_random=False))
@@ -32,6 +33,7 @@ def test_relabelling_changes_nothing(name: str, graph: Graph, others: list[Graph
     np.testing.assert_allclose(a, b, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
 @each_configuration
 @settings(max_examples=20)
 @given(graph=any_graph, others=any_graphs)
@@ -226,6 +228,7 @@ def test_options_that_need_other_features_say_so(options: dict[str, object]) -> 
         GraphEncoder(schema, EncoderOptions(**options))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_shapes_are_as_annotated() -> None:
     """In a process of its own: the check must be installed before the encoder is imported."""
     script = (

@@ -153,6 +153,7 @@ def test_other_things(monkeypatch: pytest.MonkeyPatch) -> None:
         to_pyg(Graph(1))
 
 
+@pytest.mark.slow
 def test_conversion_imports_no_library() -> None:
     libraries = "{'torch', 'torch_geometric', 'rdkit', 'igraph', 'networkx', 'scipy'}"
     code = f"import sys, graphmetric.formats.conversion; sys.exit(sorted({libraries} & set(sys.modules)) or None)"

@@ -30,6 +30,7 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path / f"distances{request.param}"
 
 
+@pytest.mark.slow
 @ONE_FOLDER
 @given(data=st.data(), matrix=distance_matrices(), condensed=st.booleans(), named=st.booleans())
 def test_what_is_written_is_read(path: Path, data: Any, matrix: np.ndarray, condensed: bool, named: bool) -> None:
@@ -50,6 +51,7 @@ def test_what_is_written_is_read(path: Path, data: Any, matrix: np.ndarray, cond
         assert stored.ids == ids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", FORMATS)
 @ONE_FOLDER
 @given(data=st.data())

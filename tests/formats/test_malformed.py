@@ -365,6 +365,7 @@ def test_many_defaults_for_many_nodes(tmp_path: Path) -> None:
         read_graphs(tmp_path / "b.graphml")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphmetric.errors.ConversionWarning")
 def test_many_names_of_attributes_take_no_more_than_linear_time(tmp_path: Path) -> None:
     own = ",".join(f'{{"id": {k}, "a{k}": 1}}' for k in range(20_000))

@@ -107,6 +107,7 @@ def test_widths_that_do_not_fit_one_collection(tmp_path: Path) -> None:
     assert [graph.node_features.shape for graph in iter_graphs(tmp_path / "a.jsonl")] == [(1, 1), (1, 2)]  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_many_graphs_of_both_kinds_of_readers(tmp_path: Path) -> None:
     graphs = [Graph(k % 4, [(0, 1)] if k % 4 > 1 else [], node_labels=[str(k)] * (k % 4)) for k in range(25_000)]
     write_graphs(graphs[:12_000], tmp_path / "a.jsonl")

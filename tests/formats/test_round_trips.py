@@ -37,6 +37,7 @@ def assert_same(found: Any, expected: Any) -> None:
     assert [exact(graph) for graph in found] == [exact(graph) for graph in expected]
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.lists(graphs(), max_size=5))
 def test_our_format_holds_everything(given: list[Graph]) -> None:
@@ -65,6 +66,7 @@ def test_nan_in_metadata_survives_our_format() -> None:
     assert found.metadata["rank"] == 3
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.lists(graphs(), max_size=4))
 def test_json_lines_hold_everything(given: list[Graph]) -> None:
@@ -125,6 +127,7 @@ dot_labels = st.sampled_from([dot_text, st.integers(-(10**17), 10**17), finite])
 dot_metadata = st.fixed_dictionaries({}, optional={"class": st.integers(-9, 9), "name": dot_text, "score": finite})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["dot", "gml"])
 @FEW
 @given(given=st.data())

@@ -24,6 +24,7 @@ gm.GraphDistance("small", max_steps=3, label_budget=60, n_jobs=1, verbose={verbo
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("log", "verbose"), [(False, True), (False, False), (True, True)])
 def test_verbose_is_seen_with_or_without_logging(log: bool, verbose: bool) -> None:
     script = FIT.format(log=log, verbose=verbose)

@@ -97,6 +97,7 @@ def test_an_error_in_a_thread_comes_out() -> None:
         map_in_threads(lambda item: 1 // item, [1, 0, 2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", ["matching", "block-norm", "squared-fc"])
 def test_results_are_the_same_to_the_last_bit_for_any_number_of_threads(head: str) -> None:
     graphs = gm.load_dataset("molecules").graphs[:300]
@@ -125,6 +126,7 @@ print(len(os.listdir("/proc/self/task")) - before)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's list of threads")
 def test_no_thread_is_started_for_one_job() -> None:
     done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, check=False, timeout=300)

@@ -29,6 +29,7 @@ def test_every_format_has_valid_seeds() -> None:
             assert read_input(name, files) == "graphs", name
 
 
+@pytest.mark.slow
 def test_damaged_files_end_in_graphs_or_our_errors() -> None:
     report = run_batch(seed=12345, numbers=range(INPUTS))
     assert not report.failures, report.failures[0]
@@ -38,6 +39,7 @@ def test_damaged_files_end_in_graphs_or_our_errors() -> None:
         assert report.outcomes[known.name, "FileError"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tve", "jsonl", "json"])
 def test_graphs_built_together_are_those_built_one_by_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     seeds, random = all_seeds()[name], Random(7)

@@ -316,6 +316,7 @@ def nauty_agrees(g: nx.Graph, h: nx.Graph) -> bool:
     return bool(pynauty.isomorphic(*described))
 
 
+@pytest.mark.slow
 def test_three_other_programs_agree_on_thousands_of_pairs() -> None:
     rng = np.random.default_rng(5)
     same = 0

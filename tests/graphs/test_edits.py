@@ -172,6 +172,7 @@ def test_only_the_kinds_asked_for(graph: Graph, kinds: set, count: int, seed: in
     assert {KIND_OF[type(edit)] for edit in edits} <= kinds | implied
 
 
+@pytest.mark.slow
 def test_every_kind_occurs() -> None:
     generator = np.random.default_rng(0)
     for connected in (False, True):

@@ -77,6 +77,7 @@ def exchange_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], o
     rewrite(folder, lambda config: config["weights"].update(bytes=len(data), sha256=digest))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -309,6 +310,7 @@ print(sorted(heavy & sys.modules.keys()))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command", [["distance", "molecules", "molecules:3", "molecules:8"], ["search", "INDEX", "molecules:3", "-k", "2"]]
 )

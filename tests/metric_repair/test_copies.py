@@ -84,6 +84,7 @@ def conditions_of(result: RepairResult, question: Question) -> naive.Conditions:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(questions())
 def test_equals_a_general_quadratic_program_of_the_whole(question: Question) -> None:

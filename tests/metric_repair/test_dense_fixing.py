@@ -33,6 +33,7 @@ def fix_by_the_book(distances: np.ndarray, sweeps: int) -> np.ndarray:
     return distances + e
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(distance_matrices(max_items=6))
 def test_three_sweeps_are_those_of_the_book(matrix: np.ndarray) -> None:

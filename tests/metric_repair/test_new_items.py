@@ -21,6 +21,7 @@ def extended(base: np.ndarray, row: np.ndarray) -> np.ndarray:
     return np.block([[base, row[:, None]], [row[None, :], np.zeros((1, 1))]])
 
 
+@pytest.mark.slow
 @given(distance_matrices(max_items=7), ROWS)
 def test_the_whole_stays_a_metric(matrix: np.ndarray, values: list[float]) -> None:
     base = shortest_path_closure(matrix)

@@ -72,6 +72,7 @@ def noisy(m: int) -> np.ndarray:
     return matrix
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [3, 60, 320])
 def test_picture(tmp_path: Path, m: int) -> None:
     matrix = noisy(m)

@@ -27,6 +27,7 @@ def random_matrix(m: int, seed: int = 0) -> np.ndarray:
     return symmetric(np.random.default_rng(seed).random((m, m)))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(m=st.integers(2, 40), seed=st.integers(0, 99), limit=st.sampled_from([0.0, 0.001, 0.005]), data=st.data())
 def test_whatever_the_time_limit_the_answer_is_a_metric(m: int, seed: int, limit: float, data: st.DataObject) -> None:
@@ -110,6 +111,7 @@ def test_a_sound_matrix_is_not_copied_and_none_is_written_to() -> None:
         assert np.array_equal(distances, before)
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_said_before_the_work() -> None:
     script = """
 import resource

@@ -170,6 +170,7 @@ def test_repair_never_leads_away_from_a_true_metric() -> None:
     assert ((repaired - truth) ** 2).sum() <= ((noisy - truth) ** 2).sum() - gained + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sd", [0.1, 0.5])
 def test_any_number_of_threads_gives_the_same_bits(sd: float) -> None:
     distances = make_noisy(150, sd)

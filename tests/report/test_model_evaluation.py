@@ -123,6 +123,7 @@ def test_size_alone_is_the_floor(evaluation: ModelEvaluation) -> None:
     assert evaluation.size_bound_scores.mae == pytest.approx((evaluation.size_scores.mae,) * 2)
 
 
+@pytest.mark.slow
 def test_large_graphs_are_measured_against_bounds(model: gm.GraphDistance) -> None:
     """Of which the exact search proves next to nothing."""
     rng = np.random.default_rng(0)

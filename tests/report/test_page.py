@@ -58,6 +58,7 @@ def page(evaluation: ModelEvaluation) -> str:
     return render_report(evaluation, command="graphmetric evaluate 'my model' molecules")
 
 
+@pytest.mark.slow
 def test_well_formed_as_html_and_as_xml(page: str) -> None:
     outline = read(page)
     assert page.startswith("<!DOCTYPE html>")
@@ -142,6 +143,7 @@ def test_other_shapes_of_data(evaluation: ModelEvaluation) -> None:
     assert "exactly right" not in words
 
 
+@pytest.mark.slow
 def test_broken_axioms_are_said_aloud(evaluation: ModelEvaluation) -> None:
     first, *rest = evaluation.axioms
     page = render_report(replace(evaluation, axioms=(replace(first, holds=False), *rest)))
@@ -149,6 +151,7 @@ def test_broken_axioms_are_said_aloud(evaluation: ModelEvaluation) -> None:
     assert f"Broken on these graphs: {first.name}" in page
 
 
+@pytest.mark.slow
 def test_written_whole_or_not_at_all(evaluation: ModelEvaluation, tmp_path: Path) -> None:
     path = tmp_path / "new" / "report.html"
     write_report(evaluation, path)

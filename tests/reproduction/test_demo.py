@@ -28,6 +28,7 @@ def tour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return out, "\n".join(lines)
 
 
+@pytest.mark.slow
 def test_every_step_is_told_and_timed(tour: tuple[Path, str]) -> None:
     out, text = tour
     for number in range(1, run.STEPS + 1):

@@ -25,6 +25,7 @@ def figure(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunOptions, list[P
     return options, draw_figure(SETS, options)
 
 
+@pytest.mark.slow
 def test_rows_hold_the_nearest_graphs_and_true_distances(figure: tuple[RunOptions, list[Path]]) -> None:
     options, (_, numbers) = figure
     for name, row in zip(SETS, json.loads(numbers.read_text()), strict=True):

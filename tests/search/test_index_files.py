@@ -75,6 +75,7 @@ def test_building_into_a_folder_is_the_same(
     assert [again.graph(graph.id) for graph in mixed] == mixed
 
 
+@pytest.mark.slow
 def test_changes_are_written_where_it_came_from(copy: Path, molecules: gm.GraphCollection) -> None:
     index = gm.GraphIndex.load(copy)
     before = set((copy / "segments").iterdir())
@@ -195,6 +196,7 @@ def in_a_process_killed_at(step: int, work: Callable[[], None]) -> bool:
     return os.WIFSIGNALED(status)
 
 
+@pytest.mark.slow
 def test_kill_9_while_saving_leaves_the_old_or_the_new(copy: Path, molecules: gm.GraphCollection) -> None:
     index = gm.GraphIndex.load(copy)
     index.add(molecules[100:])

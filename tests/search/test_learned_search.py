@@ -43,6 +43,7 @@ def renumbered(graph: gm.Graph, rng: np.random.Generator) -> gm.Graph:
     return graph.relabeled(rng.permutation(graph.num_nodes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", HEADS)
 @settings(max_examples=8)
 @given(data=st.data(), seed=st.integers(0, 2**31))

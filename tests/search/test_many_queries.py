@@ -96,6 +96,7 @@ def test_what_was_answered_stays(capsys: pytest.CaptureFixture[str], place: Path
     assert "5 queries answered" in text
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_answers(place: Path, tmp_path: Path) -> None:
     queries, out = tmp_path / "queries.jsonl", tmp_path / "hits.csv"
     queries.write_text(100 * (place / "queries.jsonl").read_text())

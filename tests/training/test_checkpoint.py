@@ -25,6 +25,7 @@ from tests.training.small_sets import MATCHING, PAPER, QUICK, Stopped, new_model
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_at_random_moments_it_reaches_the_same_weights(tmp_path: Path) -> None:
     script = ROOT / "tests" / "training" / "killed_training.py"
@@ -46,6 +47,7 @@ def train(folder: Path | None, seed: int = 0, **more) -> tuple[TrainingResult, o
     return fit(model, data.table, data.labels, replace(QUICK, steps=40), **arguments), model
 
 
+@pytest.mark.slow
 def test_history_and_result_go_on_too(tmp_path: Path) -> None:
     expected, in_peace = train(None)
     with pytest.raises(Stopped):
@@ -153,6 +155,7 @@ def test_a_training_that_diverged_leaves_nothing_to_go_on_from(tmp_path: Path) -
     assert holds_unfinished_work(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut", "garbage", "empty", "pickle"])
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path, damage: str) -> None:
     train(tmp_path)

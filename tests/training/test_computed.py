@@ -113,6 +113,7 @@ def label_some_graphs(store: str | Path | None = None) -> Supervision:
     return make_supervision(graphs[:20], graphs[20:], LabelBudget(200, n_jobs=2, store=store), edits=3, seed=0)
 
 
+@pytest.mark.slow
 def test_labelling_that_is_killed_again_and_again_accumulates_and_ends_the_same(tmp_path: Path) -> None:
     expected, saved = label_some_graphs(), 0
     for _ in range(3):

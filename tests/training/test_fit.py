@@ -17,6 +17,7 @@ from graphmetric.training.objective import Objective
 from tests.training.small_sets import MATCHING, PAPER, QUICK, TRAINING, new_model, same_weights, small_set
 
 
+@pytest.mark.slow
 def test_a_small_set_is_learned_by_heart() -> None:
     data, model = small_set(MATCHING), new_model(MATCHING)
     options = replace(QUICK, steps=400, graphs_per_step=TRAINING, learning_rate=5e-3)

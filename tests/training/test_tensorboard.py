@@ -27,6 +27,7 @@ def read_scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
     return found
 
 
+@pytest.mark.slow
 def test_the_curves_are_those_of_the_history(tmp_path: Path) -> None:
     molecules = gm.load_dataset("molecules").graphs[:30]
     model = gm.GraphDistance("small", max_steps=120, label_budget=300, n_jobs=1, tensorboard=tmp_path / "curves")
