@@ -13,8 +13,8 @@ from graphmetric._foundation.atomic_files import atomic_write, check_writable
 from graphmetric.cli.options import costs_of, ignore_option, time_limit_option
 from graphmetric.cli.sources import Reading, open_graph, reading_options, warn_of_unequal_numbers
 from graphmetric.cli.terminal import say, to_json
+from graphmetric.drawing.alignment import draw_alignment
 from graphmetric.edit_distance import EditDistance, graph_edit_distance
-from graphmetric.edit_distance.alignment_drawing import draw_alignment
 from graphmetric.edit_distance.registry import METHODS, TimeLimit
 from graphmetric.errors import SearchInterrupted
 

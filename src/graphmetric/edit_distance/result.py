@@ -166,6 +166,6 @@ class EditDistance:
         return f"EditDistance({known}, by {self.method}{f': {self.note}' if self.note else ''})"
 
     def _repr_svg_(self) -> str | None:
-        from graphmetric.edit_distance.alignment_drawing import draw_alignment
+        from graphmetric.drawing.alignment import draw_alignment
 
         return None if self.node_map is None else draw_alignment(self)

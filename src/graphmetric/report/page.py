@@ -12,8 +12,7 @@ import numpy as np
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric.drawing import draw_graph, label_colors
-from graphmetric.drawing.page import Markup, card, element, join, legend, render_page, say, section, shorten
-from graphmetric.drawing.plots import Plot
+from graphmetric.drawing.page import Markup, Plot, card, element, join, legend, render_page, say, section, shorten
 from graphmetric.evaluation import Calibration, SizeErrors
 from graphmetric.evaluation.scores import format_score
 from graphmetric.graphs.collection import GraphCollection

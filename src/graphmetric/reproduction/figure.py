@@ -14,7 +14,7 @@ import numpy as np
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric._foundation.options import to_plain
-from graphmetric.drawing.svg import INK, graph_canvas
+from graphmetric.drawing.svg import INK, graph_canvas, svg_picture
 from graphmetric.estimator import GraphDistance
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_folder import CHECKPOINT, CONFIG
@@ -110,11 +110,7 @@ def draw_rows(rows: Sequence[FigureRow]) -> str:
     width = _CELL * (1 + max((len(row.neighbours) for row in rows), default=0))
     height = _ROW * len(rows)
     body = "\n".join(_draw_row(row, _ROW * k) for k, row in enumerate(rows))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="Helvetica, Arial, sans-serif">\n'
-        f'<rect width="100%" height="100%" fill="white"/>\n{body}\n</svg>\n'
-    )
+    return svg_picture(width, height, body)
 
 
 def _draw_row(row: FigureRow, top: float) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from graphmetric.drawing.alignment import draw_alignment
 from graphmetric.edit_distance import BeamSearch, EditDistance, graph_edit_distance
-from graphmetric.edit_distance.alignment_drawing import draw_alignment
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.search.hits import SearchHit

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from graphmetric.drawing.layout import Positions, layout
+from graphmetric.drawing.alignment import draw_aligned_pair
+from graphmetric.drawing.gallery import Panel, draw_row, picture_of_row
 from graphmetric.drawing.page import Markup, card, element, legend, render_page, say, section, shorten
-from graphmetric.drawing.svg import INK, MARGIN, PLAIN, Canvas, add_graph, choose_scale, draw_graph, label_colors
+from graphmetric.drawing.svg import draw_graph, label_colors
 from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
-from graphmetric.edit_distance.alignment_drawing import draw_aligned_pair
-from graphmetric.errors import MissingExtra
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
@@ -22,27 +18,13 @@ if TYPE_CHECKING:
 LARGEST_DRAWN = 150
 """Nodes; larger graphs are described instead."""
 
-_GAP, _TOP, _LINE = 24.0, 44.0, 18.0
 _MOST_EDITS, _MOST_METADATA = 12, 4
 _EDITS = ExactSearch(time_limit=1.0, node_limit=20_000)
 
 
 def draw_hits(result: SearchResult) -> str:
     """SVG: the query, then every hit with its rank, distance and id."""
-    panels = _panels(result)
-    canvas, left, colors = Canvas(), 0.0, _colors(panels)
-    for graph, lines in panels:
-        positions = layout(graph)
-        scale = choose_scale(positions)
-        width = scale.unit * _extent(positions, 0) + 2 * MARGIN
-        for row, words in enumerate(lines):
-            canvas.text((left + MARGIN, _LINE * (row + 1)), words, size=14.0 if row == 0 else 12.0)
-            width = max(width, MARGIN + 8.0 * len(words))
-        add_graph(canvas, graph, scale.place(positions, left=left, top=_TOP), scale=scale, colors=colors)
-        left += width + _GAP
-        if graph is result.query:
-            canvas.line((left - _GAP / 2, 8.0), (left - _GAP / 2, _TOP + 100.0), color="#c3c7cf", width=1.2)
-    return canvas.to_svg()
+    return draw_row(_panels(result))
 
 
 def page_of_hits(result: SearchResult) -> str:
@@ -161,51 +143,13 @@ def _picture(graph: Graph, colors: dict[str, str]) -> Markup:
 
 def picture_of_hits(result: SearchResult) -> bytes:
     """The drawing as a PNG, by matplotlib."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", "plot", "drawing a PNG") from None
-    panels = _panels(result)
-    colors = _colors(panels)
-    placed = [layout(graph) for graph, _ in panels]
-    widths = [max(_extent(positions, 0) + 1.2, 2.4) for positions in placed]
-    height = max(_extent(positions, 1) for positions in placed) + 2.2
-    figure = Figure(figsize=(0.62 * sum(widths), 0.62 * height), dpi=110)
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(1, len(panels), width_ratios=widths, squeeze=False)[0]
-    for axes, (graph, lines), positions in zip(grid, panels, placed, strict=True):
-        _draw_panel(axes, graph, positions, colors)
-        axes.set_title("\n".join(lines), fontsize=8, loc="left")
-    out = io.BytesIO()
-    figure.savefig(out, format="png", bbox_inches="tight")
-    return out.getvalue()
+    return picture_of_row(_panels(result))
 
 
-def _draw_panel(axes: Any, graph: Graph, positions: Positions, colors: dict[str, str]) -> None:
-    for u, v in graph.edges.tolist():
-        axes.plot(*positions[[u, v]].T, color=INK, linewidth=1.2, zorder=1)
-    labels = graph.node_labels or (None,) * graph.num_nodes
-    for (x, y), label in zip(positions.tolist(), labels, strict=True):
-        axes.plot(
-            [x], [y], marker="o", markersize=11, color=colors.get(str(label), PLAIN), markeredgecolor=INK, zorder=2
-        )
-        if label is not None:
-            axes.annotate(str(label)[:3], (x, y), ha="center", va="center", fontsize=6, zorder=3)
-    axes.set_aspect("equal")
-    axes.invert_yaxis()
-    axes.margins(0.25)
-    axes.axis("off")
-
-
-def _panels(result: SearchResult) -> list[tuple[Graph, list[str]]]:
+def _panels(result: SearchResult) -> list[Panel]:
     name = "query" if result.query.id is None else f"query {result.query.id}"
-    hits = [(hit.graph, [f"{rank}.  {_distance(hit)}", str(hit.id)]) for rank, hit in enumerate(result, 1)]
-    return [(result.query, [name]), *hits]
-
-
-def _colors(panels: list[tuple[Graph, list[str]]]) -> dict[str, str]:
-    return label_colors(label for graph, _ in panels for label in graph.node_labels or ())
+    hits = [Panel(hit.graph, [f"{rank}.  {_distance(hit)}", str(hit.id)]) for rank, hit in enumerate(result, 1)]
+    return [Panel(result.query, [name]), *hits]
 
 
 def _distance(hit: SearchHit) -> str:
@@ -214,7 +158,3 @@ def _distance(hit: SearchHit) -> str:
     if hit.exact is None:
         return f"{hit.lower:.3g} .. {hit.upper:.3g}"
     return f"{hit.exact:.3g}" if hit.proven else f"{hit.exact:.3g}?"
-
-
-def _extent(positions: Positions, axis: int) -> float:
-    return float(np.max(positions[:, axis], initial=0.0))

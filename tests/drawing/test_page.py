@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.drawing.page import element, say
-from graphmetric.drawing.plots import HEIGHT, WIDTH, Plot, Scale, nice_ticks, tick_text
+from graphmetric.drawing.page import HEIGHT, WIDTH, Plot, Scale, element, nice_ticks, say, tick_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -1,0 +1,162 @@
+"""Two graphs side by side: matched nodes in the same place and colour, edits marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count
+from typing import Any, NamedTuple, Protocol
+
+from graphmetric.drawing.layout import Positions, layout
+from graphmetric.drawing.page import shorten
+from graphmetric.drawing.svg import (
+    INK,
+    LONGEST_LABEL,
+    MARGIN,
+    PLAIN,
+    Canvas,
+    NodeStyle,
+    Scale,
+    add_graph,
+    choose_scale,
+    hls_color,
+)
+from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.graph import Graph
+
+DELETED, INSERTED, CHANGED = "#c8352b", "#2b8a3e", "#e08a00"
+_LINES = 24
+"""Edits listed below the picture before it says how many more there are."""
+
+NodeMap = Sequence[int | None]
+
+
+class Alignment(Protocol):
+    """What there is to draw: the result of an edit distance has all of this."""
+
+    @property
+    def first(self) -> Graph: ...
+    @property
+    def second(self) -> Graph: ...
+    @property
+    def node_map(self) -> NodeMap | None:
+        """For each node of the first graph the node of the second that it corresponds to; None where it is deleted."""
+
+    @property
+    def edit_path(self) -> Iterable[object] | None:
+        """The edits that turn the first graph into the second, each of which says in words what it is."""
+
+    @property
+    def lower(self) -> float: ...
+    @property
+    def upper(self) -> float: ...
+    @property
+    def exact(self) -> bool: ...
+    @property
+    def method(self) -> str: ...
+
+
+def draw_alignment(result: Alignment) -> str:
+    """Two graphs beside each other as SVG, with their distance and the edits below them."""
+    left, right, positions, scale = _align(result)
+    named = (("first", result.first.id), ("second", result.second.id))
+    titles = [role if id is None else f"{role}: {id}" for role, id in named]
+    width = float(positions[:, 0].max(initial=0.0)) * scale.unit + 2 * MARGIN
+    gap = max(width, 260.0, 8.0 * len(titles[0])) + 40.0
+    canvas = Canvas()
+    canvas.text((MARGIN, 20), titles[0], size=13)
+    canvas.text((gap + MARGIN, 20), titles[1], size=13)
+    left.draw(canvas, scale.place(positions, top=16.0), scale)
+    right.draw(canvas, scale.place(positions, gap, 16.0), scale)
+    _add_legend(canvas, result)
+    return canvas.to_svg()
+
+
+def draw_aligned_pair(result: Alignment, colors: Mapping[str, str]) -> tuple[str, str]:
+    """Both graphs as SVG of their own, matched nodes in the same place, nodes in the colours of their labels."""
+    left, right, positions, scale = _align(result)
+    first, second = Canvas(), Canvas()
+    left.draw(first, scale.place(positions), scale, colors)
+    right.draw(second, scale.place(positions), scale, colors)
+    for canvas in (first, second):
+        canvas.width, canvas.height = max(first.width, second.width), max(first.height, second.height)
+    return first.to_svg(), second.to_svg()
+
+
+class _Side(NamedTuple):
+    """One of two graphs that are laid over each other."""
+
+    graph: Graph
+    other: Graph
+    partner: NodeMap
+    """For each node the node of the other graph that it corresponds to."""
+    places: list[int]
+    """For each node its place in the joint layout, which is also the number that edits give it."""
+    unmatched: str
+    """The colour of what the other graph lacks."""
+
+    def draw(self, canvas: Canvas, points: Positions, scale: Scale, colors: Mapping[str, str] | None = None) -> None:
+        """Add this graph; matched nodes share a colour, unless ``colors`` are given by label."""
+        styles = [self._node_style(v, colors) for v in range(self.graph.num_nodes)]
+        tags, other_tags = _edge_tags(self.graph), _edge_tags(self.other)
+        ends = [(self.partner[u], self.partner[v]) for u, v in tags]
+        found = [other_tags.get((u, v), None if self.graph.directed else other_tags.get((v, u))) for u, v in ends]
+        strokes = [
+            self.unmatched if match is None else INK if match == tag else CHANGED
+            for tag, match in zip(tags.values(), found, strict=True)
+        ]
+        dashed = [match is None for match in found]
+        add_graph(canvas, self.graph, points[self.places], styles, strokes, dashed, scale=scale)
+
+    def _node_style(self, v: int, colors: Mapping[str, str] | None) -> NodeStyle:
+        labels, other_labels, match = self.graph.node_labels, self.other.node_labels, self.partner[v]
+        label, number = "" if labels is None else str(labels[v]), self.places[v]
+        fill, ring = "#ffffff", self.unmatched
+        if match is not None:
+            relabeled = labels is not None and other_labels is not None and labels[v] != other_labels[match]
+            fill, ring = _hue(number) if colors is None else colors.get(label, PLAIN), CHANGED if relabeled else INK
+        return NodeStyle(fill, shorten(label, LONGEST_LABEL), ring, match is None, str(number), label)
+
+
+def _align(result: Alignment) -> tuple[_Side, _Side, Positions, Scale]:
+    """Both sides and the layout of both graphs laid over each other: nodes of the first, then inserted ones."""
+    first, second, node_map = result.first, result.second, result.node_map
+    if node_map is None:
+        raise InvalidArgument(f"method {result.method} gives no node map to draw")
+    place_of = {v: u for u, v in enumerate(node_map) if v is not None}
+    back = [place_of.get(v) for v in range(second.num_nodes)]
+    inserted = count(first.num_nodes)
+    places = [next(inserted) if u is None else u for u in back]
+    edges = {tuple(sorted(edge)) for edge in first.edges.tolist()}
+    edges |= {tuple(sorted((places[u], places[v]))) for u, v in second.edges.tolist()}
+    positions = layout(Graph(next(inserted), sorted(edges)))
+    left = _Side(first, second, list(node_map), list(range(first.num_nodes)), DELETED)
+    return left, _Side(second, first, back, places, INSERTED), positions, choose_scale(positions)
+
+
+def _edge_tags(graph: Graph) -> dict[tuple[Any, Any], object]:
+    labels = graph.edge_labels or (None,) * graph.num_edges
+    weights = graph.edge_weights.tolist() if graph.edge_weights is not None else [1.0] * graph.num_edges
+    tags = zip(labels, weights, strict=True)
+    return {(u, v): tag for (u, v), tag in zip(graph.edges.tolist(), tags, strict=True)}
+
+
+def _add_legend(canvas: Canvas, result: Alignment) -> None:
+    top = canvas.height + 26
+    words = f"edit distance {result.upper:g}" if result.exact else f"between {result.lower:g} and {result.upper:g}"
+    canvas.text((MARGIN, top), f"{words} ({result.method})", size=14)
+    at = MARGIN
+    for color, meaning in ((DELETED, "deleted"), (INSERTED, "inserted"), (CHANGED, "relabeled")):
+        canvas.line((at, top + 18), (at + 22, top + 18), color, dashed=color != CHANGED)
+        canvas.text((at + 28, top + 22), meaning, size=12)
+        at += 110
+    canvas.text((at, top + 22), "same colour: matched", size=12)
+    lines = [f"{k}. {edit}" for k, edit in enumerate(result.edit_path or (), 1)]
+    if len(lines) > _LINES:
+        lines[_LINES:] = [f"... and {len(lines) - _LINES} more"]
+    for k, words in enumerate(lines):
+        canvas.text((MARGIN, top + 46 + 17 * k), words, size=12)
+
+
+def _hue(k: int) -> str:
+    """Colours for matched pairs: golden-ratio steps around the wheel, so that neighbours in number differ clearly."""
+    return hls_color((0.55 + 0.618034 * k) % 1.0, 0.8, 0.65)
