@@ -57,8 +57,8 @@ def by_learned_order(index: gm.GraphIndex, queries: gm.GraphCollection, time_lim
 
 def without_learning(index: gm.GraphIndex, queries: gm.GraphCollection, time_limit: float | None = None) -> Results:
     """The same search, beginning with the graphs that have the smallest bounds; the model encodes nothing."""
-    allowed = index._held.allowed(None, False)
-    return CertifiedSearch(index._held, allowed, gm.EditCosts(), "raw", time_limit).answer(queries, None, K)
+    search = CertifiedSearch(index._graphs, index._graphs.select(), gm.EditCosts(), "raw", time_limit)
+    return search.answer(queries, K, None)
 
 
 def describe_stages(results: Results, rest: str) -> None:

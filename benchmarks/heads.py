@@ -84,8 +84,7 @@ def training_step(head: PairDistance, graphs: Representation, pairs: torch.Tenso
 def measure_heads(dim: int, nodes: int) -> None:
     print(f"{'head':36}{'matrix':>12}{'pair list':>12}{'training':>12}   pairs per second (CPU seconds per million)")
     for name, head in make_heads(dim).items():
-        matches = any(isinstance(module, Matching) for module in head.modules())
-        side = 64 if head.needs_links else 316 if matches else 1000
+        side = 64 if head.needs_links else 316 if head.needs_states else 1000
         comparison = Comparison.prepare(head, make_graphs(side, dim, nodes), make_graphs(side, dim, nodes))
         pairs = np.random.default_rng(0).integers(0, side, (side * side, 2))
         graphs, chosen = make_graphs(512, dim, nodes), torch.randint(512, (TRAINING_PAIRS, 2))

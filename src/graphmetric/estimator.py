@@ -361,7 +361,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The preset with what the other parameters change in it."""
         model, options = training.preset(self.preset) if isinstance(self.preset, str) else self.preset
         if self.head is not None:
-            head = HeadOptions(self.head) if isinstance(self.head, str) else self.head  # type: ignore[arg-type]
+            head = HeadOptions(self.head) if isinstance(self.head, str) else self.head
             model = replace(model, head=head)
         if self.max_steps is not None or self.epochs is not None:
             options = replace(options, steps=self.max_steps, epochs=self.epochs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -13,52 +13,17 @@ from torch import Tensor, nn
 
 from graphmetric._foundation.options import from_plain, to_plain
 from graphmetric._foundation.threads import map_in_threads, working_threads
-from graphmetric.distance import BlockNorm, ConcaveHead, EdgeMatching, Matching, PairDistance, Representation, SquaredFC
-from graphmetric.distance.concave_head import Concave
+from graphmetric.distance import HeadOptions as HeadOptions
+from graphmetric.distance import PairDistance, Representation
 from graphmetric.distance.representation import join_links, list_neighbours
 from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, to_tensors
-from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable, GraphFeaturizer
 from graphmetric.features.table import group_by_size
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 
-HeadKind = Literal["squared-fc", "block-norm", "matching", "edge-matching", "concave"]
-
 _CHUNK = 4096
 """Graphs whose features exist at a time, per thread: only what is asked for grows with the collection."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeadOptions:
-    """Which distance is put on the encoder. Only the fields of the chosen kind matter."""
-
-    kind: HeadKind = "squared-fc"
-    """Eq. 9 of the paper, a sum of block norms, the matching of node states, that of node states and edges, or concave
-    functions of sums of these."""
-    hidden: tuple[int, ...] = ()
-    """squared-fc and concave: widths of the layers before the last."""
-    blocks: int = 8
-    """block-norm, and the block norm under a concave head: how many pieces."""
-    block_width: int | None = None
-    """Width of a block; None: all together are as wide as z."""
-    matching_heads: int = 1
-    """matching, and the matching under a concave head: equal pieces of the states that are matched on their own."""
-    concave: Concave = "log1p"
-    """concave: the function between layers."""
-    bases: tuple[HeadKind, ...] = ()
-    """concave: distances it starts from, besides the coordinates of z."""
-    coordinates: bool = True
-    """concave: whether it starts from the coordinates of z at all."""
-
-    def __post_init__(self) -> None:
-        for kind in (self.kind, *self.bases):
-            if kind not in get_args(HeadKind):
-                raise InvalidArgument(f"no head {kind!r}; there are: {', '.join(get_args(HeadKind))}")
-        if "concave" in self.bases:
-            raise InvalidArgument("a concave head cannot start from another one; give it more hidden layers")
-        if "edge-matching" in self.bases:
-            raise InvalidArgument("a concave head cannot start from an edge matching, which is solved to a tolerance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,28 +124,8 @@ class GraphDistanceModel(TrainableDistance):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             encoder = GraphEncoder(schema, options.encoder)
-            super().__init__(options, encoder, build_head(options.head, encoder.output_size))
+            super().__init__(options, encoder, options.head.build(encoder.output_size))
         self.schema = schema
-
-
-def build_head(options: HeadOptions, dim: int) -> PairDistance:
-    """The distance for representations of width ``dim``."""
-    if options.kind != "concave":
-        return _build_simple_head(options.kind, options, dim)
-    bases = [_build_simple_head(kind, options, dim) for kind in options.bases]
-    return ConcaveHead(dim if options.coordinates else None, options.hidden, options.concave, bases)
-
-
-def _build_simple_head(kind: HeadKind, options: HeadOptions, dim: int) -> PairDistance:
-    if kind == "squared-fc":
-        return SquaredFC(dim, options.hidden)
-    if kind == "block-norm":
-        return BlockNorm(dim, options.blocks, options.block_width)
-    if kind == "edge-matching":
-        return EdgeMatching()
-    if dim % options.matching_heads:
-        raise InvalidArgument(f"{options.matching_heads} matching heads cannot share states of width {dim}")
-    return Matching(options.matching_heads)
 
 
 @torch.no_grad()

@@ -19,10 +19,9 @@ from graphmetric.distance import (
     SquaredFC,
     View,
     distance_matrix,
-    edge_matching,
+    matching,
 )
-from graphmetric.distance.concave_head import CONCAVE
-from graphmetric.distance.pair_distance import PairDistance
+from graphmetric.distance.pair_distance import CONCAVE, PairDistance
 from tests.distance.random_representations import DIM, HEADS, from_rows, random_graphs, random_head
 
 ROUNDING = 1e-9
@@ -112,7 +111,7 @@ def test_answers_that_ran_out_of_steps_are_counted() -> None:
     whole = distance_matrix(comparison)
     assert comparison.unsolved.pairs == 0
     hasty = Comparison.prepare(head, graphs)
-    with mock.patch.object(edge_matching, "ANSWERING", edge_matching.ANSWERING._replace(steps=1)):
+    with mock.patch.object(matching, "ANSWERING", matching.ANSWERING._replace(steps=1)):
         early = distance_matrix(hasty)
     short = np.triu(whole - early)
     assert hasty.unsolved.pairs >= (short > 0.05).sum() > 0

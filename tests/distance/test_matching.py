@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from graphmetric.distance import Matching, Representation
 from graphmetric.distance import matching as matching_module
-from graphmetric.distance.block_norm import sum_block_norms
+from graphmetric.distance.pair_distance import sum_block_norms
 from graphmetric.errors import InvalidArgument
 from tests.distance.random_representations import DIM, from_rows, random_graphs, states_of
 from tests.naive.matching_by_permutations import matching_distance
@@ -71,8 +71,8 @@ def test_heads_add_up() -> None:
 def test_pooled_bound_is_admissible(seed: int, heads: int) -> None:
     left, right = random_graphs(60, seed), random_graphs(60, seed + 1)
     head = Matching(heads)
-    assert torch.allclose(head.pool(left), left.z)
-    bound = sum_block_norms(head.pool(left) - head.pool(right), heads)
+    assert torch.allclose(head.index_vectors(left), left.z)
+    bound = sum_block_norms(head.index_vectors(left) - head.index_vectors(right), heads)
     assert bool((bound <= head(left, right) + 1e-12).all())
     assert bool((bound > 0).any())
 

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphmetric.distance import Axiom, Comparison, axioms_of_view, distance_matrix, strict_distances, view_distances
-from graphmetric.distance.comparison import Extent, from_paper, to_paper
+from graphmetric.distance import Axiom, Comparison, axioms_of_view, distance_matrix, view_distances
+from graphmetric.distance.comparison import Side, from_paper, to_paper
 from graphmetric.edit_distance import normalized_distance, steinhaus_distance
 from graphmetric.errors import InvalidArgument
 from tests.distance.random_representations import HEADS, random_graphs, random_head
@@ -73,9 +73,9 @@ def test_from_paper_inverts_to_paper_and_stays_finite(g: float, left: int, right
 
 
 def test_unknown_view() -> None:
-    extent = Extent(torch.ones(1), torch.ones(1))
+    side = Side(random_graphs(1), torch.ones(1))
     with pytest.raises(InvalidArgument, match="no view 'cooked'; there are: raw, steinhaus, paper"):
-        view_distances(torch.ones(1), "raw", "cooked", extent, extent)  # type: ignore[arg-type]
+        view_distances(torch.ones(1), "raw", "cooked", side, side)  # type: ignore[arg-type]
 
 
 @settings(max_examples=25)
@@ -104,17 +104,21 @@ def test_strict_metric_on_real_distances_and_views() -> None:
 
 
 def test_strict_of_pairs_and_of_a_matrix() -> None:
-    d = torch.tensor([1e-9, 2.0])
-    assert strict_distances(d, ["x", "y"], ["x", "z"], epsilon=1).tolist() == [0, 3]
-    assert strict_distances(d.expand(2, 2), ["x", "y"], ["x", "z"], epsilon=1).tolist() == [[0, 3], [1, 3]]
+    head, left, right = random_head("matching"), random_graphs(2, 1), random_graphs(2, 2)
+    plain = Comparison.prepare(head, left, right).table(slice(0, 2), slice(0, 2))
+    names = {"certificates": ["x", "y"], "other_certificates": ["x", "z"]}
+    strict = Comparison.prepare(head, left, right, epsilon=1, **names)
+    expected = torch.where(torch.tensor([[False, True], [True, True]]), plain + 1, 0.0)
+    assert torch.equal(strict.table(slice(0, 2), slice(0, 2)), expected)
+    assert torch.equal(strict.of_pairs(torch.tensor([[0, 0], [1, 1]])), expected.diagonal())
 
 
 def test_refusals() -> None:
-    graphs, head = random_graphs(3), random_head("block norm")
-    with pytest.raises(InvalidArgument, match="2 and 3 certificates do not fit"):
-        strict_distances(torch.zeros(2), ["a", "b"], ["a", "b", "c"])
-    with pytest.raises(InvalidArgument, match="epsilon must be positive"):
-        strict_distances(torch.zeros(1), ["a"], ["b"], epsilon=0)
+    graphs, pair, head = random_graphs(3), random_graphs(2), random_head("block norm")
+    with pytest.raises(InvalidArgument, match="3 certificates for 2 graphs"):
+        Comparison.prepare(head, pair, pair, certificates=["a", "b"], other_certificates=["a", "b", "c"])
+    with pytest.raises(InvalidArgument, match="certificates form lists"):
+        Comparison.prepare(head, graphs, certificates=[["a", "b", "c"]])
     with pytest.raises(InvalidArgument, match=r"epsilon must be at least 0\.04, twice the tolerance"):
         Comparison.prepare(random_head("edge matching"), graphs, certificates=list("abc"), epsilon=1e-4)
     with pytest.raises(InvalidArgument, match="2 certificates for 3 graphs"):

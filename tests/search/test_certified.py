@@ -17,7 +17,7 @@ import graphmetric as gm
 from graphmetric.edit_distance import CountBounds
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.index.count_vectors import count_graphs, number_labels
-from graphmetric.index.segment import EncodedChunk, SegmentBuilder
+from graphmetric.index.segment import SegmentBuilder
 from tests.edit_distance.hard_graphs import sparse
 from tests.strategies import graph_lists
 
@@ -166,9 +166,9 @@ def test_counts_bound_edit_distances(graphs: list[gm.Graph]) -> None:
     """The law that pruning rests on, for labels that the collection knows and those it does not."""
     first, others = gm.GraphCollection(graphs[:1]), gm.GraphCollection(graphs[1:])
     builder = SegmentBuilder()
-    builder.append(EncodedChunk(others.columns, list(range(len(others))), {}))
+    builder.append(others.columns, list(range(len(others))), {})
     segment = builder.finish()
-    (query,) = count_graphs(first.columns, *segment.places)
+    (query,) = count_graphs(first.columns, *segment.label_numbers)
     bounds = CountBounds(segment.arrays["counts"], gm.EditCosts()).to_all(query)
     exact = gm.pairwise_edit_distances(first, others).distances[0]
     assert (bounds <= exact + 1e-9).all()

@@ -51,7 +51,7 @@ def test_round_trip(
 
 
 def test_arrays_are_mapped(saved: Path) -> None:
-    (held,) = gm.GraphIndex.load(saved)._held.segments
+    (held,) = gm.GraphIndex.load(saved)._graphs.segments
     base = held.segment.arrays["vectors"].base
     assert isinstance(base, np.memmap)
 
@@ -164,7 +164,7 @@ def test_missing_files_are_named(copy: Path) -> None:
     "change", [{"segments": [{"name": "../../x", "digest": "", "removed": []}]}, {"version": 9}, {"model": "../x"}]
 )
 def test_a_description_with_a_right_digest_is_not_believed(copy: Path, change: dict[str, object]) -> None:
-    from graphmetric.index.index_files import _digest
+    from graphmetric.index.index_folder import _digest
 
     plain = json.loads((copy / "index.json").read_text()) | change
     plain.pop("sha256")
@@ -248,7 +248,7 @@ def test_a_reader_beside_a_writer(copy: Path, molecules: gm.GraphCollection, mon
 
 
 def test_two_writers_at_once(copy: Path, index: gm.GraphIndex) -> None:
-    from graphmetric.index.index_files import IndexFolder
+    from graphmetric.index.index_folder import IndexFolder
 
     with IndexFolder(copy).writing(), pytest.raises(FileError, match="another process"):
         index.save(copy)
@@ -258,7 +258,7 @@ def test_lists_are_kept_beside_large_segments(
     model: gm.GraphDistance, molecules: gm.GraphCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("faiss")
-    monkeypatch.setattr("graphmetric.index.vector_index.LISTS_FROM", 50)
+    monkeypatch.setattr("graphmetric.index.vector_lists.LISTS_FROM", 50)
     gm.GraphIndex.build(model, molecules[:60], out=tmp_path / "index")
     index = gm.GraphIndex.load(tmp_path / "index")
     index.remove(molecules[8].id)
@@ -271,6 +271,6 @@ def test_lists_are_kept_beside_large_segments(
     lists.write_bytes(damaged)
     with pytest.raises(FileError, match="digest is wrong"):
         gm.GraphIndex.load(tmp_path / "index", verify=False)
-    monkeypatch.setattr("graphmetric.index.vector_index.load_faiss", lambda: None)  # as where it is not installed
+    monkeypatch.setattr("graphmetric.index.vector_lists.load_faiss", lambda: None)  # as where it is not installed
     scanned = gm.GraphIndex.build(model, molecules[:60])
     assert scanned.search(molecules[7], 1, candidates=20)[0].id == molecules[7].id

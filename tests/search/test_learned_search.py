@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric.distance import edge_matching
+from graphmetric.distance import matching
+from graphmetric.distance.pair_distance import vector_distances
 from graphmetric.errors import InvalidArgument, MissingExtra
-from graphmetric.index import vector_index
-from graphmetric.index.vector_index import ListIndex, scan, smallest
+from graphmetric.index import vector_lists
+from graphmetric.index.vector_lists import VectorLists
+from graphmetric.search.learned_search import smallest
 from tests.naive.nearest_graphs import nearest_by_scan
 from tests.search.conftest import HEADS
 
@@ -99,7 +101,7 @@ def test_nine_hundred_copies(
     graphs += [molecules[k].replace(id=900 + k) for k in range(20)]
     query = renumbered(molecules[5], rng)
     for lists_from in (10**6, 800):
-        monkeypatch.setattr(vector_index, "LISTS_FROM", lists_from)
+        monkeypatch.setattr(vector_lists, "LISTS_FROM", lists_from)
         index = gm.GraphIndex.build(models[head], graphs)
         found = index.search(query, 5)
         assert [(hit.id, hit.distance) for hit in found] == [(n, 0.0) for n in range(5)]
@@ -192,11 +194,11 @@ def test_a_block_norm_is_its_own_bound(models: dict[str, gm.GraphDistance], mole
 def test_lists_of_faiss_find_near_vectors() -> None:
     pytest.importorskip("faiss")
     vectors = np.random.default_rng(0).normal(size=(3000, 8)).astype(np.float32)
-    lists = ListIndex.build(vectors)
+    lists = VectorLists.build(vectors)
     mask = np.zeros(len(vectors), dtype=bool)
     mask[::2] = True
     for query in vectors[:20]:
-        distances = scan(vectors, query)
+        distances = vector_distances(vectors, query)
         assert len(set(lists.nearest(query, 50, None)) & set(smallest(distances, 10).tolist())) >= 8
         assert mask[lists.nearest(query, 50, mask)].all()
 
@@ -206,7 +208,7 @@ def test_scan_sums_norms_of_blocks() -> None:
     vectors, query = rng.normal(size=(40, 12)).astype(np.float32), rng.normal(size=12).astype(np.float32)
     for blocks in (1, 2, 3):
         pieces = (vectors - query).reshape(40, blocks, -1)
-        assert np.allclose(scan(vectors, query, blocks), np.linalg.norm(pieces, axis=2).sum(1), rtol=1e-5)
+        assert np.allclose(vector_distances(vectors, query, blocks), np.linalg.norm(pieces, axis=2).sum(1), rtol=1e-5)
 
 
 def test_fewer_graphs_than_asked_for(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
@@ -281,12 +283,12 @@ def test_hits_as_records(index: gm.GraphIndex, molecules: gm.GraphCollection) ->
 def test_distances_that_ran_out_of_steps_are_counted(
     models: dict[str, gm.GraphDistance], molecules: gm.GraphCollection
 ) -> None:
-    model, hasty = models["edge-matching"], edge_matching.ANSWERING._replace(steps=1)
+    model, hasty = models["edge-matching"], matching.ANSWERING._replace(steps=1)
     index = gm.GraphIndex.build(model, molecules[:20])
     whole = index.search(molecules[30], 3)
     assert whole.report.unsolved == 0
     assert "solver steps" not in str(whole.report)
-    with mock.patch.object(edge_matching, "ANSWERING", hasty):
+    with mock.patch.object(matching, "ANSWERING", hasty):
         short = index.search(molecules[30], 3)
         with pytest.warns(UserWarning, match="ran out of solver steps"):
             model.pairwise(molecules[:6])

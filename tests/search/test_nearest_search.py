@@ -15,7 +15,7 @@ from graphmetric.edit_distance import NearestSearch, nearest
 from graphmetric.edit_distance._kernels.nearest import SIZE, CandidateBounds, admit_maps, allocate_nearest
 from graphmetric.edit_distance.nearest import EncodedCandidates
 from graphmetric.index import encoding
-from graphmetric.index.segments import DistinctGraphs, number_classes
+from graphmetric.index.indexed_graphs import Selection, number_classes
 from graphmetric.learned import learned_distance
 from tests.naive.nearest_graphs import limit_after, nearest_copies
 
@@ -171,7 +171,7 @@ def test_distinct_graphs_among_some(names: list[int], data: st.DataObject) -> No
     certificates[1, :8] = certificates[0, :8]  # alike in one half only
     classes = number_classes(certificates[names])
     chosen = sorted(data.draw(st.sets(st.integers(0, len(names) - 1), min_size=1)))
-    distinct = DistinctGraphs.among(np.array(chosen), classes[chosen])
+    distinct = Selection.among(np.array(chosen), classes[chosen])
     groups: dict[int, list[int]] = {}
     for position in chosen:
         groups.setdefault(names[position], []).append(position)

@@ -1,14 +1,6 @@
-r"""A head, a view and two collections, with all that concerns one graph alone already done.
+r"""Two collections of graphs, ready to be compared by a head: on any scale, and strictly if wanted.
 
-From a pseudo-metric to a metric on isomorphism classes.
-
-Every encoder puts some graphs that differ at distance 0. The discrete metric on certificates,
-:math:`\epsilon \cdot [\mathrm{certificate}(G) \ne \mathrm{certificate}(H)]`, is itself a metric, and so is its sum with
-a pseudo-metric; the sum is 0 exactly when the graphs are isomorphic. If answers lie up to t below the pseudo-metric,
-:math:`\epsilon \ge 2t` keeps the triangle inequality: a detour pays :math:`\epsilon` twice, the direct way once. So a
-head that solves its distances to a tolerance has an epsilon of its own (``PairDistance.epsilon``).
-
-The same distance on three scales.
+**Three views** show the same distance on different scales:
 
 =============  ===================================================  ===========================================
 view           formula                                              promises
@@ -18,7 +10,14 @@ view           formula                                              promises
 ``paper``      :math:`1 - \exp(-2g / (n_1 + n_2))`, in [0, 1)       the paper's tables; no triangle inequality
 =============  ===================================================  ===========================================
 
-A distance whose own scale is the paper's is taken back to edits by the inverse of the last line.
+A head whose own scale is the paper's is taken back to edits by the inverse of the last line.
+
+**A strict distance** is a metric on isomorphism classes. Every encoder puts some graphs that differ at distance 0. The
+discrete metric on certificates, :math:`\epsilon \cdot [\mathrm{certificate}(G) \ne \mathrm{certificate}(H)]`, is itself
+a metric, and so is its sum with a pseudo-metric; the sum is 0 exactly when the graphs are isomorphic. If answers lie up
+to t below the pseudo-metric, :math:`\epsilon \ge 2t` keeps the triangle inequality: a detour pays :math:`\epsilon`
+twice, the direct way once. So a head that solves its distances to a tolerance has an epsilon of its own
+(``PairDistance.epsilon``).
 """
 
 from __future__ import annotations
@@ -38,119 +37,46 @@ from graphmetric.distance.pair_distance import Axiom, PairDistance, Scale
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
-
-def number_certificates(*sides: ArrayLike) -> list[Tensor]:
-    """Certificates (strings) as integers that are equal where the strings are; one tensor per side."""
-    arrays = [np.asarray(side) for side in sides]
-    if any(array.ndim != 1 for array in arrays):
-        raise InvalidArgument(f"certificates form lists; got arrays of shapes {[array.shape for array in arrays]}")
-    _, codes = np.unique(np.concatenate(arrays), return_inverse=True)
-    ends = np.cumsum([len(array) for array in arrays])[:-1]
-    return [torch.from_numpy(part.astype(np.int64)) for part in np.split(codes, ends)]
-
-
-def add_discrete_metric(distances: Tensor, differs: Tensor, epsilon: float) -> Tensor:
-    """``epsilon`` more where graphs differ, and exactly 0 where they do not, whatever rounding made of it."""
-    return torch.where(differs, distances + epsilon, 0.0)
-
-
-def strict_distances(distances: Tensor, left: ArrayLike, right: ArrayLike, epsilon: float = 1e-4) -> Tensor:
-    """Make distances strict, given the certificates of their graphs.
-
-    Args:
-        distances: (n,) of n pairs, or a matrix (n, m).
-        left: The n certificates of the first graphs, or of the rows.
-        right: The certificates of the second graphs, or of the columns.
-        epsilon: The least distance of graphs that differ, in the units of ``distances``.
-    """
-    if not epsilon > 0:
-        raise InvalidArgument(f"epsilon must be positive; got {epsilon}")
-    rows, columns = number_certificates(left, right)
-    sides = (distances.shape[0], distances.shape[-1])
-    if distances.ndim not in (1, 2) or sides != (len(rows), len(columns)):
-        raise InvalidArgument(
-            f"{len(rows)} and {len(columns)} certificates do not fit distances of shape {tuple(distances.shape)}"
-        )
-    differs = rows.unsqueeze(1) != columns if distances.ndim == 2 else rows != columns
-    return add_discrete_metric(distances, differs.to(distances.device), epsilon)
-
-
 View = Literal["raw", "steinhaus", "paper"]
-
-
-class Extent(NamedTuple):
-    """How large graphs are; shapes broadcast against the distances."""
-
-    nodes: Tensor
-    """Numbers of nodes."""
-    to_empty: Tensor
-    """Distances to the empty graph, on the scale of the distance."""
-
-    def unsqueeze(self, axis: int) -> Extent:
-        return Extent(self.nodes.unsqueeze(axis), self.to_empty.unsqueeze(axis))
-
-
-def view_distances(distances: Tensor, scale: Scale, view: View, left: Extent, right: Extent) -> Tensor:
-    """Distances on ``scale`` as ``view`` shows them; differentiable."""
-    if view not in get_args(View):
-        raise InvalidArgument(f"no view {view!r}; there are: {', '.join(get_args(View))}")
-    if scale == view:
-        return distances
-    if view == "paper":
-        return to_paper(distances, left.nodes, right.nodes)
-    to_empty = [left.to_empty, right.to_empty]
-    if scale == "paper":
-        distances = from_paper(distances, left.nodes, right.nodes)
-        to_empty = [from_paper(side.to_empty, side.nodes, torch.zeros_like(side.nodes)) for side in (left, right)]
-    return distances if view == "raw" else to_steinhaus(distances, *to_empty)
-
-
-def axioms_of_view(head: PairDistance, view: View) -> frozenset[Axiom]:
-    """What of the head's promises its view keeps."""
-    return head.axioms if view != "paper" or head.scale == "paper" else head.axioms - {Axiom.TRIANGLE_INEQUALITY}
-
-
-def to_steinhaus(raw: Tensor, left_to_empty: Tensor, right_to_empty: Tensor) -> Tensor:
-    r""":math:`2g / (g(G, \emptyset) + g(H, \emptyset) + g)`; 0 for two empty graphs."""
-    total = left_to_empty + right_to_empty + raw
-    return (2 * raw / total.clamp(min=torch.finfo(raw.dtype).tiny)).clamp(max=1)  # rounding may exceed it
-
-
-def to_paper(raw: Tensor, left_nodes: Tensor, right_nodes: Tensor) -> Tensor:
-    r""":math:`1 - \exp(-2g / (n_1 + n_2))`, as section 5.1 of the paper scales edit distances."""
-    return -torch.expm1(-2 * raw / (left_nodes + right_nodes).clamp(min=1))
-
-
-def from_paper(scaled: Tensor, left_nodes: Tensor, right_nodes: Tensor) -> Tensor:
-    """The inverse of :func:`to_paper`. A value that rounding made 1 is taken as the largest number below."""
-    largest = 1 - torch.finfo(scaled.dtype).eps / 2
-    return -torch.log1p(-scaled.clamp(max=largest)) * (left_nodes + right_nodes) / 2
-
 
 NOT_FINITE = (
     "the model gives numbers that are not finite: its weights, or attributes of these graphs, are too large to compute "
     "with; train it again, or scale the attributes"
 )
-"""Said instead of answering with NaN."""
+"""The error that is raised instead of answering with NaN."""
 
 
 class Side(NamedTuple):
     """One collection, as rows or as columns."""
 
     graphs: Representation
-    """Projected."""
-    extent: Extent
-    certificate: Tensor | None
-    """Numbered; graphs that share one are at distance 0. None if they are not known."""
+    """Projected by the head."""
+    to_empty: Tensor
+    """Distances to the empty graph, on the scale of the head."""
+    certificate: Tensor | None = None
+    """Numbered certificates; graphs that share one are at distance 0. None if they are not known."""
+
+    @classmethod
+    def of(cls, graphs: Representation, to_empty: Tensor, certificate: Tensor | None, epsilon: float) -> Side:
+        """Graphs that are projected already; the head's distances to the empty graph become strict, too."""
+        if certificate is not None:
+            to_empty = add_discrete_metric(to_empty, graphs.size > 0, epsilon)
+        return cls(graphs, to_empty, certificate)
+
+    @property
+    def nodes(self) -> Tensor:
+        """The number of nodes of each graph."""
+        return self.graphs.size.to(self.to_empty)
 
     def take(self, graphs: Tensor | slice) -> Side:
-        extent = Extent(*(part[graphs] for part in self.extent))
+        """Some of the graphs, by position."""
         certificate = None if self.certificate is None else self.certificate[graphs]
-        return Side(self.graphs.take(graphs), extent, certificate)
+        return Side(self.graphs.take(graphs), self.to_empty[graphs], certificate)
 
     def unsqueeze(self, axis: int) -> Side:
+        """A batch axis of length one, to broadcast against the other side."""
         certificate = None if self.certificate is None else self.certificate.unsqueeze(axis)
-        return Side(self.graphs.unsqueeze(axis), self.extent.unsqueeze(axis), certificate)
+        return Side(self.graphs.unsqueeze(axis), self.to_empty.unsqueeze(axis), certificate)
 
 
 @dataclass(slots=True)
@@ -167,16 +93,14 @@ class Unsolved:
             self.pairs += int((left_open > 0).sum())
             self.most = max(self.most, float(left_open.max()))
 
-    def __str__(self) -> str:
-        return (
-            f"{self.pairs:,} distance(s) ran out of solver steps and may be up to {self.most:.2g} edits too small; "
-            "for these pairs the triangle inequality is not guaranteed"
-        )
-
     def warn(self) -> None:
-        """Say so, if there are any."""
+        """Warn if there are any."""
         if self.pairs:
-            warnings.warn(str(self), stacklevel=3)
+            warnings.warn(
+                f"{self.pairs:,} distance(s) ran out of solver steps and may be up to {self.most:.2g} edits too small; "
+                "for these pairs the triangle inequality is not guaranteed",
+                stacklevel=3,
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,7 +114,7 @@ class Comparison:
     epsilon: float
     """What is added between graphs whose certificates differ; 0 if the distance is not strict."""
     unsolved: Unsolved = field(default_factory=Unsolved)
-    """Of all distances that were asked for so far."""
+    """Counts over all distances that were asked for so far."""
 
     @classmethod
     @torch.no_grad()
@@ -212,8 +136,8 @@ class Comparison:
             left: The graphs of the rows.
             right: The graphs of the columns; the same ones by default.
             view: The scale of the answers.
-            certificates: Of the left graphs; with them isomorphic graphs are at distance 0, to the last bit.
-            other_certificates: Of the right graphs.
+            certificates: One for each left graph; with them isomorphic graphs are at distance 0, to the last bit.
+            other_certificates: One for each right graph.
             epsilon: What is added where certificates differ, on the scale of the head; by default what the head needs
                 for a strict distance, which is 0 only for isomorphic graphs. 0 adds nothing.
         """
@@ -226,9 +150,11 @@ class Comparison:
                 f"epsilon must be at least {2 * head.tolerance}, twice the tolerance of the head, to make its distance "
                 f"a metric, or 0; got {epsilon}"
             )
-        numbers = _numbered(left, right, certificates, other_certificates)
-        rows = _prepare_side(head, left, numbers[0], epsilon)
-        columns = rows if right is None else _prepare_side(head, right, numbers[-1], epsilon)
+        numbers = _number_certificates(left, right, certificates, other_certificates)
+        rows = Side.of(head.prepare(left), head.distance_to_empty(left), numbers[0], epsilon)
+        columns = rows
+        if right is not None:
+            columns = Side.of(head.prepare(right), head.distance_to_empty(right), numbers[-1], epsilon)
         return cls(head, view, rows, columns, epsilon)
 
     @property
@@ -248,19 +174,8 @@ class Comparison:
         """Distances of (n, 2) chosen pairs."""
         return self._measure(self.left.take(pairs[:, 0]), self.right.take(pairs[:, 1]))
 
-    @torch.no_grad()
-    def _measure(self, left: Side, right: Side) -> Tensor:
-        distances, left_open = self.head.answer(left.graphs, right.graphs, absolute=self.epsilon > 0)
-        self.unsolved.add(left_open)
-        if left.certificate is not None and right.certificate is not None:
-            distances = add_discrete_metric(distances, left.certificate != right.certificate, self.epsilon)
-        found = view_distances(distances, self.head.scale, self.view, left.extent, right.extent)
-        if not bool(found.isfinite().all()):
-            raise InvalidArgument(NOT_FINITE)
-        return found
-
     def digest(self) -> str:
-        """Of everything the distances depend on."""
+        """A digest of everything the distances depend on."""
         digest = blake2b(f"{self.head!r} {self.view} {self.epsilon} {self.symmetric}".encode(), digest_size=16)
         for tensor in self._tensors():
             array = tensor.detach().cpu().contiguous().numpy()
@@ -268,30 +183,78 @@ class Comparison:
             digest.update(array.tobytes())
         return digest.hexdigest()
 
+    @torch.no_grad()
+    def _measure(self, left: Side, right: Side) -> Tensor:
+        distances, left_open = self.head.answer(left.graphs, right.graphs, absolute=self.epsilon > 0)
+        self.unsolved.add(left_open)
+        if left.certificate is not None and right.certificate is not None:
+            distances = add_discrete_metric(distances, left.certificate != right.certificate, self.epsilon)
+        found = view_distances(distances, self.head.scale, self.view, left, right)
+        if not bool(found.isfinite().all()):
+            raise InvalidArgument(NOT_FINITE)
+        return found
+
     def _tensors(self) -> Iterator[Tensor]:
         yield from self.head.state_dict().values()
         for side in (self.left, self.right):
-            yield from (part for part in side.graphs if part is not None)
-            if side.certificate is not None:
-                yield side.certificate
+            yield from (part for part in (*side.graphs, side.certificate) if part is not None)
 
 
-def _prepare_side(head: PairDistance, graphs: Representation, certificate: Tensor | None, epsilon: float) -> Side:
-    to_empty = head.distance_to_empty(graphs)
-    if certificate is not None:
-        to_empty = add_discrete_metric(to_empty, graphs.size > 0, epsilon)
-    return Side(head.prepare(graphs), Extent(graphs.size.to(to_empty), to_empty), certificate)
+def view_distances(distances: Tensor, scale: Scale, view: View, left: Side, right: Side) -> Tensor:
+    """Distances on ``scale`` as ``view`` shows them; differentiable."""
+    if view not in get_args(View):
+        raise InvalidArgument(f"no view {view!r}; there are: {', '.join(get_args(View))}")
+    if scale == view:
+        return distances
+    if view == "paper":
+        return to_paper(distances, left.nodes, right.nodes)
+    to_empty = [left.to_empty, right.to_empty]
+    if scale == "paper":
+        distances = from_paper(distances, left.nodes, right.nodes)
+        to_empty = [from_paper(side.to_empty, side.nodes, torch.zeros_like(side.nodes)) for side in (left, right)]
+    return distances if view == "raw" else to_steinhaus(distances, *to_empty)
 
 
-def _numbered(
+def axioms_of_view(head: PairDistance, view: View) -> frozenset[Axiom]:
+    """The promises of the head that also hold in the view."""
+    return head.axioms if view != "paper" or head.scale == "paper" else head.axioms - {Axiom.TRIANGLE_INEQUALITY}
+
+
+def to_steinhaus(raw: Tensor, left_to_empty: Tensor, right_to_empty: Tensor) -> Tensor:
+    r""":math:`2g / (g(G, \emptyset) + g(H, \emptyset) + g)`; 0 for two empty graphs."""
+    total = left_to_empty + right_to_empty + raw
+    return (2 * raw / total.clamp(min=torch.finfo(raw.dtype).tiny)).clamp(max=1)  # rounding may exceed it
+
+
+def to_paper(raw: Tensor, left_nodes: Tensor, right_nodes: Tensor) -> Tensor:
+    r""":math:`1 - \exp(-2g / (n_1 + n_2))`, as section 5.1 of the paper scales edit distances."""
+    return -torch.expm1(-2 * raw / (left_nodes + right_nodes).clamp(min=1))
+
+
+def from_paper(scaled: Tensor, left_nodes: Tensor, right_nodes: Tensor) -> Tensor:
+    """The inverse of :func:`to_paper`. A value that rounding made 1 is taken as the largest number below."""
+    largest = 1 - torch.finfo(scaled.dtype).eps / 2
+    return -torch.log1p(-scaled.clamp(max=largest)) * (left_nodes + right_nodes) / 2
+
+
+def add_discrete_metric(distances: Tensor, differs: Tensor, epsilon: float) -> Tensor:
+    """Add ``epsilon`` where graphs differ; where they do not, the distance is exactly 0, whatever rounding made it."""
+    return torch.where(differs, distances + epsilon, 0.0)
+
+
+def _number_certificates(
     left: Representation, right: Representation | None, first: ArrayLike | None, second: ArrayLike | None
 ) -> list[Tensor | None]:
+    """The certificates of each side as integers that are equal where the certificates are."""
     if first is None and second is None:
         return [None]
     if first is None or (second is None) != (right is None):
         raise InvalidArgument("a strict distance needs the certificates of all graphs: give those of both collections")
-    numbers = number_certificates(first) if second is None else number_certificates(first, second)
-    for side, found in zip((left, right), numbers, strict=False):
-        if side is not None and len(found) != side.num_graphs:
-            raise InvalidArgument(f"{len(found)} certificates for {side.num_graphs} graphs; each graph has one")
-    return [number.to(left.start.device) for number in numbers]
+    sides = [np.asarray(names) for names in (first, second) if names is not None]
+    if any(names.ndim != 1 for names in sides):
+        raise InvalidArgument(f"certificates form lists; got arrays of shapes {[names.shape for names in sides]}")
+    for graphs, names in zip((left, right), sides, strict=False):
+        if graphs is not None and len(names) != graphs.num_graphs:
+            raise InvalidArgument(f"{len(names)} certificates for {graphs.num_graphs} graphs; each graph has one")
+    codes = np.unique(np.concatenate(sides), return_inverse=True)[1].astype(np.int64)
+    return [torch.from_numpy(part).to(left.start.device) for part in np.split(codes, [len(sides[0])])]

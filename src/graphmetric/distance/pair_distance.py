@@ -1,52 +1,42 @@
-"""The family of learned distances, and the paper's own member of it.
+"""Heads: distances between two graphs that an encoder has represented. The paper's is Eq. 9.
 
-Linear maps that keep order and sign: no bias, no negative weight.
+A head says everything about itself: its formula, which axioms hold and how nearly, what an index keeps of a graph,
+which lower bound follows from that, and whether it aligns nodes. A subclass that names its ``kind`` is registered, and
+:class:`HeadOptions` finds it under that name; nothing else has to be told about it (docs/howto/own_head.md).
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from graphmetric._foundation.options import LATER
+from graphmetric.distance._kernels.matching import scan_vectors
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
-
-class NonNegativeLinear(nn.Module):
-    """W x with W = softplus(V): zero at zero, non-negative and non-decreasing on non-negative inputs."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.raw = nn.Parameter(torch.empty(outputs, inputs))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Start near the mean of the inputs, each weight half to one and a half times its share."""
-        with torch.no_grad():
-            weight = self.raw.uniform_(0.5, 1.5) / max(1, self.raw.shape[1])
-            self.raw.copy_(torch.log(torch.expm1(weight)))  # the inverse of softplus
-
-    @property
-    def weight(self) -> Tensor:
-        return functional.softplus(self.raw)
-
-    def forward(self, values: Tensor) -> Tensor:
-        return functional.linear(values, self.weight)
-
-
-def non_negative_layers(widths: Sequence[int]) -> nn.ModuleList:
-    """One map from each width to the next."""
-    return nn.ModuleList(NonNegativeLinear(inputs, outputs) for inputs, outputs in pairwise(widths))
-
-
 Scale = Literal["raw", "paper"]
+Concave = Literal["saturating", "log1p", "sqrt", "ratio"]
+Floats = NDArray[np.float32]
+Arrays = dict[str, NDArray[Any]]
+"""What an index keeps of graphs, by name."""
+
+HEADS: dict[str, type[PairDistance]] = {}
+"""Every registered head, by its kind."""
+
+_ROUNDING = 1e-6
+"""Where the square root turns into a line: its slope at 0 is 1 / (2 sqrt(1e-6)) = 500 instead of infinite."""
 
 
 class Axiom(StrEnum):
@@ -59,24 +49,27 @@ class Axiom(StrEnum):
 
 
 METRIC = frozenset(Axiom)
-"""All of them: a pseudo-metric, and with :mod:`graphmetric.distance.comparison` a metric."""
+"""All axioms: a pseudo-metric, which :mod:`graphmetric.distance.comparison` can turn into a metric."""
 
 
 class Answer(NamedTuple):
-    """Distances, and what a head that solves them step by step has left open."""
+    """Distances, and how far an iterative solver may have stopped short of them."""
 
     distances: Tensor
     left_open: Tensor | None = None
-    """For each distance by how much it may be too small because its solver ran out of steps; 0 where it did not. None
-    for a head whose distances are formulas."""
+    """How much too small each distance may be because its solver ran out of steps; 0 where it did not. None for a head
+    whose distances are formulas."""
 
 
 class PairDistance(nn.Module, ABC):
     """A distance between two graphs that an encoder has represented.
 
-    A subclass writes :meth:`compare`, and :meth:`project` if part of its formula concerns one graph alone.
+    A subclass writes :meth:`compare`, and :meth:`project` if part of its formula concerns one graph alone. With
+    ``class Mine(PairDistance, kind="mine")`` it can be trained, saved and loaded under that name.
     """
 
+    kind: ClassVar[str] = ""
+    """The name it is registered under; empty if it is not."""
     axioms: frozenset[Axiom] = METRIC
     """What holds by construction: exactly for the formula, and for the answers up to rounding and the tolerance."""
     tolerance: float = 0.0
@@ -87,16 +80,39 @@ class PairDistance(nn.Module, ABC):
     """What a strict distance adds between graphs that differ: far above the rounding of distances near 0, and at least
     twice the tolerance, so that two sides that are answered too short are still as long as the third."""
     scale: Scale = "raw"
-    """The units of the values: of an edit distance, or the paper's [0, 1)."""
+    """The units of the values: edits, or the paper's [0, 1)."""
     width: int
-    """Of the projected vector."""
+    """Width of the projected vector."""
+    slow: bool = False
+    """Whether a pair takes so long that matrices should show, and save, their progress more often."""
+    needs_states: bool = False
+    """Whether it compares node states; an index then keeps them."""
     needs_links: bool = False
     """Whether graphs must be represented with their edges."""
-    slow: bool = False
-    """Whether a pair takes so long that matrices should tell, and save, their progress more often."""
+    aligns: bool = False
+    """Whether :meth:`align` says which nodes correspond."""
+    vector_blocks: int | None = None
+    """Set this if index vectors bound the distance from below: cut the difference of two of them into this many equal
+    pieces, and the Euclidean norms of the pieces add up to at most the distance, on the scale of the head."""
+    sorted_axes: int = 0
+    """The number of axes along which an index keeps node states sorted, for :meth:`tighten`."""
+
+    def __init_subclass__(cls, kind: str = "", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.kind = kind
+        if kind:
+            other = HEADS.get(kind, cls)
+            if (other.__module__, other.__qualname__) != (cls.__module__, cls.__qualname__):
+                raise InvalidArgument(f"{other.__module__}.{other.__qualname__} is already the head {kind!r}")
+            HEADS[kind] = cls
+
+    @classmethod
+    def build(cls, options: HeadOptions, dim: int) -> Self:
+        """Make the head for vectors and states of width ``dim``, with ``options.own`` as further arguments."""
+        return cls(dim, **options.own)
 
     def project(self, z: Tensor) -> Tensor:
-        """What the formula makes of the pooled vector (..., d) of a single graph, done once per graph."""
+        """The part of the formula that concerns the pooled vector (..., d) of a single graph; done once per graph."""
         return z
 
     @abstractmethod
@@ -104,7 +120,7 @@ class PairDistance(nn.Module, ABC):
         """Distances of projected graphs; batch axes broadcast, so (n, 1) against (1, m) is a whole matrix."""
 
     def prepare(self, graphs: Representation) -> Representation:
-        """The same graphs with projected vectors: what :meth:`compare` takes."""
+        """The same graphs with projected vectors, as :meth:`compare` takes them."""
         return graphs._replace(z=self.project(graphs.z))
 
     def forward(self, left: Representation, right: Representation) -> Tensor:
@@ -129,6 +145,57 @@ class PairDistance(nn.Module, ABC):
     def answer(self, left: Representation, right: Representation, absolute: bool = False) -> Answer:
         """As :meth:`compare`, without gradients; ``absolute`` solves up to ``tolerance`` whatever the distance."""
         return Answer(self.compare(left, right))
+
+    def align(self, left: Representation, right: Representation) -> list[tuple[int | None, ...]]:
+        """For each pair left[k], right[k]: the partner in the second graph of each node of the first, or None."""
+        raise InvalidArgument("only heads that match nodes align them: fit with head='matching' or 'edge-matching'")
+
+    def index_vectors(self, graphs: Representation) -> Tensor:
+        """(graphs, width): the vectors by which an index finds near graphs.
+
+        By default the projected vectors where they bound the distance (``vector_blocks``), else the pooled ones.
+        """
+        return graphs.z if self.vector_blocks is None else self.project(graphs.z)
+
+    @torch.no_grad()
+    def index_arrays(self, graphs: Representation) -> Arrays:
+        """What an index keeps of graphs (on the CPU, compacted) in order to find, bound and measure them later."""
+        arrays = {"to_empty": self.distance_to_empty(graphs), "vectors": self.index_vectors(graphs)}
+        if self.needs_states:
+            arrays["states"] = graphs.rows
+        if self.vector_blocks is None:
+            arrays["projected"] = self.project(graphs.z)
+        return {name: array.numpy() for name, array in arrays.items()}
+
+    def read_arrays(self, arrays: Mapping[str, NDArray[Any]], node_ptr: Tensor, links: Tensor | None) -> Representation:
+        """Prepared graphs from what :meth:`index_arrays` gave; graph k has the nodes node_ptr[k] .. node_ptr[k + 1]."""
+        vectors = torch.from_numpy(arrays["vectors"])
+        z = torch.from_numpy(arrays["projected"]) if "projected" in arrays else vectors[:, : self.width]
+        rows = torch.from_numpy(arrays["states"]) if "states" in arrays else vectors[:0]
+        return Representation(z, rows, node_ptr[:-1], node_ptr.diff(), links)
+
+    def gaps(self, query: Floats, vectors: Floats) -> Floats:
+        """Distances of one index vector to others; lower bounds of the distance if ``vector_blocks`` is set."""
+        return vector_distances(vectors, query, self.vector_blocks or 1)
+
+    def tighten(
+        self,
+        gaps: Floats,
+        query: Representation,
+        graphs: Representation,
+        chosen: Tensor,
+        arrays: Mapping[str, NDArray[Any]],
+    ) -> Floats:
+        """Raise the lower bounds ``gaps`` of the distances from one query to the chosen graphs of an index.
+
+        Args:
+            gaps: What :meth:`gaps` says about the chosen graphs.
+            query: One prepared graph.
+            graphs: All graphs of a segment, prepared.
+            chosen: Positions among them.
+            arrays: What the index keeps of the segment.
+        """
+        return gaps
 
     def slack(self, distance: float) -> float:
         """How far an answer may lie below an exact value of this size, rounding aside."""
@@ -157,7 +224,47 @@ class PairDistance(nn.Module, ABC):
         return f" within {2 * self.tolerance:g} edits{share if self.relative_tolerance else ''}"
 
 
-class SquaredFC(PairDistance):
+@dataclass(frozen=True, slots=True)
+class HeadOptions:
+    """Which head is put on the encoder. Only the fields of the chosen kind matter."""
+
+    kind: str = "squared-fc"
+    """"squared-fc" is Eq. 9 of the paper, "block-norm" a sum of norms, "matching" matches node states, "edge-matching"
+    node states and edges, "concave" takes concave functions of sums of these; or the kind of a head of your own."""
+    hidden: tuple[int, ...] = ()
+    """squared-fc and concave: widths of the layers before the last."""
+    blocks: int = 8
+    """block-norm, and the block norm under a concave head: the number of blocks."""
+    block_width: int | None = None
+    """Width of a block; None: all blocks together are as wide as z."""
+    matching_heads: int = 1
+    """matching, and the matching under a concave head: equal pieces of the states that are matched on their own."""
+    concave: Concave = "log1p"
+    """concave: the function between layers."""
+    bases: tuple[str, ...] = ()
+    """concave: distances it starts from, besides the coordinates of z."""
+    coordinates: bool = True
+    """concave: whether it starts from the coordinates of z at all."""
+    own: dict[str, Any] = field(default_factory=dict, metadata=LATER)
+    """Arguments for the constructor of a head of your own, after ``dim``: plain data, which is saved with the model."""
+
+    def __post_init__(self) -> None:
+        for kind in (self.kind, *self.bases):
+            if kind not in HEADS:
+                raise InvalidArgument(
+                    f"no head {kind!r}; there are: {', '.join(HEADS)}. Import the module of a head of your own first"
+                )
+        if "concave" in self.bases:
+            raise InvalidArgument("a concave head cannot start from another one; give it more hidden layers")
+        if unfit := [kind for kind in self.bases if HEADS[kind].tolerance]:
+            raise InvalidArgument(f"a concave head cannot start from {unfit[0]}, which is solved to a tolerance")
+
+    def build(self, dim: int) -> PairDistance:
+        """Make the head for vectors and states of width ``dim``."""
+        return HEADS[self.kind].build(self, dim)
+
+
+class SquaredFC(PairDistance, kind="squared-fc"):
     r"""The paper's distance of the pooled vectors.
 
     .. math:: d(G^{(i)}, G^{(j)}) = 1 - \exp\left(-\mathrm{FC}\left((z^{(i)} - z^{(j)})^{2}\right)\right) \qquad (9)
@@ -178,9 +285,182 @@ class SquaredFC(PairDistance):
         self.width = dim
         self.layers = non_negative_layers([dim, *hidden, 1])
 
+    @classmethod
+    def build(cls, options: HeadOptions, dim: int) -> Self:
+        return cls(dim, options.hidden)
+
     def compare(self, left: Representation, right: Representation) -> Tensor:
         values = (left.z - right.z).square()
         for layer in self.layers[:-1]:
             values = torch.log1p(layer(values))
         gap = self.layers[-1](values).squeeze(-1)
         return -torch.expm1(-gap)  # 1 - exp(-gap) without cancellation
+
+
+class BlockNorm(PairDistance, kind="block-norm"):
+    r"""Sum of Euclidean norms over blocks, :math:`g = \sum_b \lVert W_b (z_G - z_H) \rVert_2`.
+
+    A pseudo-metric: each term is a norm of a difference. One block is the Euclidean distance, blocks of width one are
+    the city-block distance. The projected vectors :math:`W z` (see :meth:`project`) are all it needs, so an index keeps
+    them alone, and their distance is the distance.
+    """
+
+    vector_blocks: int
+
+    def __init__(self, dim: int, blocks: int = 8, width: int | None = None) -> None:
+        """``width`` is the width of a block; by default all blocks together are as wide as the input."""
+        super().__init__()
+        width = dim // blocks if width is None else width
+        if blocks < 1 or width < 1:
+            raise InvalidArgument(
+                f"{blocks} blocks of width {width} for vectors of width {dim}; both must be at least 1"
+            )
+        self.vector_blocks, self.width = blocks, blocks * width
+        self.linear = nn.Linear(dim, self.width, bias=False)
+
+    @classmethod
+    def build(cls, options: HeadOptions, dim: int) -> Self:
+        return cls(dim, options.blocks, options.block_width)
+
+    def extra_repr(self) -> str:
+        return f"blocks={self.vector_blocks}"
+
+    def project(self, z: Tensor) -> Tensor:
+        return self.linear(z)  # type: ignore[no-any-return]
+
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        return sum_block_norms(left.z - right.z, self.vector_blocks)
+
+
+class ConcaveHead(PairDistance, kind="concave"):
+    r"""Layers :math:`h \leftarrow \varphi(W h)`, W ≥ 0, no bias, and a last sum with W ≥ 0.
+
+    It starts from :math:`\lvert z_G - z_H \rvert`, from other distances, or from both. If all of these are
+    pseudo-metrics so is the result: non-negative sums of metrics are metrics, and so are concave increasing functions,
+    zero at zero, of one (they are subadditive: φ(s + t) ≤ φ(s) + φ(t)).
+    """
+
+    def __init__(
+        self,
+        dim: int | None,
+        hidden: Sequence[int] = (32,),
+        concave: Concave = "log1p",
+        bases: Sequence[PairDistance] = (),
+    ) -> None:
+        """``dim`` is the width of the pooled vectors; None to start from ``bases`` alone."""
+        super().__init__()
+        if dim is None and not bases:
+            raise InvalidArgument(
+                "a concave head starts from pooled vectors (dim), from other distances (bases) or both"
+            )
+        if concave not in CONCAVE:
+            raise InvalidArgument(f"no concave function {concave!r}; there are: {', '.join(CONCAVE)}")
+        self.dim = dim or 0
+        self.concave = concave
+        self.bases = nn.ModuleList(bases)
+        self.axioms = METRIC.intersection(*(base.axioms for base in bases))
+        self.width = self.dim + sum(base.width for base in bases)
+        self.needs_states, self.needs_links, self.aligns = (
+            any(getattr(base, name) for base in bases) for name in ("needs_states", "needs_links", "aligns")
+        )
+        self.layers = non_negative_layers([self.dim + len(bases), *hidden, 1])
+
+    @classmethod
+    def build(cls, options: HeadOptions, dim: int) -> Self:
+        bases = [HEADS[kind].build(options, dim) for kind in options.bases]
+        return cls(dim if options.coordinates else None, options.hidden, options.concave, bases)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, concave={self.concave!r}"
+
+    def project(self, z: Tensor) -> Tensor:
+        """The coordinates and what each base makes of them, side by side."""
+        return torch.cat([z[..., : self.dim], *(base.project(z) for base in self._bases())], dim=-1)
+
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        phi = CONCAVE[self.concave]
+        values = self._base_distances(left, right)
+        for layer in self.layers[:-1]:
+            values = phi(layer(values))
+        return self.layers[-1](values).squeeze(-1)  # type: ignore[no-any-return]
+
+    def align(self, left: Representation, right: Representation) -> list[tuple[int | None, ...]]:
+        """The alignment of the first base that has one."""
+        for base in self._bases():
+            if base.aligns:
+                return base.align(left, right)
+        return super().align(left, right)
+
+    def _base_distances(self, left: Representation, right: Representation) -> Tensor:
+        parts = [self.dim, *(base.width for base in self._bases())]
+        (left_z, *lefts), (right_z, *rights) = (torch.split_with_sizes(side.z, parts, dim=-1) for side in (left, right))
+        measured = [
+            base.compare(left._replace(z=a), right._replace(z=b)).unsqueeze(-1)
+            for base, a, b in zip(self._bases(), lefts, rights, strict=True)
+        ]
+        return torch.cat([(left_z - right_z).abs(), *measured], dim=-1)
+
+    def _bases(self) -> list[PairDistance]:
+        return [base for base in self.bases if isinstance(base, PairDistance)]  # for the type: all of them are
+
+
+class NonNegativeLinear(nn.Module):
+    """W x with W = softplus(V): zero at zero, non-negative and non-decreasing on non-negative inputs."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.raw = nn.Parameter(torch.empty(outputs, inputs))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Start near the mean of the inputs, each weight half to one and a half times its share."""
+        with torch.no_grad():
+            weight = self.raw.uniform_(0.5, 1.5) / max(1, self.raw.shape[1])
+            self.raw.copy_(torch.log(torch.expm1(weight)))  # the inverse of softplus
+
+    @property
+    def weight(self) -> Tensor:
+        return functional.softplus(self.raw)
+
+    def forward(self, values: Tensor) -> Tensor:
+        return functional.linear(values, self.weight)
+
+
+def non_negative_layers(widths: Sequence[int]) -> nn.ModuleList:
+    """One non-negative map from each width to the next."""
+    return nn.ModuleList(NonNegativeLinear(inputs, outputs) for inputs, outputs in pairwise(widths))
+
+
+def sum_block_norms(vectors: Tensor, blocks: int) -> Tensor:
+    """The sum of the Euclidean norms of equal pieces of each vector."""
+    pieces = vectors.reshape(*vectors.shape[:-1], blocks, vectors.shape[-1] // blocks)
+    norms: Tensor = torch.linalg.vector_norm(pieces, dim=-1)  # its gradient is 0 at 0: equal graphs do not pull
+    return norms.sum(-1)
+
+
+def vector_distances(vectors: Floats, query: Floats, blocks: int = 1) -> Floats:
+    """Sums of Euclidean norms over equal pieces of the differences between one vector and all rows of an array."""
+    out = np.empty(len(vectors), dtype=np.float32)
+    scan_vectors(_read_only(vectors), _read_only(query), blocks, out)
+    return out
+
+
+def _read_only(array: Floats) -> Floats:
+    """A read-only view: numba compiles anew for writable arrays, and stored arrays are of both sorts."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def smooth_sqrt(values: Tensor) -> Tensor:
+    """sqrt(s + r) - sqrt(r) with a small r: zero at zero, concave, and with a finite slope there."""
+    return values / (torch.sqrt(values + _ROUNDING) + math.sqrt(_ROUNDING))  # the difference without cancellation
+
+
+CONCAVE: dict[Concave, Callable[[Tensor], Tensor]] = {
+    "saturating": lambda values: -torch.expm1(-values),
+    "log1p": torch.log1p,
+    "sqrt": smooth_sqrt,
+    "ratio": lambda values: values / (1 + values),
+}
+"""Concave, increasing, zero at zero: 1 - exp(-s), log(1 + s), sqrt(s), s / (1 + s)."""

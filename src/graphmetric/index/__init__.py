@@ -1,1 +1,1 @@
-"""What is stored: graphs in segments, with what a learned distance made of them, in memory or in a folder."""
+"""What is stored: graphs in segments with what a learned distance needs to find them, in memory or in a folder."""

@@ -30,7 +30,6 @@ from graphmetric._foundation.progress import progress
 from graphmetric._foundation.threads import working_threads
 from graphmetric.distance import (
     Comparison,
-    Matching,
     PairDistance,
     Representation,
     View,
@@ -126,11 +125,6 @@ class LearnedDistance:
         head = self.network.head
         return head if self.network.device.type == "cpu" else copy.deepcopy(head).cpu()
 
-    @property
-    def matching(self) -> Matching | None:
-        """The part of the head that matches nodes; None if it has no such part."""
-        return next((part for part in self.network.head.modules() if isinstance(part, Matching)), None)
-
     def measure(self, first: Graph, second: Graph, view: View = "raw") -> float:
         """The distance of two graphs; exactly the same in both directions."""
         # Encoded one by one, since a graph then has the same code, to the last bit, whatever it is compared with.
@@ -204,15 +198,12 @@ class LearnedDistance:
         The edits bound the edit distance at unit costs from above.
         """
         started = time.perf_counter()
-        matching = self.matching
-        if matching is None:
-            raise InvalidArgument("only heads that match nodes align them: fit with head='matching' or 'edge-matching'")
         self.featurizer.check_direction(GraphCollection([first, second]))
         costs = EditCosts(ignore=self.costs.ignore)
         tables = [self.featurizer.transform(GraphCollection([g]).without(costs.ignore)) for g in (first, second)]
         with self.limited_threads():
             left, right = (encode_table(self.network, table) for table in tables)
-            node_map = _in_given_order(matching.align(left, right)[0], *tables)
+            node_map = _in_given_order(self.network.head.align(left, right)[0], *tables)
         return EditDistance(
             first=first,
             second=second,

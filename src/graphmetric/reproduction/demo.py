@@ -63,8 +63,8 @@ from graphmetric.learned.model_folder import CHECKPOINT, CONFIG
 from graphmetric.metric_repair import RepairResult, TriangleViolations, triangle_fixing, triangle_violations
 from graphmetric.report import ModelEvaluation, evaluate_model, write_report
 from graphmetric.search import GraphIndex, SearchResult
-from graphmetric.search.explain import Explanation
 from graphmetric.search.gallery import draw_hits
+from graphmetric.search.hits import Explanation
 from graphmetric.training import PretrainingOptions, preset
 
 

@@ -7,6 +7,7 @@ bounds from stored label counts, graphs to begin with, and the isomorphism class
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -26,11 +27,11 @@ from graphmetric.edit_distance import (
 )
 from graphmetric.edit_distance.nearest import LARGEST_EASY, EncodedCandidates
 from graphmetric.edit_distance.stopping import Watch
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.count_vectors import count_graphs
-from graphmetric.index.segments import Allowed, HeldSegments, Query, match_nodes
+from graphmetric.index.indexed_graphs import IndexedGraphs, Query, Selection
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
 from graphmetric.search.learned_search import propose
 
@@ -88,7 +89,7 @@ class CertifiedSearch:
     """Certified answers to the queries of one call."""
 
     def __init__(
-        self, held: HeldSegments, allowed: Allowed, costs: EditCosts, view: View, time_limit: float | None
+        self, graphs: IndexedGraphs, selection: Selection, costs: EditCosts, view: View, time_limit: float | None
     ) -> None:
         if view == "steinhaus" and not costs.is_unit:
             raise InvalidArgument("the Steinhaus view of edit distances is for unit costs; use view='raw' with others")
@@ -96,31 +97,27 @@ class CertifiedSearch:
             time_limit = checked_number(time_limit, "time_limit", "a number of seconds, or None")
         if not isinstance(costs, EditCosts):
             raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {costs!r}")
-        self._held, self._allowed, self._costs, self._view = held, allowed, costs, view
+        self._graphs, self._selection, self._costs, self._view = graphs, selection, costs, view
         self._time_limit = np.inf if time_limit is None else time_limit
-        self._distinct, self._watch = allowed.distinct, Watch()
-        self._named = cache(held.named)  # many queries find the same graphs
-        self._nodes, self._edges = (
-            np.concatenate(
-                [np.empty(0, dtype=np.int64), *(getattr(one.segment.graphs, name) for one in held.segments)]
-            )[self._distinct.first]
-            for name in ("sizes", "edge_counts")
-        )
+        self._watch = Watch()
+        self._note = cache(graphs.note)  # many queries find the same graphs
+        self._nodes, self._edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
 
-    def answer(self, graphs: GraphCollection, queries: Sequence[Query] | None, k: int) -> list[SearchResult]:
+    def answer(self, graphs: GraphCollection, k: int, queries: Sequence[Query] | None) -> list[SearchResult]:
         """One result for each query. Where they are not encoded by the model, bounds alone propose graphs."""
-        if len(self._distinct.positions) == 0:
+        selection = self._selection
+        if len(selection) == 0:
             return [SearchResult(graph, (), self._view, SearchReport(0, True)) for graph in graphs]
-        bounds = bounds_from_counts(self._held, self._distinct.first, graphs, self._costs)
+        bounds = bounds_from_counts(self._graphs, selection, graphs, self._costs)
         proposed = self._propose(queries, int(graphs.sizes.max()), k) if queries else None
         shared = None
-        if len(self._distinct.first) <= _SHARED * len(graphs):
-            shared = EncodedCandidates.of(graphs, self._held.collection(self._distinct.first), self._costs)
+        if len(selection.first) <= _SHARED * len(graphs):
+            shared = EncodedCandidates.of(graphs, self._graphs.collection(selection.first), self._costs)
 
         def encode(row: int, numbers: Numbers) -> EncodedCandidates:
             if shared is not None:
                 return shared
-            collection = self._held.collection(self._distinct.first[numbers])
+            collection = self._graphs.collection(selection.first[numbers])
             return EncodedCandidates.of(graphs[row : row + 1], collection, self._costs, numbers)
 
         results = []
@@ -130,8 +127,8 @@ class CertifiedSearch:
             search = NearestSearch(
                 lower=bounds(row),
                 weight=view.weight,
-                copies=self._distinct.copies,
-                wanted=min(k, len(self._distinct.positions)),
+                copies=selection.copies,
+                wanted=min(k, len(selection)),
                 query_nodes=graph.num_nodes,
                 encode=partial(encode, row),
                 row=0 if shared is None else row,
@@ -142,7 +139,7 @@ class CertifiedSearch:
             first = by_bounds if proposed is None else np.concatenate([proposed[row], by_bounds])
             search.run(first[np.sort(np.unique(first, return_index=True)[1])])
             seconds = clock() - started
-            report = SearchReport(self._allowed.count, True, search.removed(), seconds, not search.open.any())
+            report = SearchReport(len(selection), True, search.removed(), seconds, not search.open.any())
             results.append(SearchResult(graph, self._hits(search, view, seconds), self._view, report))
         return results
 
@@ -151,15 +148,15 @@ class CertifiedSearch:
 
         Vectors decide among small graphs: their learned distance itself takes longer than the search that it saves.
         """
-        wanted = min(_PROPOSED * k, len(self._distinct.positions))
+        wanted = min(_PROPOSED * k, len(self._selection))
         looked_at = wanted if largest <= LARGEST_EASY else _LOOKED_AT * wanted
-        found = propose(queries, self._held.groups(self._allowed), wanted, looked_at)
-        return [self._distinct.find(positions) for positions in found]
+        found = propose(self._graphs, self._selection, queries, wanted, looked_at)
+        return [self._selection.find(positions) for positions in found]
 
     def _hits(self, search: NearestSearch, view: EditView, seconds: float) -> tuple[SearchHit, ...]:
         """The nearest graphs, ties by position, isomorphic ones each on its own."""
         found, maps = search.found
-        positions, places = self._distinct.spread(found)
+        positions, places = self._selection.spread(found)
         order = np.lexsort((positions, search.upper_rates[found[places]]))[: search.wanted]
         positions, places = positions[order], places[order]
         classes = found[places]
@@ -168,9 +165,9 @@ class CertifiedSearch:
         shown = [view.show(bound, classes) for bound in raw]
         hits = []
         for k, position in enumerate(positions.tolist()):
-            id, load = self._named(position)
-            first = int(self._distinct.first[classes[k]])
-            original = None if first == position else self._held.loader(first)
+            id, load = self._note(position)[0], self._graphs.loader(position)
+            first = int(self._selection.first[classes[k]])
+            original = None if first == position else self._graphs.loader(first)
             low, high = float(raw[0][k]), float(raw[1][k])
             lower, upper = shown[0][k], shown[1][k]
             edits = partial(_explain, view.query, maps[places[k]], original, (low, high), self._costs, seconds)
@@ -179,18 +176,25 @@ class CertifiedSearch:
 
 
 def bounds_from_counts(
-    held: HeldSegments, positions: NDArray[np.int64], queries: GraphCollection, costs: EditCosts
+    graphs: IndexedGraphs, selection: Selection, queries: GraphCollection, costs: EditCosts
 ) -> Callable[[int], Floats]:
-    """A function that gives, for the query in a row, a lower bound for each graph at these rising positions."""
-    ends = np.searchsorted(positions, [one.offset for one in held.segments[1:]])
+    """A function that gives, for the query in a row, a lower bound of its distance to each class of graphs."""
     parts: list[tuple[CountBounds, NDArray[np.int16], NDArray[np.int64] | slice]] = []
-    for one, own in zip(held.segments, np.split(positions, ends), strict=True):
-        vectors, chosen = one.segment.arrays["counts"], own - one.offset
+    for one, chosen in graphs.split(selection.first):
+        vectors = one.segment.arrays["counts"]
         few = 2 * len(chosen) <= len(vectors)  # only then is a copy of their vectors worthwhile
         bounds = CountBounds(vectors[chosen] if few else vectors, costs)
-        counts = count_graphs(queries.columns, *one.segment.places)
+        counts = count_graphs(queries.columns, *one.segment.label_numbers)
         parts.append((bounds, counts, slice(None) if few or len(chosen) == len(vectors) else chosen))
     return lambda row: np.concatenate([bounds.to_all(counts[row])[chosen] for bounds, counts, chosen in parts])
+
+
+def match_nodes(graph: Graph, copy: Graph) -> NDArray[np.int64]:
+    """For each node of a graph its counterpart in a graph of the same certificate."""
+    counterpart = np.arange(graph.num_nodes)
+    with suppress(WorkBudgetExceeded):  # certificates of so regular graphs tell numberings apart: these are the same
+        counterpart[graph.canonical_order()] = copy.canonical_order()
+    return counterpart
 
 
 def _explain(

@@ -1,41 +1,25 @@
-"""An index of graphs: nearest graphs by a learned distance, and by edit distance with proofs.
-
-Compile ahead what learned and certified searches need, so that no query waits for it.
-
-A service is ready when it is warm; after an installation the first query would otherwise wait most of a minute.
-"""
+"""An index of graphs: nearest graphs by a learned distance, and by edit distance with proofs."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
 from graphmetric._foundation.limits import clock
 from graphmetric._foundation.options import checked_count, checked_number
-from graphmetric.distance import View
-from graphmetric.edit_distance import EditCosts, graph_edit_distance, pairwise_edit_distances
+from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance, pairwise_edit_distances
 from graphmetric.edit_distance.nearest import LARGEST_EASY
 from graphmetric.edit_distance.registry import TimeLimit
-from graphmetric.errors import FileError, InvalidArgument, MissingExtra
+from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, MissingExtra
+from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.encoding import encode_segment
-from graphmetric.index.index_files import IndexFolder, Manifest, StoredSegment
-from graphmetric.index.queries import Condition, SearchOptions, is_several, refuse_unknown
-from graphmetric.index.segment import Segment, SegmentBuilder
-from graphmetric.index.segment_files import read_segment
-from graphmetric.index.segments import Held, HeldSegments, merge_segments
-from graphmetric.index.vector_index import ListIndex, lists_are_worthwhile
-from graphmetric.search.certified import CERTIFIED_SECONDS
-from graphmetric.search.explain import Explanation, explain_hit
-from graphmetric.search.hits import SearchHit, SearchResult
-from graphmetric.search.index_search import IndexSearch
 
 try:
     from graphmetric.learned.learned_distance import LearnedDistance
@@ -44,11 +28,40 @@ except ImportError as error:
         raise
     raise MissingExtra(error.name or "torch", "learn", "an index by a learned distance") from None
 
+from graphmetric.distance import View
+from graphmetric.index.encoding import encode_segment
+from graphmetric.index.index_folder import IndexFolder, Manifest, StoredSegment
+from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Query
+from graphmetric.index.segment import Segment, SegmentBuilder
+from graphmetric.index.segment_folder import read_segment
+from graphmetric.index.vector_lists import VectorLists
+from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedSearch
+from graphmetric.search.hits import Explanation, SearchHit, SearchResult
+from graphmetric.search.learned_search import find_nearest, find_within
+
+EXACT_UP_TO = 100_000
+"""The largest index whose learned searches are exact unless the caller says otherwise."""
+CANDIDATES = 300
+"""The number of graphs that an approximate search looks at."""
 _ATTEMPTS = 20
-"""To open an index that is being exchanged at the same time."""
-_MOST_SEGMENTS = 8
-_MOST_REMOVED = 0.25
-"""Beyond these, saving makes one segment of all."""
+"""Attempts to open an index that is being replaced at the same time."""
+_MOST_SEGMENTS, _MOST_REMOVED = 8, 0.25
+"""With more segments, or a larger share of removed graphs, saving makes one segment of all."""
+_BEAM_WIDTH = 100
+"""Width of the beam search that explains a hit where the head does not align nodes."""
+
+
+class SearchOptions(TypedDict, total=False):
+    """The keywords of :meth:`GraphIndex.search`, which explains them."""
+
+    view: View
+    certified: bool
+    exact: bool | None
+    candidates: int | None
+    where: Condition | None
+    distinct: bool
+    time_limit: TimeLimit
+    costs: EditCosts | None
 
 
 class GraphIndex:
@@ -65,9 +78,9 @@ class GraphIndex:
         0.0
     """
 
-    def __init__(self, model: LearnedDistance, held: HeldSegments, next_number: int) -> None:
-        """See :meth:`build` and :meth:`load`."""
-        self._learned, self._held, self._next_number = model, held, next_number
+    def __init__(self, model: LearnedDistance, next_number: int = 0) -> None:
+        """An empty index; see :meth:`build` and :meth:`load`."""
+        self._learned, self._graphs, self._next_number = model, IndexedGraphs(), next_number
         self._home: tuple[Path, str] | None = None  # where it was read from or written to, and which edition
 
     @classmethod
@@ -83,22 +96,21 @@ class GraphIndex:
 
         Args:
             model: The model; the index keeps it, and refuses another one.
-            graphs: Anything :func:`graphmetric.as_graphs` takes. Of an iterator no more than some thousand exist at a
+            graphs: Anything :func:`graphmetric.as_graphs` takes. Only some thousand graphs of an iterator exist at a
                 time; with ``out`` the same is true of all that the index makes of them.
             ids: Names of the graphs instead of their own. Each must occur once; a graph without a name gets a number.
             out: A folder to build the index in; what is there is replaced when the new index is whole.
         """
-        index = cls(LearnedDistance.of(model), HeldSegments([]), 0)
+        index = cls(LearnedDistance.of(model))
         if out is None:
-            index._hold(index._encode(SegmentBuilder(), graphs, ids), None)
+            index.add(graphs, ids)
             return index
-        folder = IndexFolder(out)
-        with folder.writing():
-            part = folder.new_segment()
-            segment = index._encode(part.builder(), graphs, ids)
-            lists = _make_lists(segment)
-            stored = folder.adopt(part, part.finish(segment, lists))
-            index._publish(folder, (stored,))
+        place = IndexFolder(out)
+        with place.writing():
+            part = place.new_segment()
+            segment = index._encode(SegmentBuilder(part.open_rows), graphs, ids)
+            lists = VectorLists.worthwhile(segment.arrays["vectors"])
+            index._publish(place, (place.adopt(part, part.finish(segment, lists)),))
         return cls.load(out, model=model, verify=False)
 
     @classmethod
@@ -127,16 +139,11 @@ class GraphIndex:
             except FileNotFoundError as error:
                 if place.read().edition == manifest.edition:
                     raise FileError(f"is missing: {error.filename}", folder) from None
-        raise FileError("is exchanged faster than it can be opened", folder)
+        raise FileError("is replaced faster than it can be opened; try again later", folder)
 
     @classmethod
     def _open(
-        cls,
-        place: IndexFolder,
-        manifest: Manifest,
-        model: Any,
-        verify: bool | None,
-        n_jobs: int | None,
+        cls, place: IndexFolder, manifest: Manifest, model: Any, verify: bool | None, n_jobs: int | None
     ) -> GraphIndex:
         stored_model = place.model(manifest.model)
         if model is None and not stored_model.exists():
@@ -147,21 +154,21 @@ class GraphIndex:
                 f"{place.path} was built with another model (its digest is {manifest.model[:12]}, not "
                 f"{own.digest[:12]}): leave out model= to use its own, or build the index again"
             )
-        index = cls(own, HeldSegments([]), manifest.next_number)
+        index = cls(own, manifest.next_number)
         for stored in manifest.segments:
             segment, lists = read_segment(place.segment(stored.name), stored.digest, verify)
-            index._hold(segment, lists, stored)
+            index._graphs.append(OpenSegment(own, segment, lists, stored))
         index._home = place.path, manifest.edition
         return index
 
     def __len__(self) -> int:
-        return self._held.count
+        return len(self._graphs)
 
     def __repr__(self) -> str:
         return f"GraphIndex({len(self):,} graphs, {self._learned.network.options.head.kind} distance)"
 
     def __contains__(self, id: object) -> bool:
-        return self._held.find(id) is not None
+        return self._graphs.find(id) is not None
 
     @property
     def model(self) -> LearnedDistance:
@@ -170,30 +177,30 @@ class GraphIndex:
 
     @property
     def ids(self) -> list[Hashable]:
-        """Of all graphs, in the order in which they were added."""
-        return [self._held.note(position)[0] for position in self._held.positions().tolist()]
+        """The ids of all graphs, in the order in which they were added."""
+        return list(self._graphs.ids())
 
     def graph(self, id: Hashable) -> Graph:
-        """The graph of this name."""
-        position = self._held.find(id)
+        """The graph with this id."""
+        position = self._graphs.find(id)
         if position is None:
-            raise refuse_unknown(id, self.ids)
-        return self._held.graph(position)
+            raise self._unknown(id)
+        return self._graphs.loader(position)()
 
     def add(self, graphs: Any, ids: Iterable[Hashable] | None = None) -> None:
         """Add graphs; they are found at once, and on disk after :meth:`save`."""
-        self._hold(self._encode(SegmentBuilder(), graphs, ids), None)
+        self._append(self._encode(SegmentBuilder(), graphs, ids))
 
     def remove(self, ids: Iterable[Hashable] | Hashable) -> None:
-        """Remove graphs by name; on disk after :meth:`save`."""
+        """Remove graphs by id; on disk after :meth:`save`."""
         names: Iterable[Hashable] = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else ids
         positions = []
         for name in names:
-            position = self._held.find(name)
+            position = self._graphs.find(name)
             if position is None:
                 raise InvalidArgument(f"the index has no graph {name!r}; nothing was removed")
             positions.append(position)
-        self._held.remove(np.array(positions, dtype=np.int64))
+        self._graphs.remove(np.array(positions, dtype=np.int64))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the index; readers of an earlier one there see that one until this is whole.
@@ -205,19 +212,20 @@ class GraphIndex:
             at_home = self._home is not None and self._home[0] == place.path and (place.path / "index.json").exists()
             if at_home and self._home is not None and place.read().edition != self._home[1]:
                 raise FileError("was changed by another process since this index was read: load it again", place.path)
-            if self._held.crowded(_MOST_SEGMENTS, _MOST_REMOVED):
+            if len(self._graphs.segments) > _MOST_SEGMENTS or len(self) < (1 - _MOST_REMOVED) * self._graphs.size:
                 self._compact()
-            before = [held.stored for held in self._held.segments]
+            segments = self._graphs.segments
+            before = [one.stored for one in segments]
             try:
-                for held in self._held.segments:
-                    if held.stored is None or not at_home:
+                for one in segments:
+                    if one.stored is None or not at_home:
                         part = place.new_segment()
-                        part.write(held.segment)
-                        held.stored = place.adopt(part, part.finish(held.segment, held.space.lists))
-                self._publish(place, tuple(held.described() for held in self._held.segments))
+                        part.write(one.segment)
+                        one.stored = place.adopt(part, part.finish(one.segment, one.lists))
+                self._publish(place, tuple(one.describe() for one in segments))
             except BaseException:  # what was not published is removed from the disk
-                for held, stored in zip(self._held.segments, before, strict=True):
-                    held.stored = stored
+                for one, stored in zip(segments, before, strict=True):
+                    one.stored = stored
                 raise
 
     @overload
@@ -242,52 +250,66 @@ class GraphIndex:
     ) -> SearchResult | list[SearchResult]:
         """The ``k`` nearest graphs, nearest first, equally near ones in the order in which they were added.
 
-        Which of several graphs that share the last distance a certified search lists is not settled, unless they are
+        Where several graphs share the last distance, a certified search may list any of them, unless they are
         isomorphic: to know that no graph is nearer takes far less work than to find all that are as near.
 
         Args:
             query: A graph in any form :func:`graphmetric.as_graph` takes, an id of the index, or a SMILES; or a list of
                 these, for a list of results.
-            k: How many; fewer where the index has no more.
+            k: The number of graphs to find; the result is shorter where the index has no more.
             view: The scale of the distances, by which they are ranked: "raw", "steinhaus" or "paper".
-            certified: By edit distance, proven, instead of by the learned distance.
+            certified: Search by edit distance, with proofs, instead of by the learned distance.
             exact: Whether a learned search must find what looking at every graph would find. None: if the index has at
-                most :data:`~graphmetric.search.index_search.EXACT_UP_TO` graphs and ``candidates`` is not given.
-            candidates: Graphs that an approximate search looks at.
+                most :data:`~graphmetric.search.graph_index.EXACT_UP_TO` graphs and ``candidates`` is not given.
+            candidates: The number of graphs that an approximate search looks at.
             where: Only graphs with this metadata: a mapping of values, or a function of the metadata.
-            distinct: Of isomorphic graphs only the first.
+            distinct: Only the first of isomorphic graphs.
             time_limit: Seconds for each query of a certified search, after which it says what it has proven. "auto" is
                 60 seconds, None is no limit.
-            costs: Of edits, in a certified search; by default those that the model was trained for. Others are
+            costs: Edit costs of a certified search; by default those that the model was trained for. Others are
                 possible: what is proven does not depend on the model, which only says where to look first.
         """
         k = checked_count(k, "k")
-        search = self._search
-        graphs = search.resolve(query)
-        allowed = self._held.allowed(where, distinct)
+        graphs, selection = self._resolve(query), self._graphs.select(where, distinct)
+        certifying: CertifiedSearch | None = None
         if certified:
             seconds = CERTIFIED_SECONDS if time_limit == "auto" else time_limit
-            results = search.certify_nearest(graphs, k, view, allowed, costs, seconds)
-        else:
-            limit = search.limit_candidates(exact, candidates, k)
-            results = search.find_nearest(graphs, k, view, allowed, limit)
-        return results if is_several(query) else results[0]
+            certifying = CertifiedSearch(self._graphs, selection, costs or self._learned.costs, view, seconds)
+        limit = None if certified else self._limit_candidates(exact, candidates, k)
+        queries = Query.encode(self._learned, graphs, view)
+        with self._learned.limited_threads():
+            if certifying is not None:
+                results = certifying.answer(graphs, k, queries)
+            else:
+                asked = zip(graphs, queries, strict=True)
+                results = [find_nearest(self._graphs, selection, one, k, limit) for one in asked]
+        return results if _is_several(query) else results[0]
 
     def range(
         self, query: Any, radius: float, *, view: View = "raw", where: Condition | None = None, distinct: bool = False
     ) -> SearchResult:
         """All graphs at most at this learned distance from one query, nearest first; none is missed."""
-        if is_several(query):
+        if _is_several(query):
             raise InvalidArgument("range takes one query; call it for each")
         radius = checked_number(radius, "radius", "a number that is not negative")
-        (graph,) = self._search.resolve(query)
-        return self._search.find_within(graph, radius, view, self._held.allowed(where, distinct))
+        graphs, selection = self._resolve(query), self._graphs.select(where, distinct)
+        (encoded,) = Query.encode(self._learned, graphs, view)
+        with self._learned.limited_threads():
+            return find_within(self._graphs, selection, (graphs[0], encoded), radius)
 
     def explain(self, query: Any, hit: SearchHit | Hashable) -> Explanation:
-        """How the query becomes the graph of a hit: which nodes correspond, the edits, a drawing."""
-        graph = self._search.resolve(query)[0]
+        """How the query becomes the graph of a hit: which nodes correspond, the edits, a drawing.
+
+        The edits of a certified hit are proven; otherwise the head aligns the nodes if it can, or a beam search does.
+        """
+        graph = self._resolve(query)[0]
         found = hit if isinstance(hit, SearchHit) else SearchHit(hit, float("nan"), partial(self.graph, hit))
-        return explain_hit(self._learned, graph, found)
+        if found.edits is not None:
+            return Explanation(found.edits)
+        if self._learned.cpu_head.aligns:
+            return Explanation(self._learned.align(graph, found.graph))
+        search = BeamSearch(_BEAM_WIDTH)
+        return Explanation(graph_edit_distance(graph, found.graph, method=search, costs=self._learned.costs))
 
     def verify(self) -> None:
         """Read every file of the index on disk and compare digests; raises FileError at the first that is wrong."""
@@ -295,28 +317,22 @@ class GraphIndex:
             raise InvalidArgument("the index is in memory only; there are no files to verify")
         GraphIndex.load(self._home[0], verify=True)
 
-    @property
-    def _search(self) -> IndexSearch:
-        return IndexSearch(self._learned, self._held)
-
     def _encode(self, builder: SegmentBuilder, graphs: Any, ids: Iterable[Hashable] | None) -> Segment:
-        """Run all graphs through the model into a segment."""
         number = count(self._next_number)
         segment = encode_segment(self._learned, builder, graphs, ids, number)
-        self._held.check_new_ids(segment)
+        self._graphs.check_new_ids(segment)
         self._next_number = next(number)
         return segment
 
-    def _hold(self, segment: Segment, lists: ListIndex | None, stored: StoredSegment | None = None) -> None:
-        if lists is None and stored is None:
-            lists = _make_lists(segment)
-        self._held.append(Held(self._learned, segment, lists, stored))
+    def _append(self, segment: Segment) -> None:
+        lists = VectorLists.worthwhile(segment.arrays["vectors"])
+        self._graphs.append(OpenSegment(self._learned, segment, lists))
 
     def _compact(self) -> None:
-        """Make one segment of all graphs that count; the model is not asked again."""
-        merged = HeldSegments([])
-        merged.append(Held(self._learned, merge_segments(self._held), None, None))
-        self._held = merged
+        """Make one segment of all graphs that were not removed; the model is not asked again."""
+        merged = self._graphs.merge()
+        self._graphs = IndexedGraphs()
+        self._append(merged)
 
     def _publish(self, place: IndexFolder, segments: tuple[StoredSegment, ...]) -> None:
         if not place.model(self._learned.digest).exists():
@@ -324,24 +340,62 @@ class GraphIndex:
         manifest = place.publish(Manifest(self._learned.digest, self._next_number, segments))
         self._home = place.path, manifest.edition
 
+    def _limit_candidates(self, exact: bool | None, candidates: int | None, k: int) -> int | None:
+        """The number of graphs that an approximate search looks at; None for an exact search."""
+        if candidates is not None and checked_count(candidates, "candidates") < k:
+            raise InvalidArgument(f"candidates must be at least k = {k}; got {candidates}")
+        if exact and candidates is not None:
+            raise InvalidArgument("an exact search looks at all graphs it has to: leave out candidates")
+        if exact or (exact is None and candidates is None and len(self) <= EXACT_UP_TO):
+            return None
+        return max(k, CANDIDATES) if candidates is None else candidates
 
-def _make_lists(segment: Segment) -> ListIndex | None:
-    vectors = segment.arrays["vectors"]
-    return ListIndex.build(vectors) if lists_are_worthwhile(vectors) else None
+    def _resolve(self, query: Any) -> GraphCollection:
+        """The graphs that are asked for, by one query or by several."""
+        if isinstance(query, GraphCollection):
+            return query
+        return as_graphs([self._resolve_one(one) for one in (query if _is_several(query) else [query])])
+
+    def _resolve_one(self, query: Any) -> Graph:
+        """A graph in any form; a string or number is an id, and a string that is not an id is a SMILES."""
+        if isinstance(query, bool) or not isinstance(query, str | int | np.integer):
+            return as_graph(query)
+        position = self._graphs.find(query)
+        if position is not None:
+            return self._graphs.loader(position)()
+        if not isinstance(query, str):
+            raise self._unknown(query)
+        if len(query.split()) != 1:  # "NSC 16" would be the molecule N-S-C with a title
+            raise self._unknown(query, ", and a SMILES has no blanks")
+        try:
+            return as_graph(query)
+        except GraphMetricError as error:
+            raise self._unknown(query, f", and it cannot be read as a SMILES either: {error}") from None
+
+    def _unknown(self, query: Any, reason: str = "") -> InvalidArgument:
+        """The error for a query that is not the id of a graph."""
+        example = next(self._graphs.ids(), None)
+        such = "the index is empty" if example is None else f"its first id is {example!r}"
+        return InvalidArgument(f"the index has no graph {query!r} ({such}){reason}")
 
 
-SMALL, LARGE = LARGEST_EASY - 4, LARGEST_EASY + 4
-"""Nodes of graphs on either side of where the certified search takes another path."""
+def _is_several(query: Any) -> bool:
+    """Whether this is a list of queries; a tuple (edges, labels) or a matrix is one graph."""
+    return isinstance(query, list | GraphCollection | Iterator)
 
 
 def warm(model: str = "unlabelled") -> float:
-    """Run every kind of search once on graphs that are quickly searched; gives the seconds it took without compiling.
+    """Run every kind of search once, so that all kernels are compiled; returns the seconds without compiling.
 
     Compiled code is kept on disk (see :mod:`graphmetric._foundation.compilation`), so this is of use once after an
-    installation.
+    installation: otherwise the first query of a service would wait most of a minute.
     """
+    import networkx as nx
+
     started = clock()
-    graphs = _graphs()
+    sizes = (LARGEST_EASY - 4, LARGEST_EASY + 4)  # the certified search takes different paths
+    drawn = [nx.random_labeled_tree(nodes, seed=seed) for nodes in sizes for seed in range(8)]
+    graphs = GraphCollection([Graph(tree.number_of_nodes(), list(tree.edges)) for tree in drawn])
     index = GraphIndex.build(LearnedDistance.load(model), graphs)
     for query in (graphs[0], graphs[-1]):
         index.search(query, k=3)
@@ -350,11 +404,3 @@ def warm(model: str = "unlabelled") -> float:
     pairwise_edit_distances(graphs[:4], n_jobs=1)
     graph_edit_distance(graphs[0], graphs[1], time_limit=5)
     return clock() - started
-
-
-def _graphs() -> GraphCollection:
-    """Trees of a few shapes in both sizes, none isomorphic to another."""
-    import networkx as nx
-
-    drawn = [nx.random_labeled_tree(nodes, seed=seed) for nodes in (SMALL, LARGE) for seed in range(8)]
-    return GraphCollection([Graph(tree.number_of_nodes(), list(tree.edges)) for tree in drawn])

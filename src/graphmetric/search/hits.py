@@ -1,4 +1,4 @@
-"""What a search found."""
+"""What a search found, how, and why: hits, a report, and explanations of hits by their edits."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from graphmetric.distance import View
+from graphmetric.drawing.alignment import draw_alignment
 from graphmetric.edit_distance import EditDistance, EditPath
 from graphmetric.errors import MissingExtra
 from graphmetric.graphs.graph import Graph
@@ -29,7 +30,7 @@ class SearchHit:
     distance: float
     """The learned distance; in a certified search the edit distance, or the best upper bound of it that is known."""
     load: Callable[[], Graph]
-    """Makes the graph."""
+    """A function that makes the graph."""
     exact: float | None = None
     """The edit distance, if it is known exactly; in the view that was asked for."""
     lower: float | None = None
@@ -39,11 +40,11 @@ class SearchHit:
     proven: bool | None = None
     """Whether it is proven that this graph and those before it are as near as any: that the rank is right."""
     explain: Callable[[Graph], EditDistance] | None = None
-    """Makes the edits."""
+    """A function that makes the edits from the query to the graph."""
 
     @cached_property
     def graph(self) -> Graph:
-        """Made when first asked for."""
+        """The graph, made when first asked for."""
         return self.load()
 
     @cached_property
@@ -53,7 +54,7 @@ class SearchHit:
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Of the graph."""
+        """The metadata of the graph."""
         return self.graph.metadata
 
     @property
@@ -73,16 +74,16 @@ class SearchReport:
     """How an answer was found."""
 
     graphs: int
-    """Of the index that were allowed as answers."""
+    """The number of graphs that were allowed as answers."""
     exact: bool
-    """Whether the answer is that of looking at all of them; else near graphs may have been missed."""
+    """Whether looking at all of them would give the same answer; if not, near graphs may have been missed."""
     stages: Mapping[str, int] = field(default_factory=dict)
-    """Graphs that each stage removed, in order; the last ones were looked at in full."""
+    """The number of graphs that each stage removed, in order; the others were looked at in full."""
     seconds: float = 0.0
     complete: bool = True
     """False where a time limit ended a certified search."""
     unsolved: int = 0
-    """Learned distances that ran out of solver steps, and may be too small."""
+    """The number of learned distances that ran out of solver steps, and may be too small."""
 
     @property
     def refined(self) -> float:
@@ -141,3 +142,38 @@ class SearchResult(Sequence[SearchHit]):
         from graphmetric.search.gallery import draw_hits
 
         return draw_hits(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """A node map from the query to a hit, and its edits."""
+
+    alignment: EditDistance
+
+    @property
+    def text(self) -> str:
+        """The explanation in words."""
+        found = self.alignment
+        needed = f", at least {found.lower:g} are needed" if 0 < found.lower < found.upper else ""
+        lines = [f"query -> {found.second.id!r}: {found.upper:g} edits{needed} ({found.method})", "nodes"]
+        labels, others = found.first.node_labels, found.second.node_labels
+        for u, v in enumerate(found.node_map or ()):
+            target = "deleted" if v is None else f"{v}{_label(others, v)}"
+            lines.append(f"  {u}{_label(labels, u)} -> {target}")
+        edits = [f"  {k}. {edit}" for k, edit in enumerate(found.edit_path or (), 1)]
+        return "\n".join([*lines, "edits", *(edits or ["  none: the graphs are the same"])])
+
+    @property
+    def svg(self) -> str:
+        """A drawing of both graphs, side by side."""
+        return draw_alignment(self.alignment)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
+def _label(labels: tuple[object, ...] | None, node: int) -> str:
+    return "" if labels is None else f" {labels[node]}"

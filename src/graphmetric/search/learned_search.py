@@ -1,25 +1,38 @@
 """Nearest graphs by the learned distance: candidates by vectors, bounds, then the distance itself.
 
-Of isomorphic graphs only the first is looked at: what it is found to be is true of all of them, to the last bit.
+Only the first of isomorphic graphs is looked at: what is found for it is true of all of them, to the last bit.
 
-Where the distance has bounds (the heads that match nodes or compare vectors block by block), graphs are looked at in
-the order of their bounds, and the search ends when no bound lets a graph come before the k-th best, ties by position:
-the answer is that of looking at all graphs. Asked for so many ``candidates``, it looks at no more graphs than that:
-those of the least bounds among the graphs of the nearest vectors, ten times as many. The answer is then approximate.
+Where the head bounds its distance by index vectors, graphs are looked at in the order of their bounds, and the search
+ends when no bound lets a graph come before the k-th best, ties by position: the answer is that of looking at all
+graphs. With a number of ``candidates`` it looks at no more graphs than that: those of the least bounds among the graphs
+of the nearest vectors, ten times as many. The answer is then approximate.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.index.segments import Floats, Group, Positions, Query
-from graphmetric.index.vector_index import smallest
+from graphmetric.distance.comparison import NOT_FINITE
+from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.graph import Graph
+from graphmetric.index.indexed_graphs import (
+    Floats,
+    IndexedGraphs,
+    OpenSegment,
+    Positions,
+    Query,
+    SegmentSelection,
+    Selection,
+)
+from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
 
 _FIRST, _LARGEST = 256, 1 << 16
-"""Graphs bounded together, growing from the one to the other."""
+"""Graphs bounded together: at first, and in the end, after growing."""
 _MEASURED = 48
 """Distances computed before the k-th best is looked at again."""
 _SCANNED = 1 << 14
@@ -27,6 +40,61 @@ _SCANNED = 1 << 14
 _WIDER = 10
 """Graphs bounded for each one that is looked at: bounds cost a thirtieth, and order graphs better than vectors do."""
 BY_VECTORS, BY_STATES, BY_CANDIDATES = "pooled vectors", "node states", "the limit on candidates"
+
+
+def find_nearest(
+    graphs: IndexedGraphs, selection: Selection, asked: tuple[Graph, Query], k: int, candidates: int | None
+) -> SearchResult:
+    """The ``k`` nearest of the selected graphs; None as ``candidates`` looks at all graphs it has to."""
+    started = time.perf_counter()
+    search = LearnedSearch(asked[1], k)
+    for part in graphs.parts(selection):
+        search.visit(part, candidates)
+    exact = candidates is None or search.removed[BY_CANDIDATES] == 0
+    hits = _make_hits(graphs, selection, search.best, k)
+    return _make_result(asked, hits, selection, search.removed, started, exact)
+
+
+def find_within(graphs: IndexedGraphs, selection: Selection, asked: tuple[Graph, Query], radius: float) -> SearchResult:
+    """All selected graphs at most at this distance, nearest first."""
+    started = time.perf_counter()
+    query, best = asked[1], Best(len(selection))
+    removed = dict.fromkeys((BY_VECTORS, BY_STATES), 0)
+    for part in graphs.parts(selection):
+        positions, copies = part.positions, part.copies
+        if part.segment.has_bounds:
+            gaps = part.segment.gaps(query)[positions]
+            for stage, bound in ((BY_VECTORS, part.segment.bound), (BY_STATES, part.segment.tighten)):
+                near = bound(query, gaps, positions) <= radius
+                removed[stage] += int(copies[~near].sum())
+                positions, copies, gaps = positions[near], copies[near], gaps[near]
+        for measured, distances in _measure_all(part.segment, query, positions):
+            near = distances <= radius
+            best.offer(distances[near], measured[near] + part.offset)
+    hits = _make_hits(graphs, selection, best, len(selection))
+    return _make_result(asked, hits, selection, removed, started, True)
+
+
+def propose(
+    graphs: IndexedGraphs, selection: Selection, queries: Sequence[Query], k: int, candidates: int
+) -> list[Positions]:
+    """For each query the ``k`` nearest of the candidates by the learned distance, all measured together.
+
+    With no more candidates than are wanted nothing is measured: their vectors order them.
+    """
+    best = [Best(k) for _ in queries]
+    for part in graphs.parts(selection):
+        found, gaps = zip(*(find_candidates(query, part, candidates) for query in queries), strict=True)
+        positions = [part.positions[places] for places in found]
+        distances: Sequence[Floats] = gaps
+        if candidates > k:
+            sizes = [len(own) for own in positions]
+            rows = np.repeat([query.row for query in queries], sizes)
+            measured = part.segment.measure_pairs(queries[0], rows, np.concatenate(positions))
+            distances = np.split(measured, np.cumsum(sizes)[:-1])
+        for one, own, near in zip(best, positions, distances, strict=True):
+            one.offer(near, own + part.offset)
+    return [one.positions for one in best]
 
 
 class Best:
@@ -54,60 +122,53 @@ class Best:
 
 
 class LearnedSearch:
-    """One query against segment after segment; places are those within a group."""
+    """One query against segment after segment; places are positions within the selected part of a segment."""
 
     def __init__(self, query: Query, k: int) -> None:
         self._query = query
         self.best = Best(k)
         self.removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_STATES), 0)
 
-    def visit(self, group: Group, candidates: int | None) -> None:
-        """Look at the graphs of a group; at that many candidates only, if their number is given."""
+    def visit(self, part: SegmentSelection, candidates: int | None) -> None:
+        """Look at the selected graphs of a segment; at no more than the candidates, if their number is given."""
+        segment, query = part.segment, self._query
+        if candidates is None and segment.has_bounds:
+            self._refine(part, segment.gaps(query)[part.positions])
+            return
+        places = np.arange(len(part.positions))
         if candidates is not None:
-            self._visit_nearest(group, candidates)
-        elif group.space.bounds_exist:
-            self._refine(group, group.space.gaps(self._query)[group.positions])
-        else:
-            self._measure_all(group, np.arange(len(group.positions)))
+            places, gaps = find_candidates(query, part, _WIDER * candidates if segment.has_bounds else candidates)
+            self._remove(BY_CANDIDATES, part.copies.sum() - part.copies[places].sum())
+            if segment.has_bounds:
+                self._refine_least(part, places, gaps, candidates)
+                return
+        for positions, distances in _measure_all(segment, query, part.positions[places]):
+            self.best.offer(distances, positions + part.offset)
 
-    def _visit_nearest(self, group: Group, candidates: int) -> None:
-        bounds_exist = group.space.bounds_exist
-        places, gaps = find_candidates(self._query, group, _WIDER * candidates if bounds_exist else candidates)
-        self.removed[BY_CANDIDATES] += int(group.copies.sum() - group.copies[places].sum())
-        if bounds_exist:
-            self._refine_least(group, places, gaps, candidates)
-        else:
-            self._measure_all(group, places)
-
-    def _measure_all(self, group: Group, places: Positions) -> None:
-        for start in range(0, len(places), _SCANNED):
-            part = group.positions[places[start : start + _SCANNED]]
-            self.best.offer(group.space.measure(self._query, part), part + group.offset)
-
-    def _refine(self, group: Group, gaps: Floats) -> None:
+    def _refine(self, part: SegmentSelection, gaps: Floats) -> None:
         """By rising bounds, which are tightened before a distance is computed, until none may be among the best."""
-        bounds = group.space.bound(self._query, gaps, group.positions)
+        bounds = part.segment.bound(self._query, gaps, part.positions)
         seen = 0
-        for block in self._rising_blocks(group, bounds):
-            tight = group.space.tighten(self._query, gaps[block], group.positions[block])
-            measured = self._measure(group, block, tight)
-            seen += int(group.copies[block].sum())
-            self.removed[BY_STATES] += int(group.copies[block[~measured]].sum())
-        self.removed[BY_VECTORS] += int(group.copies.sum()) - seen
+        for block in self._rising_blocks(part, bounds):
+            tight = part.segment.tighten(self._query, gaps[block], part.positions[block])
+            measured = self._measure(part, block, tight)
+            seen += int(part.copies[block].sum())
+            self._remove(BY_STATES, part.copies[block[~measured]].sum())
+        self._remove(BY_VECTORS, part.copies.sum() - seen)
 
-    def _refine_least(self, group: Group, places: Positions, gaps: Floats, candidates: int) -> None:
-        """The graphs of the least bounds, which are tight at once; what is left may hold nearer ones."""
-        tight = group.space.tighten(self._query, gaps, group.positions[places])
+    def _refine_least(self, part: SegmentSelection, places: Positions, gaps: Floats, candidates: int) -> None:
+        """Look at the graphs of the least tight bounds; what is left may hold nearer ones."""
+        tight = part.segment.tighten(self._query, gaps, part.positions[places])
         chosen = smallest(tight, candidates)
         measured = np.zeros(len(places), dtype=bool)
-        measured[chosen] = self._measure(group, places[chosen], tight[chosen])
-        missed = self.best.may_enter(tight, group.positions[places] + group.offset) & ~measured
-        self.removed[BY_CANDIDATES] += int(group.copies[places[missed]].sum())
-        self.removed[BY_STATES] += int(group.copies[places[~measured & ~missed]].sum())
+        measured[chosen] = self._measure(part, places[chosen], tight[chosen])
+        missed = self.best.may_enter(tight, part.positions[places] + part.offset) & ~measured
+        self._remove(BY_CANDIDATES, part.copies[places[missed]].sum())
+        self._remove(BY_STATES, part.copies[places[~measured & ~missed]].sum())
 
-    def _rising_blocks(self, group: Group, bounds: Floats) -> Iterator[Positions]:
-        """Places that may be among the best, who change meanwhile: by rising bounds, ever more at a time."""
-        size, positions = _FIRST, group.positions + group.offset
+    def _rising_blocks(self, part: SegmentSelection, bounds: Floats) -> Iterator[Positions]:
+        """Places that may be among the best, which change meanwhile: by rising bounds, ever more at a time."""
+        size, positions = _FIRST, part.positions + part.offset
         left = np.flatnonzero(self.best.may_enter(bounds, positions))
         while len(left):
             chosen = smallest(bounds[left], size)
@@ -117,63 +178,72 @@ class LearnedSearch:
             left = left[open_ones]
             size = min(4 * size, _LARGEST)
 
-    def _measure(self, group: Group, places: Positions, bounds: Floats) -> NDArray[np.bool_]:
-        """Distances by rising bounds as long as some may be among the best; which of the places it took."""
-        positions, measured = group.positions[places], np.zeros(len(places), dtype=bool)
+    def _measure(self, part: SegmentSelection, places: Positions, bounds: Floats) -> NDArray[np.bool_]:
+        """Distances by rising bounds as long as some may be among the best; returns which places were measured."""
+        positions, measured = part.positions[places], np.zeros(len(places), dtype=bool)
         left = np.argsort(bounds, kind="stable")
-        while len(left := left[self.best.may_enter(bounds[left], positions[left] + group.offset)]):
+        while len(left := left[self.best.may_enter(bounds[left], positions[left] + part.offset)]):
             chosen, left = left[:_MEASURED], left[_MEASURED:]
-            self.best.offer(group.space.measure(self._query, positions[chosen]), positions[chosen] + group.offset)
+            self.best.offer(part.segment.measure(self._query, positions[chosen]), positions[chosen] + part.offset)
             measured[chosen] = True
         return measured
 
+    def _remove(self, stage: str, copies: np.int64) -> None:
+        self.removed[stage] += int(copies)
 
-def find_candidates(query: Query, group: Group, count: int) -> tuple[Positions, Floats]:
-    """Places in a group with the nearest vectors, and how far these are."""
-    if group.space.lists is not None:
-        everyone = len(group.positions) == len(group.space)
-        mask = None if everyone else np.isin(np.arange(len(group.space)), group.positions, assume_unique=True)
-        found = group.space.lists.nearest(query.vector, count, mask)
-        return np.searchsorted(group.positions, found), group.space.gaps(query, found)
-    gaps = group.space.gaps(query)[group.positions]
+
+def find_candidates(query: Query, part: SegmentSelection, count: int) -> tuple[Positions, Floats]:
+    """The places of the nearest vectors, and how far these are."""
+    segment = part.segment
+    if segment.lists is not None:
+        everyone = len(part.positions) == len(segment)
+        mask = None if everyone else np.isin(np.arange(len(segment)), part.positions, assume_unique=True)
+        found = segment.lists.nearest(query.vector, count, mask)
+        return np.searchsorted(part.positions, found), segment.gaps(query, found)
+    gaps = segment.gaps(query)[part.positions]
     places = smallest(gaps, count)
     return places, gaps[places]
 
 
-def propose(queries: Sequence[Query], groups: Sequence[Group], k: int, candidates: int) -> list[Positions]:
-    """For each query the ``k`` nearest of so many candidates by the learned distance, all measured together.
-
-    With no more candidates than are wanted nothing is measured: their vectors order them.
-    """
-    best = [Best(k) for _ in queries]
-    for group in groups:
-        found, gaps = zip(*(find_candidates(query, group, candidates) for query in queries), strict=True)
-        positions = [group.positions[places] for places in found]
-        distances = gaps if candidates <= k else _measure_candidates(queries, group, positions)
-        for one, own, near in zip(best, positions, distances, strict=True):
-            one.offer(near, own + group.offset)
-    return [one.positions for one in best]
+def smallest(values: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Positions of the ``count`` smallest values, rising, ties by position; infinite ones are left out."""
+    chosen: NDArray[np.int64] = np.arange(len(values))
+    if count < len(values):
+        last = np.partition(values, count - 1)[count - 1]
+        below = np.flatnonzero(values < last)
+        chosen = np.concatenate([below, np.flatnonzero(values == last)[: count - len(below)]])
+    chosen = chosen[np.isfinite(values[chosen])]
+    return chosen[np.lexsort((chosen, values[chosen]))]
 
 
-def _measure_candidates(queries: Sequence[Query], group: Group, found: Sequence[Positions]) -> list[Floats]:
-    rows = np.repeat([query.row for query in queries], [len(positions) for positions in found])
-    distances = group.space.measure_pairs(queries[0], rows, np.concatenate(found))
-    return np.split(distances, np.cumsum([len(positions) for positions in found])[:-1])
+def _measure_all(segment: OpenSegment, query: Query, positions: Positions) -> Iterator[tuple[Positions, Floats]]:
+    for start in range(0, len(positions), _SCANNED):
+        part = positions[start : start + _SCANNED]
+        yield part, segment.measure(query, part)
 
 
-def find_within(query: Query, group: Group, radius: float) -> tuple[Positions, Floats, dict[str, int]]:
-    """All graphs of a group at this distance at most, their distances, and how many each stage removed."""
-    places, space = np.arange(len(group.positions)), group.space
-    removed = dict.fromkeys((BY_VECTORS, BY_STATES), 0)
-    if space.bounds_exist:
-        gaps = space.gaps(query)[group.positions]
-        near = space.bound(query, gaps, group.positions) <= radius
-        removed[BY_VECTORS] = int(group.copies[~near].sum())
-        places, gaps = places[near], gaps[near]
-        near = space.tighten(query, gaps, group.positions[places]) <= radius
-        removed[BY_STATES] = int(group.copies[places[~near]].sum())
-        places = places[near]
-    positions = group.positions[places]
-    parts = [positions[start : start + _SCANNED] for start in range(0, len(positions), _SCANNED)]
-    found = np.concatenate([np.empty(0, dtype=np.float32), *(space.measure(query, part) for part in parts)])
-    return positions[found <= radius] + group.offset, found[found <= radius], removed
+def _make_hits(graphs: IndexedGraphs, selection: Selection, best: Best, k: int) -> tuple[SearchHit, ...]:
+    """The ``k`` nearest graphs, ties by position, from the first graphs of their classes."""
+    if not np.isfinite(best.distances).all():
+        raise InvalidArgument(NOT_FINITE)
+    positions, places = selection.spread(selection.find(best.positions))
+    order = np.lexsort((positions, best.distances[places]))[:k]
+    near = best.distances[places[order]].tolist()
+    return tuple(
+        SearchHit(graphs.note(position)[0], distance, graphs.loader(position))
+        for position, distance in zip(positions[order].tolist(), near, strict=True)
+    )
+
+
+def _make_result(
+    asked: tuple[Graph, Query],
+    hits: tuple[SearchHit, ...],
+    selection: Selection,
+    removed: dict[str, int],
+    started: float,
+    exact: bool,
+) -> SearchResult:
+    graph, query = asked
+    seconds = time.perf_counter() - started
+    report = SearchReport(len(selection), exact, removed, seconds, unsolved=query.unsolved.pairs)
+    return SearchResult(graph, hits, query.view, report)

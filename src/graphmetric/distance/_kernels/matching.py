@@ -35,7 +35,7 @@ Integers = NDArray[np.int64]
 
 FREE = -1
 PASSES = 2
-"""Of the first phase; more of them can cycle for long between equally good columns."""
+"""Passes of the first phase; more of them can cycle for long between equally good columns."""
 
 # Fields of AssignmentWork.places
 ROW_MATCH, COLUMN_MATCH, PARENT_ROW, SCANNED, FREE_ROWS = range(5)
@@ -52,7 +52,7 @@ class AssignmentWork(NamedTuple):
 
 
 def allocate_assignment(largest: int) -> AssignmentWork:
-    """Make room for problems of up to so many rows and columns."""
+    """Make room for problems of up to ``largest`` rows and columns."""
     return AssignmentWork(
         np.empty((largest, largest)), np.empty((5, largest + 1), dtype=np.int64), np.empty((3, largest))
     )
@@ -289,23 +289,22 @@ def row_norm(states: NodeStates, i: int) -> float:
 
 
 class AxisValues(NamedTuple):
-    """The states of graph g along some axes: rows start[g] .. start[g + 1] - 1, every column rising within them."""
+    """States of graphs along some axes: graph g has the next size[g] rows from start[g] on, every column rising."""
 
     rows: NDArray[np.float32]
-    start: NDArray[np.int64]
+    start: Integers
+    size: Integers
 
 
 @entry
-def add_axis_gaps(
-    query: NDArray[np.float32], graphs: AxisValues, positions: NDArray[np.int64], out: NDArray[np.float64]
-) -> None:
-    """The sum of w_a^2 - delta_a^2 for the query, (nodes, axes) with rising columns, and each graph at a position."""
-    for p in range(len(positions)):
-        first, last = graphs.start[positions[p]], graphs.start[positions[p] + 1]
+def add_axis_gaps(query: NDArray[np.float32], graphs: AxisValues, out: Floats) -> None:
+    """The sum of w_a^2 - delta_a^2 for the query, (nodes, axes) with rising columns, and each graph."""
+    for g in range(len(graphs.start)):
+        first = graphs.start[g]
         total = 0.0
         for axis in range(query.shape[1]):
-            total += measure_axis(query[:, axis], graphs.rows[first:last, axis])
-        out[p] = total
+            total += measure_axis(query[:, axis], graphs.rows[first : first + graphs.size[g], axis])
+        out[g] = total
 
 
 @part
@@ -333,7 +332,7 @@ def count_negative(values: NDArray[np.float32]) -> int:
 
 @part
 def pick(values: NDArray[np.float32], k: int, negative: int, zeros: int) -> float:
-    """The k-th of the values in rising order with so many zeros among them."""
+    """The k-th of the values in rising order, with some zeros among them."""
     if k < negative:
         return np.float64(values[k])
     if k < negative + zeros:
@@ -345,7 +344,7 @@ def pick(values: NDArray[np.float32], k: int, negative: int, zeros: int) -> floa
 def scan_vectors(vectors: NDArray[Any], query: NDArray[Any], blocks: int, out: NDArray[np.float32]) -> None:
     """Sums of Euclidean norms over ``blocks`` equal pieces of the differences to each row.
 
-    Four running sums, which do not wait for each other, as in the matching distance.
+    Four running sums, which do not wait for each other, as in :func:`row_distance`.
     """
     width = len(query) // blocks
     fours = width // 4

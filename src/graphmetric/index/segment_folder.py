@@ -1,20 +1,20 @@
-"""Segments as folders: a file per array, and ``segment.json`` that says what they are.
+"""The folder of a segment: a file per array, and ``segment.json``, which describes them.
 
 What is checked when a segment is opened:
 
 * always: every file is there and has the size that its type and shape ask for; ``segment.json`` has the digest that the
   index knows it by;
-* unless told not to: the digest of every file up to :data:`LAZY_BYTES`, and that the columns are what packing graphs
-  gives;
-* only if told to: the digests of larger files, since reading gigabytes would defeat mapping them.
+* unless ``verify`` is False: the digest of every file up to :data:`LAZY_BYTES`, and that the columns are those of
+  packed graphs;
+* only if ``verify`` is True: the digests of larger files, since reading gigabytes would defeat mapping them.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,15 @@ from numpy.typing import NDArray
 from graphmetric.errors import FileError, GraphMetricError
 from graphmetric.graphs.columns import COLUMNS, LABEL_COLUMNS, assemble_columns
 from graphmetric.graphs.labels import label_from_json, label_to_json
-from graphmetric.index.segment import DIGEST_BYTES, FileSink, Segment, SegmentBuilder, digest_of_file, map_array
-from graphmetric.index.vector_index import ListIndex
+from graphmetric.index.segment import Segment
+from graphmetric.index.vector_lists import VectorLists
 
 DESCRIPTION, LISTS = "segment.json", "lists.faiss"
 LAZY_BYTES = 1 << 28
+"""Larger files are verified only on request."""
 _ROWS = 1 << 16
+"""Rows written at a time."""
+_DIGEST_BYTES = 16
 _TYPES = {
     **dict.fromkeys(("node_ptr", "edge_ptr", "note_ptr"), ("<i8", 1)),
     **dict.fromkeys(("flags", "notes"), ("|u1", 1)),
@@ -50,36 +53,63 @@ _PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "counts", "id_
 _PER_NODE = ("states", "axes")
 
 
+class FileRows:
+    """Rows in a file, little-endian, nothing else; the description of the segment has their type and shape."""
+
+    def __init__(self, path: Path, kind: NDArray[Any]) -> None:
+        self.kind, self._path = kind, path
+        self._file = path.open("xb")
+        self._digest = blake2b(digest_size=_DIGEST_BYTES)
+        self._rows = 0
+
+    def append(self, rows: NDArray[Any]) -> None:
+        data = np.ascontiguousarray(rows, dtype=rows.dtype.newbyteorder("<")).tobytes()
+        self._file.write(data)
+        self._digest.update(data)
+        self._rows += len(rows)
+
+    def close(self) -> NDArray[Any]:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        return _map_array(self._path, self.kind.dtype.str, self._shape)
+
+    def describe(self) -> dict[str, Any]:
+        """What a reader must know, as plain data."""
+        kind = self.kind.dtype.newbyteorder("<").str
+        return {"type": kind, "shape": list(self._shape), "digest": self._digest.hexdigest()}
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        return (self._rows, *self.kind.shape[1:])
+
+
 class SegmentFolder:
     """A new folder that a segment is written into."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
-        self._sinks: dict[str, FileSink] = {}
+        self._files: dict[str, FileRows] = {}
 
-    def make_sink(self, name: str) -> FileSink:
-        """A file for the array of this name."""
-        self._sinks[name] = FileSink(self.folder / f"{name}.bin")
-        return self._sinks[name]
-
-    def builder(self) -> SegmentBuilder:
-        """One whose arrays become files here."""
-        return SegmentBuilder(self.make_sink)
+    def open_rows(self, name: str, kind: NDArray[Any]) -> FileRows:
+        """Make the file for the array of this name."""
+        self._files[name] = FileRows(self.folder / f"{name}.bin", kind)
+        return self._files[name]
 
     def write(self, segment: Segment) -> None:
         """Copy the arrays of a finished segment, a block of rows at a time."""
         for name, array in segment.arrays.items():
-            sink = self.make_sink(name)
-            for rows in _in_blocks(array):
-                sink.append(rows)
-            sink.close()
+            file = self.open_rows(name, array[:0])
+            for start in range(0, len(array), _ROWS):
+                file.append(array[start : start + _ROWS])
+            file.close()
 
-    def finish(self, segment: Segment, lists: ListIndex | None) -> str:
+    def finish(self, segment: Segment, lists: VectorLists | None) -> str:
         """Write the description, everything through to the disk; returns its digest."""
         described: dict[str, Any] = {
             "graphs": len(segment),
-            "arrays": {name: sink.describe() for name, sink in self._sinks.items()},
+            "arrays": {name: file.describe() for name, file in self._files.items()},
             "vocabularies": {
                 name: [label_to_json(label) for label in labels] for name, labels in segment.vocabularies.items()
             },
@@ -89,20 +119,20 @@ class SegmentFolder:
             path = self.folder / LISTS
             lists.write(path)
             _flush(path)
-            described["lists"] = {"bytes": path.stat().st_size, "digest": digest_of_file(path)}
+            described["lists"] = {"bytes": path.stat().st_size, "digest": _digest_of_file(path)}
         text = json.dumps(described).encode()
         with (self.folder / DESCRIPTION).open("xb") as file:
             file.write(text)
         _flush(self.folder / DESCRIPTION)
         _flush(self.folder)
-        return blake2b(text, digest_size=DIGEST_BYTES).hexdigest()
+        return _digest_of(text)
 
 
-def read_segment(folder: Path, digest: str, verify: bool | None) -> tuple[Segment, ListIndex | None]:
-    """The segment of a folder; FileNotFoundError where it is gone, FileError where anything is wrong."""
+def read_segment(folder: Path, digest: str, verify: bool | None) -> tuple[Segment, VectorLists | None]:
+    """Read the segment of a folder; FileNotFoundError if it is gone, FileError if anything is wrong."""
     path = folder / DESCRIPTION
     text = path.read_bytes()
-    if blake2b(text, digest_size=DIGEST_BYTES).hexdigest() != digest:
+    if _digest_of(text) != digest:
         raise FileError("was changed after it was written: its digest is not that of the index", path)
     described = json.loads(text)
     try:
@@ -133,19 +163,19 @@ def _open_array(folder: Path, name: str, about: dict[str, Any], verify: bool | N
         raise FileError(f"has {found} bytes instead of {expected}: it was cut or exchanged", path)
     if verify or (verify is None and found <= LAZY_BYTES):
         _check_digest(path, about["digest"])
-    return map_array(path, kind, shape)
+    return _map_array(path, kind, shape)
 
 
-def _open_lists(folder: Path, about: dict[str, Any] | None, shape: tuple[int, ...]) -> ListIndex | None:
-    """A file of faiss is trusted by faiss, so its digest is always looked at."""
+def _open_lists(folder: Path, about: dict[str, Any] | None, shape: tuple[int, ...]) -> VectorLists | None:
+    """Read the lists. faiss trusts its files, so their digest is always checked."""
     if about is None:
         return None
     _check_digest(folder / LISTS, about["digest"])
-    return ListIndex.read(folder / LISTS, shape)
+    return VectorLists.read(folder / LISTS, shape)
 
 
 def _check_digest(path: Path, digest: str) -> None:
-    if digest_of_file(path) != digest:
+    if _digest_of_file(path) != digest:
         raise FileError("was changed after it was written: its digest is wrong", path)
 
 
@@ -162,7 +192,7 @@ def _check_shapes(segment: Segment, graphs: int) -> None:
 
 
 def _check_columns(segment: Segment) -> None:
-    """Nothing is believed because its digest is right."""
+    """Check the contents, since a right digest does not prove that they are valid."""
     note_ptr, packed = segment.arrays["note_ptr"], segment.graphs.columns
     if note_ptr[0] != 0 or (np.diff(note_ptr) < 0).any():
         raise FileError("note_ptr must start at 0 and never decrease")
@@ -170,8 +200,20 @@ def _check_columns(segment: Segment) -> None:
     assemble_columns(packed.node_ptr, packed.edge_ptr, packed.edges, flags=flags, in_order=True, **columns)
 
 
-def _in_blocks(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    return (array[start : start + _ROWS] for start in range(0, max(1, len(array)), _ROWS))
+def _map_array(path: Path, kind: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """A file as an array that is read when touched; copy on write, so that nothing written reaches the file."""
+    if 0 in shape:
+        return np.empty(shape, dtype=kind)  # there is nothing to map
+    return np.asarray(np.memmap(path, dtype=kind, mode="c", shape=shape))
+
+
+def _digest_of(data: bytes) -> str:
+    return blake2b(data, digest_size=_DIGEST_BYTES).hexdigest()
+
+
+def _digest_of_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: blake2b(digest_size=_DIGEST_BYTES)).hexdigest()
 
 
 def _flush(path: Path) -> None:

@@ -6,9 +6,9 @@
     model-<digest>/     the model, as GraphDistance.save writes it
     segments/<name>/    graphs and their vectors; a folder never changes once it has its name
 
-A writer adds new folders beside the old ones, then exchanges ``index.json`` in one step, then removes what is no longer
-named. A reader, or a crash, meets the old index or the new one. Files that a reader has mapped stay readable after they
-were removed. Two writers keep out of each other's way by a lock; the later one is told that the index has changed.
+A writer adds new folders beside the old ones, then replaces ``index.json`` in one step, then removes what is no longer
+needed. A reader, or a crash, meets the old index or the new one. Files that a reader has mapped stay readable after
+they were removed. A lock keeps two writers apart; the later one gets an error that the index has changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
 from graphmetric.errors import FileError
-from graphmetric.index.segment_files import SegmentFolder
+from graphmetric.index.segment_folder import SegmentFolder
 
 try:
     import fcntl
@@ -45,22 +45,22 @@ class StoredSegment:
 
     name: str
     digest: str
-    """Of its description, which has those of its files."""
+    """The digest of its description, which has the digests of its files."""
     removed: tuple[int, ...] = ()
-    """Positions of graphs that no longer count."""
+    """Positions of graphs that were removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What belongs to an index."""
+    """What ``index.json`` says."""
 
     model: str
-    """Digest of the model."""
+    """The digest of the model."""
     next_number: int
-    """Id for the next graph that has none."""
+    """The id for the next graph that has none."""
     segments: tuple[StoredSegment, ...]
     edition: str = ""
-    """Another one each time the index is written."""
+    """A new random text each time the index is written."""
 
 
 class IndexFolder:
@@ -70,33 +70,31 @@ class IndexFolder:
         self.path = Path(path).resolve()
 
     def model(self, digest: str) -> Path:
-        """Where the model with this digest is."""
+        """The folder of the model with this digest."""
         return self.path / f"model-{digest[:16]}"
 
     def segment(self, name: str) -> Path:
-        """Where a segment is."""
+        """The folder of a segment."""
         return self.path / SEGMENTS / name
 
     def read(self) -> Manifest:
-        """Raises FileError where there is no index, or one that cannot be read."""
+        """Read the description; raises FileError where there is no index, or one that cannot be read."""
         path = self.path / MANIFEST
         if not path.exists():
-            started = (self.path / SEGMENTS).exists()
-            problem = (
-                "holds an index whose building was not finished; build it again"
-                if started
-                else (f"is not a folder of an index: it has no {MANIFEST}")
-            )
-            raise FileError(problem, self.path)
+            if (self.path / SEGMENTS).exists():
+                raise FileError("holds an index whose building was not finished; build it again", self.path)
+            raise FileError(f"is not a folder of an index: it has no {MANIFEST}", self.path)
         return _parse(path)
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Keep other writers out; raises where the folder holds anything that is not of an index."""
+        """Keep other writers out; raises where the folder holds anything that does not belong to an index."""
         if self.path.exists() and not self.path.is_dir():
             raise FileError("is a file; an index is a folder", self.path)
         if strange := [name for name in self._entries() if not _is_ours(name)]:
-            raise FileError(f"holds {', '.join(strange[:3])}, not of an index; choose another folder", self.path)
+            raise FileError(
+                f"holds {', '.join(strange[:3])}, which do not belong to an index; choose another folder", self.path
+            )
         is_new = not self.path.exists()
         make_folder(self.path / SEGMENTS)
         with system_errors_named(self.path), (self.path / LOCK).open("w") as lock:
@@ -122,7 +120,7 @@ class IndexFolder:
         return StoredSegment(name, digest)
 
     def publish(self, manifest: Manifest) -> Manifest:
-        """Exchange the index for this one, then remove what only the old one needed."""
+        """Replace the index by this one, then remove what only the old one needed; returns what is written."""
         plain = asdict(manifest) | {"edition": secrets.token_hex(8), "format": FORMAT, "version": VERSION}
         plain["segments"] = [asdict(segment) for segment in manifest.segments]
         with atomic_write(self.path / MANIFEST) as file:
@@ -143,7 +141,7 @@ class IndexFolder:
                 entry.unlink(missing_ok=True)
 
     def _remove_unfinished(self, folder: bool) -> None:
-        """What no index needs: a full disk should not stay full because of it."""
+        """Remove what no index needs, so that a full disk does not stay full because of it."""
         if (self.path / MANIFEST).exists():
             with contextlib.suppress(FileError):
                 self._remove_unused(self.read())
@@ -187,7 +185,7 @@ def _parse(path: Path) -> Manifest:
 
 
 def _file_name(value: Any) -> str:
-    """Hexadecimal digits: a name that leads out of the folder is not one."""
+    """Check that a name consists of hexadecimal digits, so that it cannot lead out of the folder."""
     int(value, 16)
     return str(value)
 

@@ -1,7 +1,8 @@
-"""Candidates by their vectors: a scan of all, or in large segments lists around centres (faiss, the extra [search]).
+"""Lists of near vectors around centres, so that a search of a large segment need not read every vector.
 
-A scan reads every vector, some two milliseconds per 100,000 of 32 numbers. Beyond :data:`LISTS_FROM` vectors, lists are
-kept beside the segment if faiss is installed when it is built; where it is not installed later, they are not used.
+Reading every vector takes two milliseconds per 100,000 vectors of 32 numbers. Beyond :data:`LISTS_FROM` vectors, lists
+are kept beside the segment if faiss (the extra [search]) is installed when it is built; where faiss is missing later,
+the lists are not used.
 """
 
 from __future__ import annotations
@@ -15,17 +16,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.distance._kernels.matching import scan_vectors
 from graphmetric.errors import FileError, MissingExtra
 
 LISTS_FROM = 200_000
-"""Vectors from which lists are worth their memory."""
+"""The number of vectors from which lists are worth their memory."""
 _SAMPLE_PER_LIST = 50
 _ROUNDS = 10
-"""Of moving the centres; faiss by itself takes 25, for lists that are hardly better."""
+"""Rounds of moving the centres; faiss by itself takes 25, for lists that are hardly better."""
 _BLOCK = 1 << 16
 _SHARE_READ = 32
-"""One list in so many is read for a query."""
+"""One list in this many is read for a query."""
 
 Floats = NDArray[np.float32]
 
@@ -39,32 +39,19 @@ def load_faiss() -> Any:
         return None
 
 
-def scan(vectors: Floats, query: Floats, blocks: int = 1) -> Floats:
-    """Distances of the query to all vectors: sums of Euclidean norms over equal pieces."""
-    out = np.empty(len(vectors), dtype=np.float32)
-    scan_vectors(_plain(vectors), _plain(query), blocks, out)
-    return out
-
-
-def smallest(values: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Positions of the ``count`` smallest values, rising, ties by position; infinite ones are left out."""
-    chosen: NDArray[np.int64] = np.arange(len(values))
-    if count < len(values):
-        last = np.partition(values, count - 1)[count - 1]
-        below = np.flatnonzero(values < last)
-        chosen = np.concatenate([below, np.flatnonzero(values == last)[: count - len(below)]])
-    chosen = chosen[np.isfinite(values[chosen])]
-    return chosen[np.lexsort((chosen, values[chosen]))]
-
-
-class ListIndex:
+class VectorLists:
     """Vectors in lists around centres, by faiss."""
 
     def __init__(self, lists: Any) -> None:
         self._lists = lists
 
     @classmethod
-    def build(cls, vectors: Floats) -> ListIndex:
+    def worthwhile(cls, vectors: Floats) -> VectorLists | None:
+        """Lists of all vectors if there are many, and faiss to make them; else None."""
+        return cls.build(vectors) if len(vectors) >= LISTS_FROM and load_faiss() is not None else None
+
+    @classmethod
+    def build(cls, vectors: Floats) -> VectorLists:
         """Lists of all vectors; their centres are learned from a sample."""
         faiss = load_faiss()
         if faiss is None:
@@ -83,8 +70,8 @@ class ListIndex:
         return cls(lists)
 
     @classmethod
-    def read(cls, path: Path, shape: tuple[int, ...]) -> ListIndex | None:
-        """What :meth:`write` wrote, None where faiss is missing. Read only files whose digest is right."""
+    def read(cls, path: Path, shape: tuple[int, ...]) -> VectorLists | None:
+        """Read what :meth:`write` wrote; None where faiss is missing. Read only files whose digest is right."""
         faiss = load_faiss()
         if faiss is None:
             return None
@@ -97,7 +84,7 @@ class ListIndex:
         return cls(lists)
 
     def write(self, path: Path) -> None:
-        """Into a file of faiss's own format."""
+        """Write a file in faiss's own format."""
         try:
             load_faiss().write_index(self._lists, str(path))
         except RuntimeError as error:  # faiss does not say what the system said
@@ -112,15 +99,3 @@ class ListIndex:
             options.sel = faiss.IDSelectorBitmap(bits)
         _, found = self._lists.search(query.reshape(1, -1), count, params=options)
         return np.asarray(found[0][found[0] >= 0], dtype=np.int64)  # faiss pads with -1
-
-
-def lists_are_worthwhile(vectors: Floats) -> bool:
-    """Whether there are many vectors, and faiss to put them into lists."""
-    return len(vectors) >= LISTS_FROM and load_faiss() is not None
-
-
-def _plain(array: Floats) -> Floats:
-    """As the compiled loop wants it: writable or not is part of numba's types."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view

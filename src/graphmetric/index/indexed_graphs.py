@@ -1,0 +1,391 @@
+"""The graphs of an open index: its segments, which graphs of them count, and distances from a query to them.
+
+Graphs are addressed by their position through all segments, removed ones included. Isomorphic graphs are taken
+together: what is true of the first of them is true of its copies, so a search looks at the first alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graphmetric.distance import Comparison, Representation, View, view_distances
+from graphmetric.distance.comparison import Side, Unsolved
+from graphmetric.distance.matching import sort_along_axes
+from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.columns import concatenate
+from graphmetric.graphs.graph import Graph
+from graphmetric.index.encoding import CHUNK, as_bytes
+from graphmetric.index.index_folder import StoredSegment
+from graphmetric.index.segment import Arrays, Segment, SegmentBuilder, id_keys
+from graphmetric.index.vector_lists import VectorLists
+from graphmetric.learned.learned_distance import LearnedDistance
+from graphmetric.model import link_graphs
+
+Condition = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
+"""Values that the metadata of a graph must have, or a function of the metadata."""
+Positions = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+_ROUNDING = 4e-6
+"""The rounding error of single precision, relative to the sum of both distances to the empty graph."""
+_SHOWN_KEYS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """One of several queries that were encoded together."""
+
+    side: Side
+    """All of them, as the head compares them."""
+    row: int
+    vector: Floats
+    """The index vector of this query."""
+    view: View
+    unsolved: Unsolved = field(default_factory=Unsolved)
+    """Counts over the distances that were measured from it."""
+
+    @classmethod
+    def encode(cls, learned: LearnedDistance, graphs: GraphCollection, view: View) -> list[Query]:
+        """Encode all queries in one batch."""
+        if len(graphs) == 0:
+            return []
+        with learned.limited_threads():
+            encoded = learned.encode(graphs).detached().compacted()
+            arrays = learned.cpu_head.index_arrays(encoded)
+        arrays["certificates"] = as_bytes(learned.identify(graphs))
+        side = _read_side(learned, arrays, torch.cat([encoded.start, encoded.size.sum()[None]]), encoded.links)
+        return [cls(side, row, arrays["vectors"][row], view) for row in range(len(graphs))]
+
+    @property
+    def graph(self) -> Representation:
+        """This query alone."""
+        return self.side.graphs.take(slice(self.row, self.row + 1))
+
+
+class OpenSegment:
+    """A segment of an open index, ready to be searched by the learned distance."""
+
+    def __init__(
+        self,
+        learned: LearnedDistance,
+        segment: Segment,
+        lists: VectorLists | None = None,
+        stored: StoredSegment | None = None,
+    ) -> None:
+        self.segment, self.lists, self.stored = segment, lists, stored
+        self.alive = np.ones(len(segment), dtype=bool)
+        """Which graphs were not removed."""
+        self.offset = 0
+        """The position of its first graph among those of all segments."""
+        self._learned, self._head = learned, learned.cpu_head
+        if stored is not None:
+            self.alive[list(stored.removed)] = False
+
+    def __len__(self) -> int:
+        return len(self.segment)
+
+    def own(self, positions: Positions) -> Positions:
+        """Those of some positions that are in this segment, counted from its first graph."""
+        return positions[(positions >= self.offset) & (positions < self.offset + len(self))] - self.offset
+
+    def describe(self) -> StoredSegment:
+        """What the description of the index says about it."""
+        assert self.stored is not None
+        return replace(self.stored, removed=tuple(np.flatnonzero(~self.alive).tolist()))
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether distances of vectors are lower bounds of the distance."""
+        return self._head.vector_blocks is not None
+
+    def measure(self, query: Query, positions: Positions) -> Floats:
+        """The learned distances to chosen graphs."""
+        return self.measure_pairs(query, np.full(len(positions), query.row), positions)
+
+    def measure_pairs(self, query: Query, rows: Positions, positions: Positions) -> Floats:
+        """The same from several queries that were encoded together with this one, at once."""
+        epsilon = self._head.epsilon if self._learned.strict else 0.0
+        comparison = Comparison(self._head, query.view, query.side, self._side, epsilon, query.unsolved)
+        return comparison.of_pairs(torch.from_numpy(np.column_stack([rows, positions]))).numpy()
+
+    def gaps(self, query: Query, positions: Positions | None = None) -> Floats:
+        """Distances of the index vectors of chosen graphs, by default all; see :meth:`PairDistance.gaps`."""
+        vectors = self.segment.arrays["vectors"]
+        return self._head.gaps(query.vector, vectors if positions is None else vectors[positions])
+
+    def bound(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
+        """Lower bounds of the distances to these graphs, in the view of the query, from the gaps of their vectors."""
+        own = query.side.take(slice(query.row, query.row + 1))
+        chosen = self._without_vectors.take(torch.from_numpy(positions))
+        lower = (torch.from_numpy(gaps) - _ROUNDING * (own.to_empty + chosen.to_empty)).clamp(min=0)
+        return view_distances(lower, self._head.scale, query.view, own, chosen).numpy()
+
+    def tighten(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
+        """The same, with everything else that the head can say cheaply about these graphs."""
+        chosen = torch.from_numpy(positions)
+        raised = self._head.tighten(gaps, query.graph, self._side.graphs, chosen, self.segment.arrays)
+        return self.bound(query, raised, positions)
+
+    @cached_property
+    def _side(self) -> Side:
+        arrays = dict(self.segment.arrays)
+        seen = self.segment.graphs.without(self._learned.costs.ignore)
+        links = link_graphs(self._learned.featurizer, seen) if self._head.needs_links else None
+        return _read_side(self._learned, arrays, torch.from_numpy(arrays["node_ptr"]), links)
+
+    @cached_property
+    def _without_vectors(self) -> Side:
+        """What bounds look at; taking some of its graphs copies no vectors."""
+        graphs = self._side.graphs
+        return Side(graphs._replace(z=graphs.z[:, :0]), self._side.to_empty)
+
+
+def _read_side(learned: LearnedDistance, arrays: Arrays, node_ptr: Tensor, links: Tensor | None) -> Side:
+    """Stored arrays as a side of a comparison, nothing computed anew."""
+    head = learned.cpu_head
+    number = torch.from_numpy(arrays["certificates"][:, :8].copy().view("<i8")[:, 0].astype(np.int64))
+    graphs = head.read_arrays(arrays, node_ptr, links)
+    return Side.of(graphs, torch.from_numpy(arrays["to_empty"]), number, head.epsilon if learned.strict else 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Selection:
+    """Graphs that may be answers, with isomorphic ones taken together in classes."""
+
+    positions: Positions
+    """Rising positions of all of them."""
+    numbers: NDArray[np.int64]
+    """For each of them the number of its class, which is its place in ``first``."""
+    first: Positions
+    """Rising positions of the first graph of each class."""
+    copies: NDArray[np.int64]
+    """The number of graphs in each class, the first one included."""
+
+    @classmethod
+    def among(cls, positions: Positions, classes: NDArray[np.int64]) -> Selection:
+        """Graphs at rising positions, with their numbers from :func:`number_classes`."""
+        found, first, numbers, copies = np.unique(classes, return_index=True, return_inverse=True, return_counts=True)
+        order = np.argsort(first)
+        place = np.empty(len(found), dtype=np.int64)
+        place[order] = np.arange(len(found))
+        return cls(positions, place[numbers], positions[first[order]], copies[order])
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def spread(self, classes: NDArray[np.int64]) -> tuple[Positions, NDArray[np.int64]]:
+        """Positions of all graphs of some classes, and for each of them the place of its class among these."""
+        if (self.copies[classes] == 1).all():
+            return self.first[classes], np.arange(len(classes))
+        place = np.full(len(self.first), -1, dtype=np.int64)
+        place[classes] = np.arange(len(classes))
+        own = place[self.numbers]
+        return self.positions[own >= 0], own[own >= 0]
+
+    def find(self, positions: Positions) -> NDArray[np.int64]:
+        """The classes of selected graphs."""
+        numbers: NDArray[np.int64] = self.numbers[np.searchsorted(self.positions, positions)]
+        return numbers
+
+
+class SegmentSelection(NamedTuple):
+    """The part of a selection that lies in one segment: the first graph of each class."""
+
+    segment: OpenSegment
+    positions: Positions
+    """Rising, counted from the first graph of the segment."""
+    copies: NDArray[np.int64]
+    """For each position the number of graphs of the whole index that it stands for."""
+
+    @property
+    def offset(self) -> int:
+        """The position of the first graph of the segment among all graphs of the index."""
+        return self.segment.offset
+
+
+class IndexedGraphs:
+    """All segments of an open index."""
+
+    def __init__(self) -> None:
+        self.segments: list[OpenSegment] = []
+        self._everything: Selection | None = None  # all graphs, removed ones included
+        self._unconditional: Selection | None = None  # what may be an answer without a condition
+
+    def append(self, segment: OpenSegment) -> None:
+        """Add a segment at the end."""
+        segment.offset = self.size
+        self.segments.append(segment)
+        self._everything = self._unconditional = None
+
+    @property
+    def size(self) -> int:
+        """The number of graphs, removed ones included."""
+        return sum(map(len, self.segments))
+
+    @property
+    def alive(self) -> NDArray[np.bool_]:
+        """Which graphs were not removed."""
+        return np.concatenate([np.empty(0, dtype=bool), *(one.alive for one in self.segments)])
+
+    def __len__(self) -> int:
+        return sum(int(one.alive.sum()) for one in self.segments)
+
+    def ids(self) -> Iterator[Hashable]:
+        """The ids of all graphs that were not removed, in the order in which they were added."""
+        return (self.note(position)[0] for position in np.flatnonzero(self.alive).tolist())
+
+    def find(self, id: object) -> int | None:
+        """The position of a graph by its id; None where there is none."""
+        name: Any = id.item() if isinstance(id, np.generic) else id
+        (key,) = id_keys([name])
+        for one in self.segments:
+            for k in np.flatnonzero((one.segment.arrays["id_keys"] == key) & one.alive).tolist():
+                return one.offset + int(k)
+        return None
+
+    def remove(self, positions: Positions) -> None:
+        """Mark graphs as removed."""
+        self._unconditional = None
+        for one in self.segments:
+            one.alive[one.own(positions)] = False
+
+    def check_new_ids(self, segment: Segment) -> None:
+        """Raise where a new segment has an id twice, or one that is taken."""
+        new = segment.arrays["id_keys"]
+        taken = [one.segment.arrays["id_keys"][one.alive] for one in self.segments]
+        keys = np.concatenate([*taken, new])
+        _, first, occurs = np.unique(keys, return_index=True, return_counts=True)
+        if (occurs > 1).any():
+            key = keys[first[occurs > 1][0]]
+            name = segment.note(int(np.flatnonzero(new == key)[-1]))[0]
+            there = "is in the index already" if np.count_nonzero(new == key) == 1 else "occurs twice"
+            raise InvalidArgument(
+                f"id {name!r} {there}; ids tell graphs apart: pass others as ids=, or number them (--number)"
+            )
+
+    def note(self, position: int) -> tuple[Hashable, dict[str, Any]]:
+        """Id and metadata of a graph."""
+        one = self._at(position)
+        return one.segment.note(position - one.offset)
+
+    def loader(self, position: int) -> Callable[[], Graph]:
+        """A function that makes a graph with id and metadata; it works also after the index has changed."""
+        one = self._at(position)
+        return partial(one.segment.graph, position - one.offset)
+
+    def collection(self, positions: Positions) -> GraphCollection:
+        """Graphs at rising positions, without ids and metadata."""
+        return GraphCollection._of(
+            concatenate([one.segment.graphs[one.own(positions)].columns for one in self.segments])
+        )
+
+    def per_graph(self, name: str) -> NDArray[np.int64]:
+        """An array of the collections of all segments, such as "sizes", end to end."""
+        parts = (getattr(one.segment.graphs, name) for one in self.segments)
+        return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+    def select(self, where: Condition | None = None, distinct: bool = False) -> Selection:
+        """Graphs that were not removed and meet a condition; with ``distinct``, only the first of each class."""
+        if where is not None or distinct:
+            return self._choose(where, distinct)
+        if self._unconditional is None:
+            self._unconditional = self._choose(None, False)
+        return self._unconditional
+
+    def split(self, positions: Positions, *others: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+        """For each segment: itself, its part of rising positions, counted from its first graph, and of other arrays."""
+        ends = np.searchsorted(positions, [one.offset for one in self.segments[1:]])
+        parts = (np.split(array, ends) for array in (positions, *others))
+        for one, own, *rest in zip(self.segments, *parts, strict=True):
+            yield one, own - one.offset, *rest
+
+    def parts(self, selection: Selection) -> list[SegmentSelection]:
+        """What a search by the learned distance looks at in each segment."""
+        return [SegmentSelection(*part) for part in self.split(selection.first, selection.copies)]
+
+    def merge(self) -> Segment:
+        """One segment with all graphs that were not removed; nothing is encoded anew."""
+        builder = SegmentBuilder()
+        basis = self.segments[0].segment.arrays.get("basis")
+        for one in self.segments:
+            alive = np.flatnonzero(one.alive)
+            for start in range(0, max(1, len(alive)), CHUNK):
+                _copy_graphs(one.segment, alive[start : start + CHUNK], basis, builder)
+        return builder.finish(basis=basis)
+
+    def _choose(self, where: Condition | None, distinct: bool) -> Selection:
+        chosen = self.alive
+        if where is not None:
+            metadata = [facts for one in self.segments for facts in one.segment.metadata]
+            chosen &= _matches(where, metadata)
+        selection = self._classes(chosen)
+        return self._classes(np.isin(np.arange(self.size), selection.first)) if distinct else selection
+
+    def _classes(self, chosen: NDArray[np.bool_]) -> Selection:
+        """The graphs of a mask, with isomorphic ones taken together."""
+        if self._everything is None:
+            certificates = [one.segment.arrays["certificates"] for one in self.segments]
+            classes = number_classes(np.concatenate([np.empty((0, 16), dtype=np.uint8), *certificates]))
+            self._everything = Selection.among(np.arange(self.size), classes)
+        if chosen.all():
+            return self._everything
+        positions = np.flatnonzero(chosen)
+        return Selection.among(positions, self._everything.numbers[positions])
+
+    def _at(self, position: int) -> OpenSegment:
+        return next(one for one in reversed(self.segments) if one.offset <= position)
+
+
+def number_classes(certificates: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """For each graph the number of its certificate, (graphs, 16) bytes."""
+    high, low = np.ascontiguousarray(certificates).view("<u8").reshape(-1, 2).T
+    order = np.lexsort((low, high))
+    high, low = high[order], low[order]
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+    numbers = np.empty(len(order), dtype=np.int64)
+    numbers[order] = np.cumsum(is_new)
+    return numbers
+
+
+def _matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np.bool_]:
+    """Which graphs meet the condition; raises where it is not one, or names a key that no graph has."""
+    if callable(condition):
+        holds = condition
+    elif isinstance(condition, Mapping):
+        known = dict.fromkeys(key for facts in metadata for key in facts)
+        unknown = [key for key in condition if key not in known]
+        if unknown and metadata:
+            shown = [repr(key) for key in islice(known, _SHOWN_KEYS)] + ["..."] * (len(known) > _SHOWN_KEYS)
+            there = f"the keys are: {', '.join(shown)}" if known else "its graphs have no metadata"
+            raise InvalidArgument(f"no graph of the index has metadata {', '.join(map(repr, unknown))}; {there}")
+        missing, wanted = object(), condition
+
+        def holds(facts: Mapping[str, Any]) -> bool:
+            return all(facts.get(key, missing) == value for key, value in wanted.items())
+    else:
+        raise InvalidArgument(f"where takes a mapping of metadata or a function of it; got {condition!r}")
+    return np.fromiter((bool(holds(facts)) for facts in metadata), dtype=bool, count=len(metadata))
+
+
+def _copy_graphs(segment: Segment, chosen: Positions, basis: Floats | None, builder: SegmentBuilder) -> None:
+    graphs = segment.graphs[chosen]
+    ids, metadata = zip(*map(segment.note, chosen.tolist()), strict=True) if len(chosen) else ((), ())
+    names = ("vectors", "projected", "to_empty", "certificates")
+    learned = {name: segment.arrays[name][chosen] for name in names if name in segment.arrays}
+    if "states" in segment.arrays:
+        nodes = np.repeat(np.isin(np.arange(len(segment)), chosen), segment.graphs.sizes)
+        learned["states"] = segment.arrays["states"][nodes]
+    if basis is not None:
+        learned["axes"] = sort_along_axes(learned["states"], graphs.sizes, basis)
+    builder.append(replace(graphs.columns, metadata=metadata), ids, learned)
