@@ -8,9 +8,10 @@ None of these allocates memory, and Python holds their arrays during a call, so 
 with it, atomic counters took more than half of the time of an edit-distance search. Such a kernel must never create or
 return an array; a *counted* entry or part may.
 
-To decide whether its cache is stale, numba looks only at the file of an entry, not at the files of its parts. So the
-cache lies in a folder named after a digest of all kernels: after any change, or an upgrade of the package, they are
-compiled again. Where that folder cannot be written, kernels are compiled in every process, and everything still works.
+To decide whether its cache is stale, numba looks only at the file of an entry, not at the files of its parts. So every
+file's entries have a folder of their own, named after a digest of that file and of all files it imports: after a
+change or an upgrade, what depends on it is compiled again and nothing else. Where the cache cannot be written, kernels
+are compiled in every process, and everything still works.
 
 The first call of an entry after an installation compiles it, which takes most of a minute for the searches. This is
 announced once, and :func:`~graphmetric._foundation.limits.clock` stands still meanwhile. ``graphmetric doctor --warm``
@@ -21,9 +22,11 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -41,14 +44,30 @@ _WITHOUT_WRAPPERS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapp
 logger = logging.getLogger(__name__)
 
 
+_PACKAGE = Path(__file__).parents[1]
+_IMPORT = r"^from graphmetric\.([\w.]+) import"
+
+
 def _cache_folder() -> Path:
-    package = Path(__file__).parents[1]
-    sources = [Path(__file__).with_name("mixing.py"), *sorted(package.rglob("_kernels/*.py"))]
-    digest = blake2b(b"".join(path.read_bytes() for path in sources), digest_size=8).hexdigest()
     chosen = _SETTINGS.CACHE_DIR
     if not chosen:
-        chosen = package / "__pycache__" if os.access(package, os.W_OK) else Path.home() / ".cache" / "graphmetric"
-    return Path(chosen) / f"kernels-{digest}"
+        chosen = _PACKAGE / "__pycache__" if os.access(_PACKAGE, os.W_OK) else Path.home() / ".cache" / "graphmetric"
+    return Path(chosen) / "kernels"
+
+
+@cache
+def _digest_of(source: Path) -> str:
+    """A digest of a file of kernels, of the files of kernels that it imports, and of how they are compiled."""
+    own, found, waiting = Path(__file__), set[Path](), [source]
+    while waiting:
+        path = waiting.pop()
+        if path not in found:
+            found.add(path)
+            names = (
+                [] if path == own else re.findall(r"^from graphmetric\.([\w.]+) import", path.read_text(), re.MULTILINE)
+            )
+            waiting += [_PACKAGE / f"{name.replace('.', '/')}.py" for name in names]
+    return blake2b(b"".join(path.read_bytes() for path in sorted(found)), digest_size=8).hexdigest()
 
 
 def _why_not_writable(folder: Path) -> str | None:
@@ -103,7 +122,10 @@ def _cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         if _problems:
             return njit(**options)(function)
         before = _SETTINGS.CACHE_DIR
-        _SETTINGS.CACHE_DIR = str(CACHE_FOLDER)  # read while the decorator runs; other packages keep their own
+        source = Path(function.__code__.co_filename)
+        _SETTINGS.CACHE_DIR = str(
+            CACHE_FOLDER / _digest_of(source)
+        )  # read while the decorator runs; other packages keep their own
         try:
             compiled = njit(cache=True, **options)(function)
         finally:
