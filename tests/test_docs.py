@@ -85,6 +85,12 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors_of(linked), target
 
 
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda page: page.name)
+def test_a_link_that_reads_as_a_path_leads_to_that_path(page: Path) -> None:
+    for text, target in re.findall(r"\[([\w./]+\.py)\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        assert target.endswith(text), text
+
+
 def test_every_page_is_in_a_table_of_contents() -> None:
     listed = {DOCS / "index.md"}
     for page in PAGES:

@@ -91,7 +91,7 @@ def test_files_of_a_report(tmp_path: Path) -> None:
 def test_the_papers_table_is_as_printed(shared_data: Path) -> None:
     source = shared_data.parent / "paper" / "gb-distance.tex"
     if not source.exists():
-        pytest.skip("the source of the paper is not here")
+        pytest.skip("no test data: the source of the paper is not here")
     table = source.read_text(encoding="utf-8").split(r"\label{tab:main_result}")[1].split(r"\end{tabular}")[0]
     printed = []
     for line in table.splitlines():
