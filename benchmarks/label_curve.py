@@ -70,7 +70,7 @@ LINES = {
 PANELS = {"rho": ("rank correlation ρ", 0.68), "p@10": ("precision at 10", 0.36)}
 """Title and least value shown; a large α leads far below, where the other curves would be one."""
 PAIRS_OF_BLOCK = 96 * 95 // 2
-"""Of the graphs of a mini-batch: repetition is not to make steps larger."""
+"""The number of pairs in a mini-batch; repeating labels must not make steps larger."""
 NO_LABELS = 8.8
 """Where the figure puts zero on its logarithmic axis."""
 
@@ -121,7 +121,7 @@ class Task:
         return TrainingLabels(pairs, found.lower, found.upper)
 
     def score(self, learned: LearnedDistance) -> dict[str, float]:
-        """Of test graphs against training and validation graphs, on the paper's scale."""
+        """Score test graphs against training and validation graphs, on the paper's scale."""
         sides = self.graphs[self.protocol.queries], self.graphs[self.protocol.database]
         raw = Raw(distance_matrix(learned.compare(*sides, "raw")), self.protocol.test_distances(self.distances))
         return score_distances(*(gm.normalized_distance(found, *sides) for found in raw), raw=raw).to_dict()

@@ -46,7 +46,7 @@ from graphmetric.training.supervision import SMALLEST_CLIQUE, Mutator, find_dist
 
 SMALLEST, LARGEST = 15, 40
 MOST_EDITS = 12
-"""Of the mutations of test graphs; those that a fit trains on have up to five."""
+"""The most edits of a mutation of a test graph; mutations that a fit trains on have up to five."""
 FEWEST_RANKED = 5
 """Proven pairs that a query must have for a ranking of its own."""
 ENGINE = {

@@ -43,9 +43,9 @@ class Method(NamedTuple):
     name: str
     search: GridSearchCV
     candidates: list[list[np.ndarray]]
-    """Of each fold the matrices to choose from, all graphs by all graphs: distances, or kernels for an SVM."""
+    """The matrices that each fold may choose from, all graphs by all graphs: distances, or kernels for an SVM."""
     seconds: float
-    """Of CPU time, to make them."""
+    """CPU seconds that it took to make them."""
 
 
 def main(
@@ -133,7 +133,7 @@ def compare_by_learning(
 
 
 def measure_twice(model: gm.GraphDistance, graphs: gm.GraphCollection) -> list[np.ndarray]:
-    """In edits, and in [0, 1] whatever the sizes of the graphs. Both are metrics."""
+    """The distances in edits, and in [0, 1] whatever the sizes of the graphs. Both are metrics."""
     return [model.pairwise(graphs), model.pairwise(graphs, view="steinhaus")]
 
 

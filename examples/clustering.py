@@ -110,7 +110,7 @@ def find_medoids(distances: np.ndarray, number: int) -> np.ndarray:
 
 
 def _sum_to_nearest(distances: np.ndarray, medoids: np.ndarray) -> np.ndarray:
-    """For each graph: the sum over all graphs of the distance to the nearest medoid, were it one more of them."""
+    """For each graph, the sum of all distances to the nearest medoid if this graph were one more of them."""
     nearest = distances[:, medoids].min(axis=1, initial=np.inf)
     sums: np.ndarray = np.minimum(nearest[:, None], distances).sum(axis=0, dtype=np.float64)
     return sums
@@ -138,7 +138,7 @@ def read_classes(name: str, root: str | None) -> tuple[gm.GraphCollection, np.nd
 
 
 def main() -> None:
-    """What the command line asks for."""
+    """Read the command line and run what it asks for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", help="a TUDataset, or families")
     parser.add_argument("--root", help="folder of the data sets; by default what GRAPHMETRIC_DATA names, else data")

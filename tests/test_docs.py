@@ -70,7 +70,7 @@ def prose_of(page: Path) -> str:
 
 
 def anchors_of(page: Path) -> set[str]:
-    """Of its headings, as MyST and the code hosts spell them."""
+    """The anchors of its headings, as MyST and the code hosts spell them."""
     titles = re.findall(r"^#+ (.+)$", prose_of(page), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 

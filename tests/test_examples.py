@@ -60,7 +60,7 @@ def test_classification(per_fold: bool, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_classification_chooses_within_the_training_part() -> None:
-    """Of a matrix that tells the classes apart and one that misleads, whatever their order."""
+    """The matrix that tells the classes apart is chosen over one that misleads, whatever their order."""
     example, classes = load_example("classification"), np.arange(60) % 2
     telling = (classes[:, None] != classes[None, :]).astype(float)
     train, test = np.arange(40), np.arange(40, 60)

@@ -42,15 +42,15 @@ class Departure(NamedTuple):
     file: Path
     """Below the package."""
     name: str
-    """Of the class or function; empty for a module."""
+    """The name of the class or function; empty for a module."""
     equations: tuple[int, ...]
-    """Those of the same docstring."""
+    """The equations of the same docstring."""
     text: str
     """Markdown."""
 
 
 def find_departures(sources: Path = SOURCES) -> list[Departure]:
-    """All of them, by stage, file and line."""
+    """Find all departures, in the order of stage, file and line."""
     files = sorted(sources.rglob("*.py"), key=lambda path: _place(path.relative_to(sources)))
     return [found for path in files for found in _departures_of(path, sources)]
 

@@ -110,7 +110,7 @@ def control_flow(code: CodeType) -> tuple[int, set[tuple[int, int]]]:
 
 
 def block_successors(instructions: list[dis.Instruction]) -> list[set[int]]:
-    """To which blocks each block can pass control."""
+    """The blocks that each block can pass control to."""
     starts = {0}
     for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
         if instruction.opcode in JUMPS:
