@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from graphmetric.datasets import dataset_names, load_dataset
-from graphmetric.datasets.catalogue import EMBEDDED_SETS
+from graphmetric.datasets import load_dataset
+from graphmetric.datasets.catalogue import CATALOGUE
 from graphmetric.errors import InvalidArgument
 from tests.datasets.dataset_checks import assert_disjoint_up_to_isomorphism, assert_well_formed
 
@@ -67,7 +67,7 @@ def test_aids42k(shared_data: Path) -> None:
     assert "count edge labels" in plain.distance_kind
 
 
-@pytest.mark.parametrize("name", dataset_names()[len(EMBEDDED_SETS) :])
+@pytest.mark.parametrize("name", [entry.name for entry in CATALOGUE.values() if not entry.embedded])
 def test_every_stored_set_loads(shared_data: Path, name: str) -> None:
     data = load_dataset(name, shared_data)
     assert_well_formed(data)

@@ -13,8 +13,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from graphmetric.datasets import catalogue as bundled
-from graphmetric.datasets import load_dataset
+from graphmetric.datasets import catalogue, load_dataset
 from graphmetric.edit_distance import pairwise_edit_distances
 from graphmetric.errors import FileError
 from graphmetric.formats import write_graphs
@@ -64,13 +63,13 @@ def test_embedded_graphs_are_connected(name: str) -> None:
 @pytest.mark.parametrize("name", ["molecules", "programs"])
 def test_embedded_files_are_small_and_have_their_checksum(name: str) -> None:
     content = (files("graphmetric.datasets") / "embedded" / f"{name}.gmg").read_bytes()
-    assert hashlib.sha256(content).hexdigest() == getattr(bundled, f"{name.upper()}_SHA256")
+    assert hashlib.sha256(content).hexdigest() == catalogue.CATALOGUE[name].sha256
     assert len(content) < 300_000
 
 
 def test_a_damaged_file_is_refused() -> None:
     with pytest.raises(FileError, match="damaged"):
-        bundled._read_frozen("molecules", "0" * 64)
+        catalogue._read_frozen("molecules", "0" * 64)
 
 
 def test_molecules_have_elements_and_bonds() -> None:

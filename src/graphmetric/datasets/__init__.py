@@ -3,13 +3,8 @@
 ::
 
     dataset.py          Dataset: graphs, split, known distances, the leak-free view
-    known_distances.py  what is known of the distances: a table, or a list of pairs
-    catalogue.py        load_dataset, and the names
-    bundled.py          the embedded sets, which need no files
-    benchmarks.py       the sets that are read from a folder
-    compact_layout.py   NAME.json or NAME.npz with NAME.ged.npz
-    public_layout.py    folders of gexf files, TUDataset folders
-    stored_set.py       what either layout is read into
+    known_distances.py  the known distances: a table, or a list of pairs
+    catalogue.py        load_dataset, the names, and how the files are read
 """
 
 from graphmetric.datasets.catalogue import dataset_names, load_dataset, recognize_dataset

@@ -1,234 +1,88 @@
-"""Every data set by name.
+"""Data sets by name: where their files lie and how they are read.
 
-The data sets that are read from a folder, and the layouts in which they are understood.
+``catalogue.json`` lists the sets with description and licence. The embedded ones are frozen files of the package and
+networkx's atlas. The others are read from a folder of the user's, in one of three layouts:
 
-The embedded data sets: frozen files in the package, and networkx's atlas.
+* compact: ``NAME.json`` or ``NAME.npz`` for the graphs, ``NAME.ged.npz`` for distances; text and plain arrays only;
+* gexf: a folder of gexf files, as SimGNN and PyG published the benchmarks;
+* tu: TUDataset folders.
+
+Distances were once published as pickles (PyG's ``*_ged.pt``, SimGNN's ``ged.pickle``), which can run any code when
+read. They are never read; the data set says so.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.resources import as_file, files
+from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphmetric.datasets.dataset import Dataset
-from graphmetric.datasets.known_distances import KnownDistances, ListedDistances
-from graphmetric.datasets.layouts import (
-    StoredSet,
-    read_distances,
-    read_gexf_set,
-    read_json_set,
-    read_npz_set,
-    read_tu_set,
-    without_edge_labels,
-)
+from graphmetric.datasets.known_distances import DistanceTable, KnownDistances, ListedDistances
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
 from graphmetric.formats import read_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Has
+from graphmetric.graphs.columns import Has, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.splits import Split, hold_out_validation, split_indices
-
-
-@dataclass(frozen=True)
-class Layout:
-    """One way in which a data set can lie in a folder."""
-
-    place: str
-    """The file or folder to look for, below the root, with {name} for the set's name."""
-    contents: str
-    read: Callable[[Path], StoredSet]
-
-    def path(self, root: Path, name: str) -> Path:
-        return root / self.place.format(name=name)
-
-
-_COMPACT = (
-    Layout("{name}.json", "graphs, with distances in {name}.ged.npz", read_json_set),
-    Layout("{name}.npz", "graphs, with distances in {name}.ged.npz", read_npz_set),
-)
-_GEXF = (
-    Layout("{name}/train", "one gexf file per graph, the others in {name}/test (SimGNN)", read_gexf_set),
-    Layout("{name}/raw/{name}/train", "the same, below PyG's raw folder", read_gexf_set),
-    Layout("raw/{name}/train", "the same", read_gexf_set),
-)
-_TU = (
-    Layout("TU_{name}.npz", "graphs", read_npz_set),
-    Layout("{name}/{name}_A.txt", "and its sister files (TUDataset)", read_tu_set),
-    Layout("{name}/raw/{name}_A.txt", "the same, below PyG's raw folder", read_tu_set),
-)
-
-
-@dataclass(frozen=True)
-class FolderSet:
-    """A data set that the user has on disk."""
-
-    name: str
-    description: str
-    licence: str
-    layouts: tuple[Layout, ...]
-    edge_labels_count: bool = True
-    """Whether the known distances, and so the set by default, see edge labels."""
-
-    def read(self, root: Path) -> StoredSet:
-        """Read the first layout that is there."""
-        for layout in self.layouts:
-            path = layout.path(root, self.name)
-            if path.exists():
-                return layout.read(path)
-        raise DatasetNotFound(self._not_found(root))
-
-    def _not_found(self, root: Path) -> str:
-        places = "\n".join(
-            f"  {layout.path(root, self.name)}  {layout.contents.format(name=self.name)}" for layout in self.layouts
-        )
-        state = "" if root.is_dir() else ", which is not a folder"
-        return (
-            f"the files of {self.name} are not in {root.absolute()}{state}. Looked for:\n{places}\n"
-            "Nothing is downloaded, since the public downloads of these sets are gone: put a copy in one of these "
-            f"places, or say where it is with load_dataset({self.name!r}, root=...) or the environment variable "
-            "GRAPHMETRIC_DATA. Distances as .pt or .pickle are never read. The sets 'molecules', 'programs' and "
-            "'atlas' need no files."
-        )
-
-
-_UNSTATED = "Public research data; its publishers state no terms."
-_NCI_AIDS = "Antiviral screen of the National Cancer Institute (NCI/DTP); the copies in use state no terms."
-
-_TU_DESCRIPTIONS = {
-    "MUTAG": "188 nitroaromatic compounds, mutagenic or not.",
-    "PTC_MR": "344 compounds, carcinogenic for male rats or not.",
-    "PTC_FR": "351 compounds, carcinogenic for female rats or not.",
-    "PTC_MM": "336 compounds, carcinogenic for male mice or not.",
-    "ENZYMES": "600 protein structures of six enzyme classes.",
-    "PROTEINS": "1,113 protein structures, enzymes or not.",
-    "NCI1": "4,110 compounds, active against lung cancer cells or not.",
-    "AIDS": "2,000 compounds, active against HIV or not.",
-    "Mutagenicity": "4,337 compounds, mutagenic or not.",
-    "IMDB-BINARY": "1,000 ego networks of actors, from two film genres.",
-}
-
-
-def tu_set(name: str) -> FolderSet:
-    """A set of the TUDataset collection, known or not."""
-    described = _TU_DESCRIPTIONS.get(name, "See the collection's own description.")
-    return FolderSet(name, f"TUDataset {name}: {described}", _UNSTATED, _TU)
-
-
-FOLDER_SETS = (
-    FolderSet(
-        "AIDS700nef",
-        "700 compounds with at most 10 heavy atoms; node labels are element symbols. The benchmark's distances ignore "
-        "bond types.",
-        _NCI_AIDS,
-        (*_COMPACT, *_GEXF),
-        edge_labels_count=False,
-    ),
-    FolderSet(
-        "LINUX",
-        "1,000 program dependence graphs of Linux kernel functions with 4 to 10 nodes, unlabelled. Only 89 of them "
-        "differ up to isomorphism: see Dataset.leak_free.",
-        _UNSTATED,
-        (*_COMPACT, *_GEXF),
-    ),
-    FolderSet(
-        "IMDBMulti",
-        "1,500 ego networks of actors with 7 to 89 nodes, unlabelled, from three film genres. Only 387 of them differ "
-        "up to isomorphism: see Dataset.leak_free.",
-        _UNSTATED,
-        (*_COMPACT, *_GEXF),
-    ),
-    FolderSet(
-        "ALKANE",
-        "150 carbon skeletons of alkanes (trees), from GREYC.",
-        _UNSTATED,
-        (*_COMPACT, *_GEXF),
-        edge_labels_count=False,
-    ),
-    FolderSet(
-        "AIDS42k",
-        "42,689 compounds with 2 to 222 heavy atoms; node labels are numbers of elements in order of appearance, edge "
-        "labels bond types. The known distances count bond types.",
-        _NCI_AIDS,
-        _COMPACT,
-    ),
-    *(tu_set(name) for name in _TU_DESCRIPTIONS),
-)
-
-
-@dataclass(frozen=True)
-class EmbeddedSet:
-    """A data set that needs no files."""
-
-    name: str
-    description: str
-    licence: str
-    read_graphs: Callable[[], GraphCollection]
-
-    def read(self) -> StoredSet:
-        """The graphs, and exact distances of a fixed sample of their pairs."""
-        graphs = self.read_graphs()
-        with as_file(files(__package__) / "embedded" / f"{self.name}.ged.npz") as path:
-            known, kind = read_distances(path, graphs)
-        return StoredSet(graphs, known, kind)
-
-
-def _read_frozen(name: str, sha256: str) -> GraphCollection:
-    """A file of the package, checked against its checksum: results quoted for a set are for exactly these graphs."""
-    with as_file(files(__package__) / "embedded" / f"{name}.gmg") as path:
-        found = hashlib.sha256(path.read_bytes()).hexdigest()
-        if found != sha256:
-            raise FileError(f"the embedded data set is damaged: sha256 {found}, expected {sha256}; reinstall", path)
-        return read_graphs(path)
-
-
-def _read_atlas() -> GraphCollection:
-    from networkx.generators.atlas import graph_atlas_g
-
-    graphs = (atlas for atlas in graph_atlas_g() if len(atlas))
-    return GraphCollection(Graph(len(atlas), list(atlas.edges), id=atlas.name) for atlas in graphs)
-
-
-MOLECULES_SHA256 = "977738ab3e1c4258af6babbbf484cce3c4aea42a1c85cb0d2a102a7f980f7dab"
-PROGRAMS_SHA256 = "a0ac2612dd5af4ecbea0f09fc9637514a80d0125ec5b4681ee17feeaf7d2cdf8"
-
-EMBEDDED_SETS = (
-    EmbeddedSet(
-        "molecules",
-        "973 connected molecules with at most 10 heavy atoms of the NCI open database. Node labels are element "
-        "symbols, edge labels bond types; ids are NSC numbers, and each graph's metadata has its SMILES.",
-        "The structures are published by the National Cancer Institute's Developmental Therapeutics Program (NCI/DTP) "
-        "and are not copyrighted; taken from the copy that RDKit (BSD-3-Clause) ships.",
-        lambda: _read_frozen("molecules", MOLECULES_SHA256),
-    ),
-    EmbeddedSet(
-        "programs",
-        "3,975 control-flow graphs of functions of Python 3.11's standard library with 4 to 10 basic blocks: "
-        "connected, undirected, unlabelled, without self-loops. Ids are module:qualified.name.",
-        "Derived from the Python standard library, copyright Python Software Foundation, under the PSF License "
-        "Version 2; the graphs hold no source text.",
-        lambda: _read_frozen("programs", PROGRAMS_SHA256),
-    ),
-    EmbeddedSet(
-        "atlas",
-        "All 1,252 graphs with 1 to 7 nodes, no two isomorphic, as numbered in Read and Wilson's Atlas of Graphs.",
-        "Built by networkx (BSD-3-Clause) when loaded.",
-        _read_atlas,
-    ),
-)
+from graphmetric.graphs.labels import LabelColumn
+from graphmetric.graphs.splits import hold_out_validation, split_indices
 
 DATA_FOLDER_VARIABLE = "GRAPHMETRIC_DATA"
 
-_CATALOGUE: dict[str, EmbeddedSet | FolderSet] = {
-    **{known.name: known for known in EMBEDDED_SETS},
-    **{known.name: known for known in FOLDER_SETS},
+_PICKLES = ("*.pt", "*.pickle", "*.pkl")
+_GEXF_ATTRIBUTES: dict[str, Any] = {
+    "node_label": ("type",),
+    "edge_label": ("valence",),
+    "edge_weight": None,
+    "node_features": None,
 }
+"""The benchmarks have element symbols and bond valences, or nothing at all."""
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """A data set that has a name."""
+
+    name: str
+    description: str
+    licence: str
+    layouts: tuple[str, ...]
+    """Names in ``_LAYOUTS``; "embedded" for sets that need no files."""
+    edge_labels_count: bool = True
+    """Whether the known distances, and so the set by default, see edge labels."""
+    sha256: str | None = None
+    """The checksum of an embedded file: results quoted for a set are for exactly these graphs."""
+
+    @property
+    def embedded(self) -> bool:
+        return self.layouts == ("embedded",)
+
+
+@dataclass(frozen=True)
+class StoredSet:
+    """The contents of files, before they are split and before edge labels are left out."""
+
+    graphs: GraphCollection
+    """With edge labels where the files have them."""
+    known: KnownDistances | None
+    """None where the files hold no distances."""
+    distance_kind: str
+    """A sentence on what the distances are, or why there are none."""
+    test: NDArray[np.int64] | None = None
+    """The benchmark's own test part, when it has one."""
+    classes: NDArray[np.int64] | None = None
 
 
 def load_dataset(
@@ -254,35 +108,42 @@ def load_dataset(
         InvalidArgument: No set has this name.
         DatasetNotFound: The files are not in ``root``; the message says which files in which layout belong there.
     """
-    chosen = _find(name)
-    if isinstance(chosen, EmbeddedSet):
-        stored, counted = chosen.read(), False
+    entry = _find(name)
+    folder = Path(root if root is not None else os.environ.get(DATA_FOLDER_VARIABLE) or "data")
+    stored = _read_embedded(entry) if entry.embedded else _read_folder(entry, folder)
+    counted, has_labels = entry.edge_labels_count, stored.graphs.any_has(Has.EDGE_LABELS)
+    labelled = (counted if edge_labels is None else edge_labels) and has_labels
+    known, kind = stored.known, stored.distance_kind
+    if known is not None and has_labels and counted != labelled:
+        verb, known = "count" if counted else "ignore", None
+        kind = f"none: the known distances {verb} edge labels; load with edge_labels={counted} to get them"
+    everything = np.arange(len(stored.graphs))
+    if stored.test is None:
+        split = split_indices(len(everything), random_state=random_state)
     else:
-        stored = chosen.read(_data_folder(root))
-        counted = chosen.edge_labels_count
-    labelled = (counted if edge_labels is None else edge_labels) and stored.graphs.any_has(Has.EDGE_LABELS)
-    known, kind = _fitting_distances(stored, labelled, counted)
+        given_train = np.setdiff1d(everything, stored.test)
+        split = hold_out_validation(given_train, stored.test, random_state=random_state)
     return Dataset(
-        name=chosen.name,
-        graphs=stored.graphs if labelled else without_edge_labels(stored.graphs),
-        **_split(stored, random_state)._asdict(),
-        known=known,
+        name=entry.name,
+        graphs=stored.graphs if labelled else stored.graphs.without(["edge_labels"]),
+        **split._asdict(),
+        known=ListedDistances.of(len(everything)) if known is None else known,
         distance_kind=kind,
-        description=chosen.description,
-        licence=chosen.licence,
+        description=entry.description,
+        licence=entry.licence,
         classes=stored.classes,
     )
 
 
 def dataset_names() -> list[str]:
     """All names that :func:`load_dataset` knows, embedded sets first; besides them any TUDataset as ``TU_<name>``."""
-    return list(_CATALOGUE)
+    return list(CATALOGUE)
 
 
 def recognize_dataset(path: Path) -> str | None:
     """The name of the set whose compact layout this file is; None for any other file."""
     name = path.stem.removeprefix("TU_")
-    if name not in _CATALOGUE or not path.is_file():
+    if name not in CATALOGUE or not path.is_file():
         return None
     if path.suffix == ".json":
         with open(path, "rb") as file:
@@ -290,34 +151,226 @@ def recognize_dataset(path: Path) -> str | None:
     return name if path.suffix == ".npz" else None
 
 
-def _find(name: str) -> EmbeddedSet | FolderSet:
-    if name in _CATALOGUE:
-        return _CATALOGUE[name]
-    if name.startswith("TU_") and name.removeprefix("TU_").replace("-", "_").isidentifier():
-        return tu_set(name.removeprefix("TU_"))
+def _read_catalogue() -> dict[str, CatalogueEntry]:
+    listed = json.loads((files(__package__) / "catalogue.json").read_text(encoding="utf-8"))
+    return {entry["name"]: CatalogueEntry(**entry | {"layouts": tuple(entry["layouts"])}) for entry in listed}
+
+
+CATALOGUE = _read_catalogue()
+
+
+def _find(name: str) -> CatalogueEntry:
+    if name in CATALOGUE:
+        return CATALOGUE[name]
+    bare = name.removeprefix("TU_")
+    if bare != name and bare.replace("-", "_").isidentifier():
+        described = f"TUDataset {bare}: See the collection's own description."
+        unlisted = CatalogueEntry(bare, described, CATALOGUE["MUTAG"].licence, ("tu",))
+        listed = CATALOGUE.get(bare, unlisted)
+        return listed if listed.layouts == unlisted.layouts else unlisted
+    embedded = [entry.name for entry in CATALOGUE.values() if entry.embedded]
+    others = [entry.name for entry in CATALOGUE.values() if not entry.embedded]
     raise InvalidArgument(
-        f"there is no data set {name!r}; embedded: {', '.join(known.name for known in EMBEDDED_SETS)}; "
-        f"from a folder: {', '.join(known.name for known in FOLDER_SETS)}, and any other TUDataset as 'TU_<name>'"
+        f"there is no data set {name!r}; embedded: {', '.join(embedded)}; "
+        f"from a folder: {', '.join(others)}, and any other TUDataset as 'TU_<name>'"
     )
 
 
-def _data_folder(root: str | os.PathLike[str] | None) -> Path:
-    return Path(root if root is not None else os.environ.get(DATA_FOLDER_VARIABLE) or "data")
+def _read_embedded(entry: CatalogueEntry) -> StoredSet:
+    """The graphs, and exact distances of a fixed sample of their pairs."""
+    graphs = _read_atlas() if entry.sha256 is None else _read_frozen(entry.name, entry.sha256)
+    with as_file(files(__package__) / "embedded" / f"{entry.name}.ged.npz") as path:
+        return StoredSet(graphs, *_read_distances(path, graphs))
 
 
-def _split(stored: StoredSet, random_state: int | np.random.Generator | None) -> Split:
-    everything = np.arange(len(stored.graphs))
-    if stored.test is None:
-        return split_indices(len(everything), random_state=random_state)
-    return hold_out_validation(np.setdiff1d(everything, stored.test), stored.test, random_state=random_state)
+def _read_frozen(name: str, sha256: str) -> GraphCollection:
+    with as_file(files(__package__) / "embedded" / f"{name}.gmg") as path:
+        found = hashlib.sha256(path.read_bytes()).hexdigest()
+        if found != sha256:
+            raise FileError(f"the embedded data set is damaged: sha256 {found}, expected {sha256}; reinstall", path)
+        return read_graphs(path)
 
 
-def _fitting_distances(stored: StoredSet, labelled: bool, counted: bool) -> tuple[KnownDistances, str]:
-    """The stored distances if they were computed for graphs like the loaded ones, with or without edge labels."""
-    nothing = ListedDistances.of(len(stored.graphs))
-    if stored.known is None:
-        return nothing, stored.distance_kind
-    if counted == labelled or not stored.graphs.any_has(Has.EDGE_LABELS):
-        return stored.known, stored.distance_kind
-    verb = "count" if counted else "ignore"
-    return nothing, f"none: the known distances {verb} edge labels; load with edge_labels={counted} to get them"
+def _read_atlas() -> GraphCollection:
+    from networkx.generators.atlas import graph_atlas_g
+
+    graphs = (atlas for atlas in graph_atlas_g() if len(atlas))
+    return GraphCollection(Graph(len(atlas), list(atlas.edges), id=atlas.name) for atlas in graphs)
+
+
+def _read_folder(entry: CatalogueEntry, root: Path) -> StoredSet:
+    """Read the first layout that is there."""
+    looked_for = []
+    for layout in (layout for kind in entry.layouts for layout in _LAYOUTS[kind]):
+        path = root / layout.place.format(name=entry.name)
+        if path.exists():
+            return layout.read(path)
+        looked_for.append(f"  {path}  {layout.contents.format(name=entry.name)}")
+    places = "\n".join(looked_for)
+    state = "" if root.is_dir() else ", which is not a folder"
+    raise DatasetNotFound(
+        f"the files of {entry.name} are not in {root.absolute()}{state}. Looked for:\n{places}\n"
+        "Nothing is downloaded, since the public downloads of these sets are gone: put a copy in one of these "
+        f"places, or say where it is with load_dataset({entry.name!r}, root=...) or the environment variable "
+        "GRAPHMETRIC_DATA. Distances as .pt or .pickle are never read. The sets 'molecules', 'programs' and "
+        "'atlas' need no files."
+    )
+
+
+def _read_gexf_set(train_folder: Path) -> StoredSet:
+    """``train/ID.gexf`` and, beside it, ``test/ID.gexf``: training graphs first, each part in the order of the ids.
+
+    This is PyG's order, so positions agree with the benchmark's published matrices.
+    """
+    folder = train_folder.parent
+    train, test = _numbered_files(train_folder), _numbered_files(folder / "test")
+    read = (read_graphs(path, **_GEXF_ATTRIBUTES)[0].replace(id=number) for number, path in [*train, *test])
+    graphs = GraphCollection(read)
+    kind = _why_no_distances([folder, folder.parent, folder.parent.parent / "processed"])
+    return StoredSet(graphs, None, kind, np.arange(len(train), len(graphs)))
+
+
+def _numbered_files(folder: Path) -> list[tuple[int, Path]]:
+    paths = list(folder.glob("*.gexf"))
+    if not paths:
+        raise FileError("there are no gexf files; the benchmark has some in train/ and some in test/", folder)
+    unnumbered = next((path for path in paths if not path.stem.isdecimal()), None)
+    if unnumbered is not None:
+        raise FileError("the name of a benchmark graph must be its number, such as 42.gexf", unnumbered)
+    return sorted((int(path.stem), path) for path in paths)
+
+
+def _why_no_distances(folders: Iterable[Path]) -> str:
+    pickles = sorted({path for folder in folders for pattern in _PICKLES for path in folder.glob(pattern)})
+    if not pickles:
+        return "none: there are no distances beside the gexf files"
+    names = ", ".join(path.name for path in pickles)
+    return f"none: {names} would have to be unpickled, which can run any code, so it is never read"
+
+
+def _read_tu_set(adjacency_file: Path) -> StoredSet:
+    """A TUDataset folder, given by its ``NAME_A.txt``."""
+    graphs = read_graphs(adjacency_file.parent)
+    facts = graphs.columns.metadata
+    classes = None if facts is None else np.array([about["class"] for about in facts], dtype=np.int64)
+    return StoredSet(graphs, None, "none: TUDataset has classes, not distances", classes=classes)
+
+
+def _read_json_set(path: Path) -> StoredSet:
+    """Graphs as JSON: {"graphs": [{"id", "nodes": [label or null], "edges", "edge_labels", "split", "class"}]}."""
+    with _errors_name(path):
+        records: list[dict[str, Any]] = json.loads(path.read_bytes())["graphs"]
+
+        def joined(key: str) -> list[Any]:
+            return list(chain.from_iterable(record[key] for record in records))
+
+        labels = joined("nodes")
+        bonded = all("edge_labels" in record for record in records)
+        columns = assemble_columns(
+            pointers([len(record["nodes"]) for record in records]),
+            pointers([len(record["edges"]) for record in records]),
+            np.array(joined("edges"), dtype=np.int64).reshape(-1, 2),
+            node_labels=None if all(label is None for label in labels) else LabelColumn.from_values(labels),
+            edge_labels=LabelColumn.from_values(joined("edge_labels")) if bonded else None,
+            ids=tuple(record["id"] for record in records),
+        )
+        graphs = GraphCollection._of(columns)
+        splits, classes = ([record.get(key) for record in records] for key in ("split", "class"))
+        return StoredSet(
+            graphs,
+            *_read_distances(path.with_suffix(".ged.npz"), graphs),
+            test=None if None in splits else np.flatnonzero(np.array(splits) == "test"),
+            classes=None if None in classes else np.array(classes, dtype=np.int64),
+        )
+
+
+def _read_npz_set(path: Path) -> StoredSet:
+    """Graphs as arrays node_ptr, node_label, edge_ptr, edge_u, edge_v and, if any, edge_label and graph_label."""
+    with _errors_name(path):
+        arrays = _load_arrays(path)
+        columns = assemble_columns(
+            arrays["node_ptr"],
+            arrays["edge_ptr"],
+            np.column_stack([arrays["edge_u"], arrays["edge_v"]]),
+            node_labels=_labels(arrays["node_label"]),
+            edge_labels=_labels(arrays["edge_label"]) if "edge_label" in arrays else None,
+            ids=tuple(range(len(arrays["node_ptr"]) - 1)),
+        )
+        graphs = GraphCollection._of(columns)
+        classes = arrays["graph_label"].astype(np.int64) if "graph_label" in arrays else None
+        return StoredSet(graphs, *_read_distances(path.with_suffix(".ged.npz"), graphs), classes=classes)
+
+
+def _labels(values: NDArray[Any]) -> LabelColumn | None:
+    """Integer labels as a column; None for a single value, which is how this layout writes "unlabelled"."""
+    distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    if len(distinct) < 2:
+        return None
+    order = np.argsort(first)
+    return LabelColumn(np.argsort(order).astype(np.int32)[codes], tuple(distinct[order].tolist()))
+
+
+def _read_distances(path: Path, graphs: GraphCollection) -> tuple[KnownDistances | None, str]:
+    """The distances that lie beside the graphs, and what they are."""
+    if not path.is_file():
+        return None, f"none: there is no {path.name} beside the graphs"
+    with _errors_name(path):
+        arrays = _load_arrays(path)
+        kind = str(arrays.get("kind", f"as {path.name} gives them; it does not say whether they are exact"))
+        if "ids" in arrays and tuple(arrays["ids"].tolist()) != graphs.columns.ids:
+            raise ValueError("the ids are not those of the graphs, in the same order")
+        if "class_lb" in arrays:
+            table = DistanceTable.of(arrays["class_lb"], arrays["class_ub"], arrays["iso_class"])
+            kind = f"bounds, exact where equal: {kind}"
+        elif arrays["ged"].ndim == 1:
+            return ListedDistances.of(len(graphs), arrays["i"], arrays["j"], arrays["ged"]), kind
+        else:
+            table = DistanceTable.of(arrays["ged"])
+        if len(table) != len(graphs):
+            raise ValueError(f"distances of {len(table)} graphs, but there are {len(graphs)}")
+        return table, kind
+
+
+def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        return dict(archive)
+
+
+@contextmanager
+def _errors_name(path: Path) -> Iterator[None]:
+    """Turn what a malformed file causes into an error that names the file."""
+    try:
+        yield
+    except FileError:
+        raise
+    except KeyError as error:
+        raise FileError(f"{error.args[0]!r} is missing", path) from None
+    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, EOFError, OSError, BadZipFile) as error:
+        raise FileError(f"not a data set in the expected layout: {error}", path) from error
+
+
+class _Layout(NamedTuple):
+    """One way in which a data set can lie in a folder."""
+
+    place: str
+    """The file or folder to look for, below the root, with {name} for the set's name."""
+    contents: str
+    read: Callable[[Path], StoredSet]
+
+
+_LAYOUTS = {
+    "compact": (
+        _Layout("{name}.json", "graphs, with distances in {name}.ged.npz", _read_json_set),
+        _Layout("{name}.npz", "graphs, with distances in {name}.ged.npz", _read_npz_set),
+    ),
+    "gexf": (
+        _Layout("{name}/train", "one gexf file per graph, the others in {name}/test (SimGNN)", _read_gexf_set),
+        _Layout("{name}/raw/{name}/train", "the same, below PyG's raw folder", _read_gexf_set),
+        _Layout("raw/{name}/train", "the same", _read_gexf_set),
+    ),
+    "tu": (
+        _Layout("TU_{name}.npz", "graphs", _read_npz_set),
+        _Layout("{name}/{name}_A.txt", "and its sister files (TUDataset)", _read_tu_set),
+        _Layout("{name}/raw/{name}_A.txt", "the same, below PyG's raw folder", _read_tu_set),
+    ),
+}

@@ -1,4 +1,4 @@
-"""A data set: graphs, how they are split, and what is known of their distances."""
+"""A data set: graphs, their split into parts, and the distances that are known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from graphmetric.datasets.known_distances import Bounds, KnownDistances, KnownPairs
 from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.splits import Split, separate_classes
 
 LARGEST_MATRIX = 10_000
@@ -53,7 +53,7 @@ class Dataset:
         """Distances on the raw scale, symmetric, 0 on the diagonal, NaN where not known for certain; read-only.
 
         Beware that where only bounds are known for some pairs, those are mostly the large graphs: the known pairs
-        are then no fair sample of all pairs.
+        are then not a fair sample of all pairs.
         """
         lower, upper = self._bounds
         distances = np.where(lower == upper, lower, np.nan)
@@ -91,8 +91,6 @@ class Dataset:
     @cached_property
     def isomorphism_classes(self) -> NDArray[np.int64]:
         """A number per graph, the same for isomorphic graphs; labels count as far as they are loaded."""
-        from graphmetric.graphs.collection import isomorphism_classes
-
         return isomorphism_classes(self.graphs)
 
     def leakage(self) -> float:
