@@ -22,7 +22,6 @@ import numpy as np
 import torch
 
 import graphmetric as gm
-from graphmetric.encoder import embed_graphs
 from graphmetric.evaluation import score_distances
 from graphmetric.training import TrainingLabels, preset
 from graphmetric.training.supervision import LabelBudget, TrainingPool, draw_pool
@@ -90,7 +89,7 @@ def main() -> None:
     scores = score_distances(*(gm.normalized_distance(found, queries, database) for found in (predicted, truth)))
     torch.set_num_threads(1)
     clock = time.process_time()
-    embed_graphs(estimator.featurizer_, estimator.model_.encoder, graphs)
+    estimator.model_.embed_graphs(estimator.featurizer_, graphs)
     cost = (time.process_time() - clock) / len(graphs)
     record = {
         **{name: getattr(given, name) for name in ("dataset", "preset", "encoder", "features", "head", "training")},

@@ -21,7 +21,7 @@ from graphmetric._foundation.threads import working_threads
 from graphmetric.distance import Comparison, EdgeMatching, Representation, pair_distances
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.model import encode_graphs, link_graphs
+from graphmetric.model import link_graphs
 
 
 def main() -> None:
@@ -43,7 +43,7 @@ def measure_copies(name: str, model: LearnedDistance, graphs: GraphCollection) -
     model.embed(graphs[:50])
     clock = time.process_time()
     with working_threads(1):
-        encode_graphs(model.network, model.featurizer, graphs)
+        model.network.encode_graphs(model.featurizer, graphs)
     every = time.process_time() - clock
     clock = time.process_time()
     model.encode(graphs)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 import torch
 
 import graphmetric as gm
-from graphmetric.encoder import embed_graphs, embed_table
 from graphmetric.features import GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.model import GraphDistanceModel
@@ -43,18 +42,18 @@ def peak_megabytes() -> float:
 def measure(name: str, graphs: GraphCollection, threads: int) -> None:
     options, _ = preset(name)
     featurizer = GraphFeaturizer(options.features).fit(graphs[:1000])
-    encoder = GraphDistanceModel(featurizer.schema, options).eval().encoder
-    embed_graphs(featurizer, encoder, graphs[:1000])  # compiles, and warms up
+    model = GraphDistanceModel.build(featurizer.schema, options).eval()
+    model.embed_graphs(featurizer, graphs[:1000])  # compiles, and warms up
     few = graphs[:8000]
     torch.set_num_threads(1)
     table = featurizer.transform(few)
     parts = [
         ("features, one thread", len(few), timed(lambda: featurizer.transform(few))),
-        ("encoder, one thread", len(few), timed(lambda: embed_table(encoder, table))),
+        ("encoder, one thread", len(few), timed(lambda: model.embed_table(table))),
         (
             f"both, {threads} threads",
             len(graphs),
-            timed(lambda: embed_graphs(featurizer, encoder, graphs, threads=threads)),
+            timed(lambda: model.embed_graphs(featurizer, graphs, threads=threads)),
         ),
     ]
     for part, count, (wall, cpu) in parts:
@@ -62,8 +61,8 @@ def measure(name: str, graphs: GraphCollection, threads: int) -> None:
     before = peak_megabytes()
     more = repeat(graphs, 2 * len(graphs))
     grown_by_graphs = peak_megabytes()
-    embed_graphs(featurizer, encoder, more, threads=threads)
-    vectors = len(more) * encoder.output_size * 4 / 2**20
+    model.embed_graphs(featurizer, more, threads=threads)
+    vectors = len(more) * model.encoder.output_size * 4 / 2**20
     print(
         f"{name:8}{len(more):,} graphs, not {len(graphs):,}: peak {before:,.0f} -> {peak_megabytes():,.0f} MB, of "
         f"which graphs {grown_by_graphs - before:,.0f} MB and vectors {vectors:,.0f} MB"

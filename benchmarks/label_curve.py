@@ -155,7 +155,7 @@ def train(run: Run, task: Task, steps: int) -> tuple[LearnedDistance, dict[str, 
 
     training_graphs = task.graphs[task.protocol.train]
     featurizer = GraphFeaturizer(model_options.features).fit(training_graphs)
-    model, table = GraphDistanceModel(featurizer.schema, model_options, seed=run.seed), featurizer.transform(task.seen)
+    model, table = GraphDistanceModel.build(featurizer.schema, model_options, run.seed), featurizer.transform(task.seen)
     if run.variant == "pretrain":
         pretrain(model.encoder, table, PretrainingOptions(), graphs=np.arange(len(training_graphs)), seed=run.seed)
     if len(labels):

@@ -25,7 +25,6 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 import graphmetric as gm
-from graphmetric.model import encode_graphs
 
 BATCH = 48
 RATE = 0.02
@@ -52,7 +51,7 @@ def measure(form: str, left: Tensor, right: Tensor) -> Tensor:
 def encoded(model: str, graphs: gm.GraphCollection) -> Tensor:
     """(graphs, nodes, width): node states of a trained encoder, zero where there is no node."""
     loaded = gm.GraphDistance.load(model)
-    found = encode_graphs(loaded.model_, loaded.featurizer_, graphs)
+    found = loaded.model_.encode_graphs(loaded.featurizer_, graphs)
     blocks = [found.rows[start : start + size] for start, size in zip(found.start, found.size, strict=True)]
     return torch.nn.utils.rnn.pad_sequence(blocks, batch_first=True)
 

@@ -17,7 +17,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions, encode_graphs, encode_table, link_graphs
+from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions, link_graphs
 
 torch.set_num_threads(1)
 
@@ -49,11 +49,11 @@ class Fitted:
 
     def __init__(self, options: ModelOptions, seed: int = 0) -> None:
         self.featurizer = GraphFeaturizer(options.features).fit(GRAPHS)
-        self.model = GraphDistanceModel(self.featurizer.schema, options, seed=seed).eval()
+        self.model = GraphDistanceModel.build(self.featurizer.schema, options, seed=seed).eval()
 
     def matrix(self, graphs: list[Graph]) -> np.ndarray:
         """On the scale of the head."""
-        head, encoded = self.model.head, encode_graphs(self.model, self.featurizer, graphs)
+        head, encoded = self.model.head, self.model.encode_graphs(self.featurizer, graphs)
         return distance_matrix(Comparison.prepare(head, encoded, view=head.scale))
 
 
@@ -112,7 +112,7 @@ def test_whole_numbers_may_stand_for_real_ones() -> None:
 def test_heads_that_do_not_fit_are_refused() -> None:
     schema = GraphFeaturizer(FEATURES).fit(GRAPHS).schema
     with pytest.raises(InvalidArgument, match="3 matching heads cannot share states of width 8"):
-        GraphDistanceModel(schema, ModelOptions(ENCODER, FEATURES, HeadOptions("matching", matching_heads=3)))
+        GraphDistanceModel.build(schema, ModelOptions(ENCODER, FEATURES, HeadOptions("matching", matching_heads=3)))
     with pytest.raises(InvalidArgument, match="no head 'cosine'"):
         HeadOptions("cosine")
 
@@ -169,7 +169,7 @@ def test_rows_come_in_the_order_asked_for_and_gradients_flow() -> None:
     table = fitted.featurizer.transform(GRAPHS)
     positions = [7, 0, 7, 11, 3]
     found = fitted.model.encode_rows(table, positions)
-    whole = encode_table(fitted.model, table)
+    whole = fitted.model.encode_table(table)
     assert torch.allclose(found.z, whole.z[positions], atol=1e-6)
     assert found.size.tolist() == table.sizes[positions].tolist()
     found.z.sum().backward()
@@ -180,17 +180,17 @@ def test_rows_come_in_the_order_asked_for_and_gradients_flow() -> None:
 def test_a_graph_does_not_depend_on_its_batch() -> None:
     fitted = Fitted(ALL[2].values[0])
     large = Graph(60, [(k, k + 1) for k in range(59)], node_labels=["C"] * 60)
-    alone = encode_graphs(fitted.model, fitted.featurizer, GRAPHS[:1])
-    among = encode_graphs(fitted.model, fitted.featurizer, [large, *GRAPHS])
+    alone = fitted.model.encode_graphs(fitted.featurizer, GRAPHS[:1])
+    among = fitted.model.encode_graphs(fitted.featurizer, [large, *GRAPHS])
     assert torch.allclose(alone.z[0], among.z[1], atol=1e-6)
 
 
 def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = Fitted(ModelOptions(ENCODER, FEATURES, HEADS["edge-matching"]))
-    at_once = encode_graphs(fitted.model, fitted.featurizer, GRAPHS)
+    at_once = fitted.model.encode_graphs(fitted.featurizer, GRAPHS)
     monkeypatch.setattr("graphmetric.model._CHUNK", 5)
     for threads in (1, 2):
-        found = encode_graphs(fitted.model, fitted.featurizer, GRAPHS, threads=threads)
+        found = fitted.model.encode_graphs(fitted.featurizer, GRAPHS, threads=threads)
         for part, other in zip(found.compacted(), at_once.compacted(), strict=True):
             assert part is not None
             assert other is not None
@@ -203,9 +203,9 @@ def test_neighbours_of_encoded_graphs(canonical: bool) -> None:
     features = FeatureOptions(return_steps=3, max_hops=3, neighbourhood=canonical)
     directed = Graph(4, [(0, 1), (2, 1), (3, 3)], directed=True, node_labels=list("CNOC"))
     featurizer = GraphFeaturizer(features).fit([*GRAPHS, directed])
-    model = GraphDistanceModel(featurizer.schema, ModelOptions(ENCODER, features, HEADS["edge-matching"])).eval()
+    model = GraphDistanceModel.build(featurizer.schema, ModelOptions(ENCODER, features, HEADS["edge-matching"])).eval()
     graphs = GraphCollection([directed, *GRAPHS])
-    found = encode_graphs(model, featurizer, graphs).compacted().links
+    found = model.encode_graphs(featurizer, graphs).compacted().links
     assert found is not None
     assert torch.equal(found, link_graphs(featurizer, graphs))
     assert link_graphs(featurizer, GraphCollection([])).shape == (0, 1)

@@ -376,7 +376,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Features and a network: new ones, or those that are there, the network as a copy in case the fit fails."""
         if not (self.warm_start and hasattr(self, "model_")):
             featurizer = GraphFeaturizer(options.features).fit(graphs)
-            return featurizer, GraphDistanceModel(featurizer.schema, options, seed=seed)
+            return featurizer, GraphDistanceModel.build(featurizer.schema, options, seed)
         if options != self.model_.options:
             raise InvalidArgument(
                 "warm_start goes on with the model that is there, and preset and head describe another one; "

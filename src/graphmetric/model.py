@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -22,8 +22,10 @@ from graphmetric.features.table import group_by_size
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 
+Result = TypeVar("Result")
+
 _CHUNK = 4096
-"""Graphs whose features exist at a time, per thread: only what is asked for grows with the collection."""
+"""How many graphs have their features in memory at a time, per thread: only the result grows with the collection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +47,37 @@ class ModelOptions:
         return from_plain(cls, data)
 
 
-class PlainOptions(Protocol):
-    """Options that can tell one model from another."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-
-
-class TrainableDistance(nn.Module):
-    """Any encoder and a distance of what it encodes: all that training and evaluation ask of a model.
+class GraphDistanceModel(nn.Module):
+    """An encoder, and a distance of what it encodes: all that training and evaluation ask of a model.
 
     The encoder makes of a padded batch what :meth:`Representation.from_padded` takes, and has ``output_size``, the
-    width of its vectors.
+    width of its vectors. ``options`` describe the model: :class:`ModelOptions`, or others that have ``to_dict``.
     """
 
-    def __init__(self, options: PlainOptions, encoder: nn.Module, head: PairDistance) -> None:
+    def __init__(self, options: Any, encoder: nn.Module, head: PairDistance) -> None:
         super().__init__()
         self.options, self.encoder, self.head = options, encoder, head
+
+    @classmethod
+    def build(cls, schema: FeatureSchema, options: ModelOptions | None = None, seed: int = 0) -> GraphDistanceModel:
+        """A graph transformer and its head, with new weights.
+
+        Weights are drawn from ``seed`` alone: the global state of random numbers is neither used nor changed.
+        """
+        options = options or ModelOptions()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            encoder = GraphEncoder(schema, options.encoder)
+            return cls(options, encoder, options.head.build(encoder.output_size))
 
     @property
     def device(self) -> torch.device:
         """Where the weights are."""
         return next(self.parameters()).device
+
+    def forward(self, batch: BatchTensors, pairs: Tensor) -> Tensor:
+        """Distances, on the scale of the head, of pairs (n, 2) of positions in the batch."""
+        return self.head.among(self.encode(batch), pairs)
 
     def encode(self, batch: BatchTensors) -> Representation:
         """A padded batch as the distance sees it."""
@@ -77,30 +88,65 @@ class TrainableDistance(nn.Module):
     ) -> Representation:
         """The graphs at these positions of a table, in this order, encoded in batches of like sizes.
 
-        Gradients flow through; see :func:`encode_table` for whole collections without.
+        Gradients flow through; see :meth:`encode_graphs` for whole collections without.
         """
         chosen = np.asarray(positions, dtype=np.int64)
         if len(chosen) == 0:
             return self._nothing()
+        parts, back = self._in_batches(self.encode, table, chosen, limits)
+        whole = Representation.concatenate(parts)
+        return whole if len(chosen) == 1 else whole.take(back)
+
+    @torch.no_grad()
+    def encode_table(self, table: FeatureTable) -> Representation:
+        """All graphs of a table, without gradients; the model should be in evaluation mode."""
+        return self.encode_rows(table, np.arange(len(table)))
+
+    @torch.no_grad()
+    def embed_table(self, table: FeatureTable, limits: BatchLimits | None = None) -> NDArray[np.float32]:
+        """The vector z of every graph of a table, (graphs, d); the model should be in evaluation mode."""
+        if len(table) == 0:
+            return np.zeros((0, self.encoder.output_size), dtype=np.float32)  # type: ignore[arg-type]
+        everything = np.arange(len(table))
+        parts, back = self._in_batches(lambda batch: self.encoder(batch).z, table, everything, limits)
+        z: NDArray[np.float32] = torch.cat(parts)[back].float().cpu().numpy()
+        return z
+
+    def encode_graphs(
+        self, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int | None = None
+    ) -> Representation:
+        """All graphs of a collection, in the order given; the model should be in evaluation mode.
+
+        Features are made for a few thousand graphs at a time, so memory grows with the representation alone. Chunks,
+        or the batches of a few chunks, are spread over ``threads``; None: as many as are allowed.
+        """
+        return Representation.concatenate(_map_chunks(self.encode_table, featurizer, graphs, threads))
+
+    def embed_graphs(
+        self, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int | None = None
+    ) -> NDArray[np.float32]:
+        """The vector z of every graph, (graphs, d), as :meth:`encode_graphs` computes it, without node states."""
+        return np.concatenate(_map_chunks(self.embed_table, featurizer, graphs, threads))
+
+    def _in_batches(
+        self,
+        work: Callable[[BatchTensors], Result],
+        table: FeatureTable,
+        chosen: NDArray[np.int64],
+        limits: BatchLimits | None,
+    ) -> tuple[list[Result], Tensor]:
+        """What the work makes of each batch, and the places that bring all graphs back into their order."""
         weights = next(self.parameters())
         groups = list(group_by_size(table.sizes[chosen], limits or BatchLimits()))
 
-        def encode_group(group: NDArray[np.int64]) -> Representation:
-            return self.encode(to_tensors(table.padded(chosen[group]), weights.device, weights.dtype))
+        def run(group: NDArray[np.int64]) -> Result:
+            return work(to_tensors(table.padded(chosen[group]), weights.device, weights.dtype))
 
-        if torch.is_grad_enabled() or self.training:  # gradients and dropout want one order
-            parts = [encode_group(group) for group in groups]
+        if torch.is_grad_enabled() or self.training:  # gradients and dropout need a fixed order
+            parts = [run(group) for group in groups]
         else:
-            parts = map_in_threads(torch.no_grad()(encode_group), groups)
-        whole = Representation.concatenate(parts)
-        if len(chosen) == 1:
-            return whole
-        back = torch.from_numpy(np.argsort(np.concatenate(groups))).to(weights.device)
-        return whole.take(back)
-
-    def forward(self, batch: BatchTensors, pairs: Tensor) -> Tensor:
-        """Distances, on the scale of the head, of pairs (n, 2) of positions in the batch."""
-        return self.head.among(self.encode(batch), pairs)
+            parts = map_in_threads(torch.no_grad()(run), groups)
+        return parts, torch.from_numpy(np.argsort(np.concatenate(groups))).to(weights.device)
 
     def _nothing(self) -> Representation:
         weights = next(self.parameters())
@@ -110,48 +156,17 @@ class TrainableDistance(nn.Module):
         return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device), nobody)
 
 
-class GraphDistanceModel(TrainableDistance):
-    """Encoder and pair distance.
-
-    Weights are drawn from ``seed`` alone: the global state of random numbers is neither used nor changed.
-    """
-
-    options: ModelOptions
-    encoder: GraphEncoder
-
-    def __init__(self, schema: FeatureSchema, options: ModelOptions | None = None, seed: int = 0) -> None:
-        options = options or ModelOptions()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            encoder = GraphEncoder(schema, options.encoder)
-            super().__init__(options, encoder, options.head.build(encoder.output_size))
-        self.schema = schema
-
-
-@torch.no_grad()
-def encode_table(
-    model: GraphDistanceModel, table: FeatureTable, *, limits: BatchLimits | None = None
-) -> Representation:
-    """All graphs of a table, on the device of the model, without gradients; the model should be in evaluation mode."""
-    return model.encode_rows(table, np.arange(len(table)), limits)
-
-
-def encode_graphs(
-    model: GraphDistanceModel, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int | None = None
-) -> Representation:
-    """All graphs of a collection, in the order given; the model should be in evaluation mode.
-
-    Features are made for a few thousand graphs at a time, so memory grows with the representation alone. Chunks, or
-    the batches of a few chunks, are spread over ``threads``; None: as many as are allowed.
-    """
+def _map_chunks(
+    work: Callable[[FeatureTable], Result], featurizer: GraphFeaturizer, graphs: Iterable[Graph], threads: int | None
+) -> list[Result]:
+    """What the work makes of the features of every chunk of a collection; of an empty one, too."""
     collection = GraphCollection(graphs)
 
-    def encode_chunk(start: int) -> Representation:
-        return encode_table(model, featurizer.transform(collection[start : start + _CHUNK]))
+    def run(start: int) -> Result:
+        return work(featurizer.transform(collection[start : start + _CHUNK]))
 
-    starts = range(0, max(1, len(collection)), _CHUNK)
     with working_threads(threads):
-        return Representation.concatenate(map_in_threads(encode_chunk, starts, parts_are_parallel=True))
+        return map_in_threads(run, range(0, max(1, len(collection)), _CHUNK), parts_are_parallel=True)
 
 
 def link_graphs(featurizer: GraphFeaturizer, graphs: GraphCollection) -> Tensor:

@@ -14,7 +14,6 @@ import graphmetric as gm
 from graphmetric.distance import Comparison, EdgeMatching, Matching, Representation, distance_matrix, matching
 from graphmetric.distance.matching import ANSWERING
 from graphmetric.errors import InvalidArgument
-from graphmetric.model import encode_graphs
 from tests.naive.edge_matching_by_linear_programme import edge_matching_distance
 
 seeds = st.integers(0, 2**31)
@@ -71,7 +70,7 @@ def test_is_the_linear_programme_on_molecules() -> None:
     data = gm.load_dataset("molecules")
     graphs, distances = data.graphs[:30], data.distances[:30, :30]
     model = gm.GraphDistance("small", head="edge-matching", max_steps=5, random_state=0).fit(graphs, distances)
-    encoded = encode_graphs(model.model_, model.featurizer_, graphs)
+    encoded = model.model_.encode_graphs(model.featurizer_, graphs)
     price = float(model.model_.head.price.detach())
     matrix = model.pairwise(graphs)
     for i, j in ((0, 1), (2, 17), (5, 29), (11, 4)):

@@ -8,9 +8,11 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
+from graphmetric.distance import Matching
 from graphmetric.encoder import Encoded, EncoderOptions, GraphEncoder, to_tensors
 from graphmetric.features import FeatureOptions, GraphFeaturizer
 from graphmetric.graphs.graph import Graph
+from graphmetric.model import GraphDistanceModel
 
 torch.set_num_threads(1)  # several threads on matrices this small take longer, the more so on a busy machine
 
@@ -46,6 +48,7 @@ class SmallModel:
         self.featurizer = GraphFeaturizer(features).fit(training)
         torch.manual_seed(0)
         self.encoder = GraphEncoder(self.featurizer.schema, options).eval()
+        self.network = GraphDistanceModel(None, self.encoder, Matching(1)).eval()
 
     def encode(self, graphs: list[Graph]) -> Encoded:
         """All graphs in one batch."""

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphmetric.encoder import EncoderOptions, GraphEncoder, embed_graphs, embed_table, paper_options, to_tensors
+from graphmetric.encoder import EncoderOptions, GraphEncoder, paper_options, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureOptions, GraphFeaturizer
 from graphmetric.graphs.graph import Graph
@@ -71,7 +71,7 @@ def test_two_thousand_nodes_beside_one() -> None:
     long = Graph(2000, [(i, i + 1) for i in range(1999)], node_labels=["a", "b"] * 1000)
     graphs = [long, Graph(1), long.relabeled(np.random.default_rng(0).permutation(2000))]
     model = SmallModel(graphs, CONFIGURATIONS["everything"])
-    z = embed_graphs(model.featurizer, model.encoder, graphs)
+    z = model.network.embed_graphs(model.featurizer, graphs)
     assert np.isfinite(z).all()
     assert np.array_equal(z[0], z[2]), "the canonical form makes it exact"
 
@@ -143,17 +143,17 @@ def test_a_table_is_embedded_in_the_order_of_the_collection() -> None:
     model = SmallModel(graphs, CONFIGURATIONS["everything"])
     table = model.featurizer.transform(graphs)
     expected = model.z(*graphs)
-    found = embed_table(model.encoder, table, limits=BatchLimits(nodes=31, spare=1))
+    found = model.network.embed_table(table, limits=BatchLimits(nodes=31, spare=1))
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_collection_is_embedded_in_chunks(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmetric.encoder.graph_encoder._CHUNK", 3)
+    monkeypatch.setattr("graphmetric.model._CHUNK", 3)
     graphs = [Graph(n, [(i, i + 1) for i in range(n - 1)]) for n in (5, 0, 30, 1, 5, 12, 3)]
     model = SmallModel(graphs, CONFIGURATIONS["everything"])
     before = torch.get_num_threads()
-    found = embed_graphs(model.featurizer, model.encoder, graphs, threads=threads)
+    found = model.network.embed_graphs(model.featurizer, graphs, threads=threads)
     assert torch.get_num_threads() == before
     np.testing.assert_allclose(found, model.z(*graphs), atol=1e-5)
 

@@ -11,24 +11,22 @@ from graphmetric.features.attributes import ImageScale, TagVocabulary, TextVocab
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 
-ALL = np.ones(100, dtype=bool)
-
 
 def test_tags_by_frequency_and_zero_for_unseen() -> None:
     column = LabelColumn.from_values(["a", "b", "b", None])
-    tags = TagVocabulary.fit(column, ALL[:4])
+    tags = TagVocabulary.fit(column)
     assert tags.encode(LabelColumn.from_values(["b", None, "a", "new"])).tolist() == [1, 2, 3, 0]
     assert tags.num_codes == 4
 
 
 def test_equal_numbers_are_one_tag_whatever_their_type() -> None:
-    tags = TagVocabulary.fit(LabelColumn.from_values([1, 1.0, True, 2]), ALL[:4])
+    tags = TagVocabulary.fit(LabelColumn.from_values([1, 1.0, True, 2]))
     assert tags.encode(LabelColumn.from_values([1.0, 1, 2.0])).tolist() == [1, 1, 2]
 
 
 def test_tags_of_graphs_without_any_do_not_count() -> None:
-    column = LabelColumn.from_values(["a", None])
-    assert TagVocabulary.fit(column, np.array([True, False])).num_codes == 2
+    graphs = [Graph(1, node_labels=["a"]), Graph(1)]
+    assert GraphFeaturizer().fit(graphs).schema.num_tags == 2
 
 
 def test_vectors_are_standardised_from_the_training_set() -> None:
@@ -49,7 +47,7 @@ def test_words_are_lower_cased_runs_of_letters() -> None:
 
 def test_texts_by_frequency_with_an_unknown_word_and_a_length() -> None:
     column = LabelColumn.from_values(["open the File", "close the file", ""])
-    texts = TextVocabulary.fit(column, ALL[:3], max_words=3, length=2)
+    texts = TextVocabulary.fit(column, max_words=3, length=2)
     tokens, row = texts.encode(LabelColumn.from_values(["The door", "", "file file file"]))
     assert tokens[row].tolist() == [[3, 1], [0, 0], [2, 2]]
     assert texts.num_codes == 5

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -32,7 +33,8 @@ def dense_weights(graph: Graph) -> np.ndarray:
 
 
 def same_batch(a: GraphBatch, b: GraphBatch) -> bool:
-    return all(np.array_equal(x, y) if x is not None else y is None for x, y in zip(a, b, strict=True))
+    values = ((getattr(a, field.name), getattr(b, field.name)) for field in fields(GraphBatch))
+    return all(np.array_equal(x, y) if x is not None else y is None for x, y in values)
 
 
 @given(any_graph)

@@ -15,12 +15,13 @@ logging.basicConfig(level=logging.INFO, format="%(message)s")
 import numpy as np
 from graphmetric._foundation.compilation import cache_problem
 from graphmetric._foundation.limits import clock
-from graphmetric.features._kernels.neighbours import fill_rows
+from graphmetric.features._kernels.neighbours import Edges, fill_edges
 {before}
 began, clock_began = time.monotonic(), clock()
-rows = np.empty((2, 3), dtype=np.int64)
-fill_rows(np.array([0, 2, 5]), np.array([1, 0]), rows)
-assert rows.tolist()[0] == [2, 3, 4], rows
+edges = Edges(np.array([0, 2]), np.array([0, 1]), np.array([[0, 1]], dtype=np.int32), np.array([False]))
+dense = np.zeros((1, 2, 2))
+fill_edges(edges, np.array([3.0]), np.array([0]), dense)
+assert dense.tolist() == [[[0, 3], [3, 0]]], dense
 print(time.monotonic() - began, clock() - clock_began)
 print(cache_problem())
 """

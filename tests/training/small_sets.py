@@ -75,7 +75,7 @@ QUICK = TrainingOptions(steps=60, graphs_per_step=8, learning_rate=3e-3, warmup=
 
 
 def new_model(options: ModelOptions, seed: int = 0) -> GraphDistanceModel:
-    return GraphDistanceModel(small_set(options).table.schema, options, seed=seed)
+    return GraphDistanceModel.build(small_set(options).table.schema, options, seed)
 
 
 def same_weights(left: GraphDistanceModel, right: GraphDistanceModel) -> bool:

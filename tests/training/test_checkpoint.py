@@ -16,7 +16,6 @@ from safetensors.torch import load_file
 from graphmetric.errors import FileError, InvalidArgument, TrainingDiverged
 from graphmetric.estimator import GraphDistance
 from graphmetric.features import FeatureOptions, FeatureTable, GraphFeaturizer
-from graphmetric.features.attributes import ImageScale
 from graphmetric.graphs.graph import Graph
 from graphmetric.training import TrainingResult, fit, holds_unfinished_work
 from graphmetric.training.checkpoint import digest_of
@@ -112,8 +111,8 @@ def with_other_value(record: object, path: tuple[str, ...]) -> object:
             changed = record.copy()
             changed.flat[-1] = changed.flat[-1] ^ True if changed.dtype == bool else changed.flat[-1] + 1
             return changed
-        if isinstance(record, ImageScale):
-            return ImageScale(**{**record.to_state(), "highest": 7.0})
+        if isinstance(record, str):
+            return f"{record}?"
         return (9, 9, 9) if isinstance(record, tuple) else not record if isinstance(record, bool) else record + 1
     name, *rest = path
     part = with_other_value(getattr(record, name), tuple(rest))

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from graphmetric.model import encode_table
 from graphmetric.training import TrainingLabels, TrainingOptions
 from graphmetric.training.mini_batches import MiniBatches
 from graphmetric.training.objective import Objective
@@ -23,7 +22,7 @@ def distances_of(options_name: str, labels: TrainingLabels) -> tuple[Objective, 
     options = {"matching": MATCHING, "paper": PAPER}[options_name]
     data, model = small_set(options), new_model(options).eval()
     with torch.no_grad():
-        found = model.head.among(encode_table(model, data.table), torch.from_numpy(labels.pairs.copy()))
+        found = model.head.among(model.encode_table(data.table), torch.from_numpy(labels.pairs.copy()))
     return Objective(model, data.table, INTERVAL), found.double().numpy(), data.table.sizes[labels.pairs].sum(axis=1)
 
 

@@ -46,8 +46,8 @@ def test_the_others_are_metrics_by_construction() -> None:
     for name in ("small", "base", "large"):
         options = preset(name)[0]
         schema = replace(SCHEMA, return_steps=options.features.return_steps, max_hops=options.features.max_hops)
-        assert GraphDistanceModel(schema, options).head.axioms == METRIC
-    assert GraphDistanceModel(SCHEMA, preset("paper")[0]).head.axioms < METRIC
+        assert GraphDistanceModel.build(schema, options).head.axioms == METRIC
+    assert GraphDistanceModel.build(SCHEMA, preset("paper")[0]).head.axioms < METRIC
 
 
 @pytest.mark.parametrize("name", PRESETS)

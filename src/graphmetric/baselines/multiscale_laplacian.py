@@ -24,9 +24,10 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.baselines.kernels import GraphKernel, KernelValues, node_colours
+from graphmetric.baselines.kernels import GraphKernel, KernelValues
 from graphmetric.baselines.method import TrainingTask
 from graphmetric.errors import InvalidArgument
+from graphmetric.features.weisfeiler_lehman import node_colours
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Has
 
@@ -116,7 +117,7 @@ class MultiscaleLaplacian(GraphKernel):
 
     def _node_tags(self, graphs: GraphCollection) -> NDArray[np.int64]:
         if not self._by_degree:
-            return node_colours(graphs.columns, 0).ravel()
+            return node_colours(graphs.columns, 0, weights=False).ravel()
         degrees = [np.diag(laplacian) for _, laplacian, _ in _laplacians(graphs)]
         return np.concatenate([*degrees, np.empty(0)]).astype(np.int64)
 

@@ -10,7 +10,7 @@ What the neural baselines share: features, training and prediction.
 
 Neural baselines: their encoders and pair networks, behind the training of :mod:`graphmetric.training`.
 
-Each is a :class:`~graphmetric.model.TrainableDistance`: an encoder of one graph and a distance of two encoded ones. A
+Each is a :class:`~graphmetric.model.GraphDistanceModel`: an encoder of one graph and a distance of two encoded ones. A
 network that lets two graphs look at each other has a trivial encoder and does its work in the distance.
 """
 
@@ -48,7 +48,7 @@ from graphmetric.distance import BlockNorm, Comparison, Representation, SquaredF
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.model import TrainableDistance
+from graphmetric.model import GraphDistanceModel
 from graphmetric.training import TrainingLabels, TrainingOptions, TrainingResult, fit
 
 
@@ -149,7 +149,7 @@ class NeuralBaseline(Baseline, Generic[Network]):
 
     network: Network
     training: TrainingOptions
-    model_: TrainableDistance
+    model_: GraphDistanceModel
     """After ``fit``, as the two below."""
     featurizer_: GraphFeaturizer
     result_: TrainingResult
@@ -161,7 +161,7 @@ class NeuralBaseline(Baseline, Generic[Network]):
             self.training = training
 
     @abstractmethod
-    def build(self, schema: FeatureSchema) -> TrainableDistance:
+    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
         """The network, with weights from torch's generator."""
 
     def fit(self, task: TrainingTask) -> Self:
@@ -219,10 +219,10 @@ class EmbAvg(NeuralBaseline[AverageOptions]):
     network = AverageOptions()
     training = TrainingOptions(steps=1500, learning_rate=5e-3)
 
-    def build(self, schema: FeatureSchema) -> TrainableDistance:
+    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
         network = self.network
         encoder = AverageEncoder(schema, network.width)
-        return TrainableDistance(network, encoder, SquaredFC(network.width, network.hidden))
+        return GraphDistanceModel(network, encoder, SquaredFC(network.width, network.hidden))
 
 
 class GCNMean(NeuralBaseline[ConvolutionOptions]):
@@ -236,10 +236,10 @@ class GCNMean(NeuralBaseline[ConvolutionOptions]):
     network = ConvolutionOptions()
     training = TrainingOptions(steps=3000, learning_rate=3e-3, validate_every=200)
 
-    def build(self, schema: FeatureSchema) -> TrainableDistance:
+    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
         network = self.network
         encoder = ConvolutionEncoder(schema, network.widths, MeanPooling())
-        return TrainableDistance(network, encoder, SquaredFC(network.widths[-1], network.hidden))
+        return GraphDistanceModel(network, encoder, SquaredFC(network.widths[-1], network.hidden))
 
 
 class GCNMax(NeuralBaseline[ConvolutionOptions]):
@@ -249,10 +249,10 @@ class GCNMax(NeuralBaseline[ConvolutionOptions]):
     network = ConvolutionOptions()
     training = GCNMean.training
 
-    def build(self, schema: FeatureSchema) -> TrainableDistance:
+    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
         network = self.network
         encoder = ConvolutionEncoder(schema, network.widths, MaxPooling())
-        return TrainableDistance(network, encoder, SquaredFC(network.widths[-1], network.hidden))
+        return GraphDistanceModel(network, encoder, SquaredFC(network.widths[-1], network.hidden))
 
 
 class SiameseMPNN(NeuralBaseline[MessagePassingOptions]):
@@ -262,9 +262,9 @@ class SiameseMPNN(NeuralBaseline[MessagePassingOptions]):
     network = MessagePassingOptions()
     training = TrainingOptions(steps=2000, graphs_per_step=48, learning_rate=2e-3, validate_every=200)
 
-    def build(self, schema: FeatureSchema) -> TrainableDistance:
+    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
         encoder = MessagePassingEncoder(schema, self.network.width, self.network.rounds)
-        return TrainableDistance(self.network, encoder, HausdorffDistance())
+        return GraphDistanceModel(self.network, encoder, HausdorffDistance())
 
 
 class SimGNN(NeuralBaseline[SimGNNOptions]):
@@ -276,10 +276,10 @@ class SimGNN(NeuralBaseline[SimGNNOptions]):
         steps=8000, graphs_per_step=48, learning_rate=5e-3, weight_decay=0.03, validate_every=200
     )
 
-    def build(self, schema: FeatureSchema) -> TrainableDistance:
+    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
         network, width = self.network, self.network.widths[-1]
         encoder = ConvolutionEncoder(schema, network.widths, AttentionPooling(width))
-        return TrainableDistance(network, encoder, SimGNNDistance(width, network.slices, network.bins, network.hidden))
+        return GraphDistanceModel(network, encoder, SimGNNDistance(width, network.slices, network.bins, network.hidden))
 
 
 class GMN(NeuralBaseline[MatchingOptions]):
@@ -290,7 +290,7 @@ class GMN(NeuralBaseline[MatchingOptions]):
     network = MatchingOptions()
     training = TrainingOptions(steps=2000, graphs_per_step=20, learning_rate=2e-3, validate_every=500)
 
-    def build(self, schema: FeatureSchema) -> TrainableDistance:
+    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
         network = self.network
         head = MatchingDistance(network.width, network.rounds, network.vector_width)
         return MatchingModel(network, InputsAndEdges(schema, network.width), head)
@@ -303,7 +303,7 @@ class Greed(NeuralBaseline[GreedOptions]):
     network = GreedOptions()
     training = TrainingOptions(steps=5000, graphs_per_step=64, learning_rate=1e-3, validate_every=200)
 
-    def build(self, schema: FeatureSchema) -> TrainableDistance:
+    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
         network = self.network
         encoder = IsomorphismEncoder(schema, network.width, network.layers)
-        return TrainableDistance(network, encoder, BlockNorm(network.width, blocks=1))
+        return GraphDistanceModel(network, encoder, BlockNorm(network.width, blocks=1))

@@ -28,7 +28,7 @@ from graphmetric.distance.pair_distance import METRIC, Axiom
 from graphmetric.encoder import BatchTensors, Encoded, to_tensors
 from graphmetric.features import BatchLimits, FeatureSchema, FeatureTable
 from graphmetric.features.table import group_by_size
-from graphmetric.model import TrainableDistance
+from graphmetric.model import GraphDistanceModel
 
 Measure = Callable[[Representation, Representation], Tensor]
 
@@ -283,7 +283,7 @@ def _square(rows: Tensor) -> Tensor:
     return rows[..., :k] if rows.shape[2] >= k else F.pad(rows, (0, k - rows.shape[2]))
 
 
-class MatchingModel(TrainableDistance):
+class MatchingModel(GraphDistanceModel):
     """Encodes all graphs in one batch, since their rows of the adjacency matrix must be equally long.
 
     This costs the square of the largest graph for each; what every pair costs makes it no matter.

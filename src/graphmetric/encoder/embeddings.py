@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from graphmetric.encoder.batch import BatchTensors, draw_normal
 from graphmetric.encoder.options import EncoderOptions, Positions
-from graphmetric.encoder.tensors import BatchTensors, draw_normal
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema
 
@@ -152,8 +152,8 @@ class NeighbourhoodEmbed(nn.Module):
 
     .. math:: e_i^w = \text{Embed}(w_i), \quad e_i^d = \text{Position-Embed}(D(v_i)) \qquad (3)
 
-    Differs from the paper: the order is canonical (see ``features/canonical_form.py``), and columns beyond k_max are
-    cut, so that larger graphs can be encoded.
+    Differs from the paper: the order is canonical (see ``canonical_form`` in ``features/featurizer.py``), and columns
+    beyond k_max are cut, so that larger graphs can be encoded.
     """
 
     def __init__(self, k_max: int, hidden_size: int) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from graphmetric.encoder.batch import BatchTensors, normalised_adjacency
 from graphmetric.encoder.options import EncoderOptions
-from graphmetric.encoder.structure import normalised_adjacency
-from graphmetric.encoder.tensors import BatchTensors
 
 
 class GraphResidual(nn.Module):

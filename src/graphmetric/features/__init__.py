@@ -5,8 +5,7 @@ Numpy and compiled loops only: the fitted state is plain data, and a batch is a 
 
 from __future__ import annotations
 
-from graphmetric.features.featurizer import GraphFeaturizer
-from graphmetric.features.options import FeatureOptions, FeatureSchema
-from graphmetric.features.table import BatchLimits, FeatureTable, GraphBatch
+from graphmetric.features.featurizer import FeatureOptions, GraphFeaturizer
+from graphmetric.features.table import BatchLimits, FeatureSchema, FeatureTable, GraphBatch
 
 __all__ = ["BatchLimits", "FeatureOptions", "FeatureSchema", "FeatureTable", "GraphBatch", "GraphFeaturizer"]

@@ -1,22 +1,19 @@
-"""From graphs to what the encoder embeds: fit on the training graphs, transform any.
-
-The graphs of a collection, each with its nodes in canonical order.
-"""
+"""From graphs to what the encoder embeds: fit on the training graphs, transform any."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, replace
-from typing import Any, NamedTuple
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.options import from_plain, to_plain
 from graphmetric.errors import InvalidArgument
-from graphmetric.features._kernels.neighbours import Edges, build_arcs
+from graphmetric.features._kernels.neighbours import Arcs, Edges, build_arcs, find_return_probabilities
 from graphmetric.features.attributes import (
-    IN_WORDS,
     ImageScale,
     TagVocabulary,
     TextVocabulary,
@@ -24,80 +21,83 @@ from graphmetric.features.attributes import (
     encode_attributes,
     encode_relations,
     fit_attributes,
+    in_words,
     rows_present,
     what_counts,
 )
-from graphmetric.features.options import FeatureOptions, FeatureSchema
-from graphmetric.features.structure import (
-    WeightScale,
-    count_degrees,
-    return_probabilities,
-    sum_weights,
-    warn_of_cut_columns,
-)
-from graphmetric.features.table import FeatureTable
+from graphmetric.features.table import FeatureSchema, FeatureTable, edges_of
 from graphmetric.features.weisfeiler_lehman import RoleVocabulary
 from graphmetric.graphs.canonical import canonical_edges, search_orders
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns, Has, as_kernel_type
+from graphmetric.graphs.columns import COLUMNS, Columns, Has, take_rows
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.labels import LabelColumn
-
-
-class CanonicalForm(NamedTuple):
-    """Graphs with their nodes in canonical order, and how they got there."""
-
-    columns: Columns
-    order: NDArray[np.int64]
-    """One per node row: the number the node had in its graph as it was given."""
-
-
-def put_in_canonical_order(columns: Columns, budget: int) -> CanonicalForm:
-    """Renumber the nodes of every graph so that isomorphic graphs become equal.
-
-    Differs from the paper: "an artificial fixed node order" makes w_i of Eq. 3 independent of the numbering only if
-    the order is canonical, so it is. Very regular graphs that exceed the budget keep the order they came in, with
-    one warning: their embedding then depends on it through w_i.
-    """
-    search = search_orders(columns, budget)
-    outcome, order = search.outcome, search.outcome.order
-    unsolved = np.flatnonzero(~outcome.solved)
-    if len(unsolved):
-        _warn_of_given_order(unsolved, budget)
-        order = np.where(np.repeat(~outcome.solved, np.diff(columns.node_ptr)), _local_numbers(columns), order)
-    ends, source = canonical_edges(search, order)
-    rows = order + np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr))
-    moved = {name: _take(getattr(columns, name), rows) for name in NODE_COLUMNS}
-    moved |= {name: _take(getattr(columns, name), source) for name in EDGE_COLUMNS}
-    return CanonicalForm(replace(columns, edges=ends, ids=None, metadata=None, **moved), order)
-
-
-def keep_given_order(columns: Columns) -> CanonicalForm:
-    """The graphs as they are."""
-    return CanonicalForm(columns, _local_numbers(columns))
-
-
-def _local_numbers(columns: Columns) -> NDArray[np.int64]:
-    return np.arange(columns.node_ptr[-1]) - np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr))
-
-
-def _take(column: Any, rows: NDArray[np.int64]) -> Any:
-    if column is None:
-        return None
-    return column.take(rows) if isinstance(column, LabelColumn) else column[rows]
-
-
-def _warn_of_given_order(unsolved: NDArray[np.int64], budget: int) -> None:
-    warnings.warn(
-        f"{len(unsolved)} very regular graph(s), the first at position {unsolved[0]}, have no canonical order within "
-        f"canonical_budget={budget} steps; their nodes stay in the given order, on which their embedding may then "
-        "depend. Raise FeatureOptions.canonical_budget to avoid this.",
-        stacklevel=5,
-    )
-
 
 STATE_VERSION = 1
-"""Of :meth:`GraphFeaturizer.to_state`."""
+"""The version of :meth:`GraphFeaturizer.to_state`."""
+_LARGEST = 100.0
+"""Scaled weights are cut here, so that one wild weight cannot overflow the encoder."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureOptions:
+    """Parameters of :class:`GraphFeaturizer`."""
+
+    k_max: int | None = None
+    """The paper's portal size: columns of w_i and divisor of the fusion. None: the largest training graph."""
+    neighbourhood: bool = True
+    """Whether w_i (Eq. 3) is used. Graphs beyond ``k_max`` nodes then lose columns, with a warning."""
+    role_rounds: int = 3
+    """Rounds of colour refinement behind the Weisfeiler-Lehman roles; 0 leaves the tag alone."""
+    role_min_count: int = 1
+    """Nodes of the training set a role must occur at to get a code of its own; rarer ones back off a round."""
+    role_weights: bool = True
+    """Whether edge weights count as edge labels in roles. Switch off where almost no two weights are equal."""
+    max_words: int = 10_000
+    """Largest vocabulary of texts; rarer words share the unknown one."""
+    text_length: int = 32
+    """How many words of each text are read."""
+    return_steps: int = 0
+    """Steps of the random walk whose return probabilities are an input; 0 for none, as in the paper."""
+    max_hops: int = 0
+    """Hop distances up to this get a bucket of their own for the structural attention bias; 0 for none."""
+    canonical: bool = True
+    """Encode the canonical form: a relabelled graph gets the same embedding to the last bit."""
+    canonical_budget: int = 20_000_000
+    """Search steps per graph (about half a second) after which its nodes stay in the given order, with a warning."""
+
+    def __post_init__(self) -> None:
+        least = {"role_rounds": 0, "role_min_count": 1, "max_words": 0, "text_length": 1, "return_steps": 0}
+        least |= {"max_hops": 0, "canonical_budget": 0} | ({} if self.k_max is None else {"k_max": 1})
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise InvalidArgument(f"{name} must be {bound} or more; got {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class WeightScale:
+    """Edge weights in units of the largest training weight.
+
+    Differs from the paper: w enters Eq. 3 as it is there, which ties the encoder to the unit of measurement. Unweighted
+    graphs keep w = 1 exactly.
+    """
+
+    largest: float
+
+    @classmethod
+    def fit(cls, columns: Columns) -> WeightScale:
+        """Take the largest absolute weight."""
+        weights = columns.edge_weights
+        return cls(1.0 if weights is None or len(weights) == 0 else max(float(np.abs(weights).max()), 1e-300))
+
+    def scale(self, columns: Columns) -> NDArray[np.float64]:
+        """One weight per edge, 1 in graphs without weights."""
+        if columns.edge_weights is None:
+            return np.ones(len(columns.edges))
+        with np.errstate(over="ignore"):
+            scaled = np.clip(columns.edge_weights / self.largest, -_LARGEST, _LARGEST)
+        weighted = np.repeat((columns.flags & Has.EDGE_WEIGHTS) != 0, np.diff(columns.edge_ptr))
+        return np.where(weighted, scaled, 1.0)
+
 
 _PARTS: dict[str, Any] = {
     "roles": RoleVocabulary,
@@ -108,13 +108,13 @@ _PARTS: dict[str, Any] = {
     "images": ImageScale,
     "edge_tags": TagVocabulary,
 }
-"""The fitted pieces by name; each has ``to_state`` and ``from_state``."""
+"""The fitted pieces by name: dataclasses of plain data."""
 
 
 class GraphFeaturizer:
     """The inputs of Eq. 1-3 and of the options beyond them.
 
-    What a training graph has decides what is in use: a column that comes up only later is left out, with a warning,
+    What the training graphs have decides what is in use: a column that comes up only later is left out, with a warning,
     while one that later graphs lack is simply absent from them.
 
     Example:
@@ -135,22 +135,18 @@ class GraphFeaturizer:
 
     def fit(self, graphs: Iterable[Graph]) -> GraphFeaturizer:
         """Settle vocabularies, scales and k_max on the training graphs."""
-        columns = GraphCollection(graphs).columns
+        columns, options = GraphCollection(graphs).columns, self.options
         if columns.num_graphs == 0:
             raise InvalidArgument("features cannot be fitted on an empty collection; pass the training graphs")
-        options = self.options
-        arcs = build_arcs(_kernel_edges(columns))
-        self._parts = {
-            "roles": RoleVocabulary.fit(
-                columns,
-                arcs,
-                rounds=options.role_rounds,
-                min_count=options.role_min_count,
-                weights=options.role_weights,
-            ),
-            "weights": WeightScale.fit(columns),
-            **fit_attributes(columns, options),
-        }
+        roles = RoleVocabulary.fit(
+            columns,
+            build_arcs(edges_of(columns)),
+            rounds=options.role_rounds,
+            min_count=options.role_min_count,
+            weights=options.role_weights,
+        )
+        attributes = fit_attributes(columns, max_words=options.max_words, text_length=options.text_length)
+        self._parts = {"roles": roles, "weights": WeightScale.fit(columns), **attributes}
         self._facts = {
             "k_max": options.k_max or max(1, int(np.diff(columns.node_ptr).max())),
             "largest_degree": int(count_degrees(columns).max(initial=0)),
@@ -163,19 +159,19 @@ class GraphFeaturizer:
     @property
     def schema(self) -> FeatureSchema:
         """Sizes for the encoder."""
-        parts = self._fitted()
-        edge_codes = parts["edge_tags"].num_codes if "edge_tags" in parts else 1
+        parts, facts = self._fitted(), self._facts
+        height, width, channels = parts["images"].shape if "images" in parts else (0, 0, 0)
         return FeatureSchema(
-            k_max=self._facts["k_max"],
+            k_max=facts["k_max"],
             num_roles=parts["roles"].num_codes,
-            largest_degree=self._facts["largest_degree"],
+            largest_degree=facts["largest_degree"],
             num_tags=parts["tags"].num_codes if "tags" in parts else 0,
             vector_width=parts["vectors"].width if "vectors" in parts else 0,
             num_words=parts["texts"].num_codes if "texts" in parts else 0,
-            image_shape=parts["images"].shape if "images" in parts else None,
-            num_relations=1 + 2 * edge_codes,
-            directed=self._facts["directed"],
-            weighted=self._facts["weighted"],
+            image_shape=(channels, height, width) if "images" in parts else None,
+            num_relations=1 + 2 * (parts["edge_tags"].num_codes if "edge_tags" in parts else 1),
+            directed=facts["directed"],
+            weighted=facts["weighted"],
             edge_labelled="edge_tags" in parts,
             return_steps=self.options.return_steps,
             max_hops=self.options.max_hops,
@@ -183,48 +179,41 @@ class GraphFeaturizer:
 
     def describe(self) -> str:
         """A sentence that says what counts in a graph and what does not."""
-        counted, ignored = what_counts(
-            self._fitted(), weighted=self._facts["weighted"], directed=self._facts["directed"]
-        )
+        facts = self._facts
+        counted, ignored = what_counts(self._fitted(), weighted=facts["weighted"], directed=facts["directed"])
         passed_over = f"; {_listed(ignored)} do not count" if ignored else ""
         return f"the learned distance counts {_listed(counted)}{passed_over}"
 
     def transform(self, graphs: Iterable[Graph]) -> FeatureTable:
-        """The features of these graphs, which need not be those of the training set."""
-        parts, schema = self._fitted(), self.schema
-        form = self._ordered(GraphCollection(graphs).columns)
-        columns = form.columns
+        """The features of these graphs, which need not be those of the training set.
+
+        Differs from the paper: there a graph beyond the portal size k_max cannot be encoded at all; here its w_i are
+        cut to their first k_max columns, with a warning.
+        """
+        parts, schema, options = self._fitted(), self.schema, self.options
+        columns = GraphCollection(graphs).columns
+        if options.canonical:
+            columns, order = canonical_form(columns, options.canonical_budget)
+        else:
+            order = _given_order(columns)
         self._warn_of_what_is_left_out(columns)
-        edges = _kernel_edges(columns)
+        edges = edges_of(columns)
         arcs = build_arcs(edges)
         weights = parts["weights"].scale(columns)
-        strength = sum_weights(columns, weights) if schema.weighted else None
-        steps = schema.return_steps
         return FeatureTable(
             schema=schema,
             edges=edges,
             arcs=arcs,
-            order=form.order,
+            order=order,
             flags=columns.flags,
             role=parts["roles"].encode(columns, arcs),
             degree=count_degrees(columns),
             weight=weights.astype(np.float32),
             relation=encode_relations(columns, parts.get("edge_tags")),
-            strength=strength,
-            walks=return_probabilities(columns, arcs, weights, steps) if steps else None,
-            attributes=encode_attributes(columns, parts),
-            image_scale=parts.get("images"),
+            strength=sum_weights(columns, weights) if schema.weighted else None,
+            walks=return_probabilities(edges, arcs, weights, schema.return_steps) if schema.return_steps else None,
+            **encode_attributes(columns, parts),
         )
-
-    def _ordered(self, columns: Columns) -> CanonicalForm:
-        if self.options.canonical:
-            return put_in_canonical_order(columns, self.options.canonical_budget)
-        return keep_given_order(columns)
-
-    def _fitted(self) -> dict[str, Any]:
-        if self._parts is None:
-            raise InvalidArgument("the features are not fitted yet; call fit with the training graphs first")
-        return self._parts
 
     def check_direction(self, graphs: GraphCollection) -> None:
         """Refuse edges with directions where the training graphs had none, and the other way round."""
@@ -241,24 +230,13 @@ class GraphFeaturizer:
                     f"convert such graphs with graph.replace(directed={kind == 'undirected'}), or train a model on them"
                 )
 
-    def _warn_of_what_is_left_out(self, columns: Columns) -> None:
-        for name in rows_present(columns):
-            if name not in self._fitted() and name not in self._warned:
-                self._warned.add(name)
-                words = f"{IN_WORDS[name]}{' (such as bond types)' if name == 'edge_tags' else ''}"
-                warnings.warn(
-                    f"graphs have {words}, the training graphs had none: the model ignores them", stacklevel=3
-                )
-        if self.options.neighbourhood and "columns" not in self._warned:
-            self._warned |= {"columns"} if warn_of_cut_columns(columns, self._facts["k_max"]) else set()
-
     def to_state(self) -> dict[str, Any]:
         """All that was fitted, as plain data for JSON."""
         return {
             "version": STATE_VERSION,
             "options": asdict(self.options),
             "facts": dict(self._facts),
-            "parts": {name: part.to_state() for name, part in self._fitted().items()},
+            "parts": {name: to_plain(part) for name, part in self._fitted().items()},
         }
 
     @classmethod
@@ -269,19 +247,99 @@ class GraphFeaturizer:
         try:
             featurizer = cls(FeatureOptions(**state["options"]))
             featurizer._facts = dict(state["facts"])
-            featurizer._parts = {name: _PARTS[name].from_state(part) for name, part in state["parts"].items()}
+            featurizer._parts = {name: from_plain(_PARTS[name], part) for name, part in state["parts"].items()}
             assert featurizer.schema.k_max >= 1
         except (KeyError, TypeError, ValueError, AttributeError) as problem:
             raise InvalidArgument(f"the saved features are incomplete or damaged: {problem!r}") from problem
         return featurizer
+
+    def _fitted(self) -> dict[str, Any]:
+        if self._parts is None:
+            raise InvalidArgument("the features are not fitted yet; call fit with the training graphs first")
+        return self._parts
+
+    def _warn_of_what_is_left_out(self, columns: Columns) -> None:
+        """Warn once of each kind of attribute that the training graphs lacked, and of columns of w_i that are cut."""
+        for name in sorted(rows_present(columns).keys() - self._fitted().keys() - self._warned):
+            self._warned.add(name)
+            words = f"{in_words(name)}{' (such as bond types)' if name == 'edge_tags' else ''}"
+            warnings.warn(f"graphs have {words}, the training graphs had none: the model ignores them", stacklevel=3)
+        largest, k_max = int(np.diff(columns.node_ptr).max(initial=0)), self._facts["k_max"]
+        if self.options.neighbourhood and largest > k_max and "columns" not in self._warned:
+            self._warned.add("columns")
+            warnings.warn(
+                f"a graph has {largest} nodes, more than k_max={k_max}: the connection weights w_i of Eq. 3 are cut to "
+                "their first k_max columns (all other inputs are complete). Train with graphs of this size, or with "
+                "neighbourhood=False, to avoid this; said once.",
+                stacklevel=3,
+            )
 
 
 def _listed(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
-def _kernel_edges(columns: Columns) -> Edges:
-    directed = (columns.flags & Has.DIRECTION) != 0
-    return Edges(
-        as_kernel_type(columns.node_ptr), as_kernel_type(columns.edge_ptr), as_kernel_type(columns.edges), directed
+def count_degrees(columns: Columns) -> NDArray[np.int32]:
+    """(nodes, 2): edges that leave and that enter each node, the D(v_i) of Eq. 3; where undirected both are the degree.
+
+    An undirected self-loop counts twice, a directed one once each way.
+    """
+    return _sum_at_ends(columns, None).astype(np.int32)
+
+
+def sum_weights(columns: Columns, weights: NDArray[np.float64]) -> NDArray[np.float32]:
+    """(nodes, 2): the same with each edge counted by its weight, given by edge row, and compressed.
+
+    Sums grow with the degree without bound, so sign(s) log(1 + |s|) is what the encoder sees.
+    """
+    sums = _sum_at_ends(columns, weights)
+    compressed: NDArray[np.float64] = np.sign(sums) * np.log1p(np.abs(sums))
+    return compressed.astype(np.float32)
+
+
+def _sum_at_ends(columns: Columns, weights: NDArray[np.float64] | None) -> NDArray[Any]:
+    num_nodes, counts = int(columns.node_ptr[-1]), np.diff(columns.edge_ptr)
+    first_node = np.repeat(columns.node_ptr[:-1], counts)
+    leaving, entering = (
+        np.bincount(columns.edges[:, end] + first_node, weights, minlength=num_nodes) for end in (0, 1)
     )
+    undirected = np.repeat((columns.flags & Has.DIRECTION) == 0, np.diff(columns.node_ptr))
+    both = leaving + entering
+    return np.stack([np.where(undirected, both, leaving), np.where(undirected, both, entering)], axis=1)
+
+
+def return_probabilities(edges: Edges, arcs: Arcs, weights: NDArray[np.float64], steps: int) -> NDArray[np.float32]:
+    """(nodes, steps): the chance that a random walk is back after 1 .. steps, an input beyond the paper.
+
+    It tells nodes apart that Eq. 1-3 confuse. Edges are taken by |weight|, arcs in their direction.
+    """
+    found: NDArray[np.float32] = find_return_probabilities(edges.node_ptr, arcs, np.abs(weights), steps)
+    return found
+
+
+def canonical_form(columns: Columns, budget: int) -> tuple[Columns, NDArray[np.int64]]:
+    """Renumber the nodes of every graph so that isomorphic graphs become equal; also the number each node had before.
+
+    Differs from the paper: "an artificial fixed node order" makes w_i of Eq. 3 independent of the numbering only if
+    the order is canonical, so it is. Very regular graphs that exceed the budget keep the order they came in, with
+    one warning: their embedding then depends on it through w_i.
+    """
+    search = search_orders(columns, budget)
+    order, unsolved = search.outcome.order, np.flatnonzero(~search.outcome.solved)
+    if len(unsolved):
+        warnings.warn(
+            f"{len(unsolved)} very regular graph(s), the first at position {unsolved[0]}, have no canonical order "
+            f"within canonical_budget={budget} steps; their nodes stay in the given order, on which their embedding "
+            "may then depend. Raise FeatureOptions.canonical_budget to avoid this.",
+            stacklevel=3,
+        )
+        kept = np.repeat(~search.outcome.solved, np.diff(columns.node_ptr))
+        order = np.where(kept, _given_order(columns), order)
+    ends, source = canonical_edges(search, order)
+    rows = {"node": order + np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr)), "edge": source}
+    moved = {name: take_rows(column, rows[COLUMNS[name].per]) for name, column in columns.present().items()}
+    return replace(columns, edges=ends, ids=None, metadata=None, **moved), order
+
+
+def _given_order(columns: Columns) -> NDArray[np.int64]:
+    return np.arange(columns.num_nodes) - np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr))

@@ -1,22 +1,51 @@
-"""Features of a collection: packed once, cut into padded batches on demand.
-
-Which graphs go into one batch.
-"""
+"""Features of a collection: packed once, cut into padded batches on demand."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric.features._kernels.neighbours import Arcs, Edges, fill_edges, fill_rows
-from graphmetric.features.attributes import AttributeArrays, ImageScale
-from graphmetric.features.options import FeatureSchema
-from graphmetric.features.structure import hop_buckets
-from graphmetric.graphs.columns import Has
+from graphmetric.features._kernels.neighbours import Arcs, Edges, fill_edges, fill_hops
+from graphmetric.features.attributes import ImageScale
+from graphmetric.graphs.columns import Columns, Has, as_kernel_type
+
+Array = TypeVar("Array")
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSchema:
+    """Sizes of the fitted features: all that an encoder must know to be built."""
+
+    k_max: int
+    """Columns of w_i and divisor of the fusion."""
+    num_roles: int
+    """Weisfeiler-Lehman codes run from 0 (never seen) to ``num_roles - 1``."""
+    largest_degree: int
+    """The largest degree in the training graphs; other graphs may have larger ones."""
+    num_tags: int = 0
+    """Tag codes run from 0 (never seen) to ``num_tags - 1``; 0: no training graph has tags."""
+    vector_width: int = 0
+    """Numbers per node; 0: none."""
+    num_words: int = 0
+    """Word codes run from 0 (padding) and 1 (never seen) to ``num_words - 1``; 0: no texts."""
+    image_shape: tuple[int, int, int] | None = None
+    """Channels, height, width; None: no images."""
+    num_relations: int = 2
+    """Codes of the relation between two nodes: 0 no edge, then labels of edges, then labels of arcs."""
+    directed: bool = False
+    """Whether any training graph is directed."""
+    weighted: bool = False
+    """Whether any training graph has edge weights."""
+    edge_labelled: bool = False
+    """Whether any training graph has edge labels."""
+    return_steps: int = 0
+    """Return probabilities per node."""
+    max_hops: int = 0
+    """Hop buckets: 0 .. max_hops - 1 exact, max_hops that many or more, max_hops + 1 unreachable; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,55 +85,63 @@ def _is_full(count: int, real: int, size: int, k: int, limits: BatchLimits) -> b
     return padded > limits.spare and size < k and real + size < (1 - limits.largest_waste) * padded
 
 
-class GraphBatch(NamedTuple):
+def edges_of(columns: Columns) -> Edges:
+    """The edges of packed graphs, in the types that compiled loops take."""
+    pointers = as_kernel_type(columns.node_ptr), as_kernel_type(columns.edge_ptr)
+    return Edges(*pointers, as_kernel_type(columns.edges), (columns.flags & Has.DIRECTION) != 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphBatch(Generic[Array]):
     """Features of a few graphs, padded to ``k`` nodes each, the largest of them; None where not in use.
 
-    Rows beyond a graph's own nodes are padding: their values mean nothing and ``mask`` is False there.
+    Rows beyond a graph's own nodes are padding: their values mean nothing and ``mask`` is False there. The fields are
+    arrays as :meth:`FeatureTable.padded` makes them, or tensors on a device as the encoder takes them.
     """
 
-    mask: NDArray[np.bool_]
+    mask: Array
     """(graphs, k): which nodes are real."""
     full: bool
     """Whether all of them are."""
-    role: NDArray[np.int32]
+    role: Array
     """(graphs, k): Weisfeiler-Lehman codes."""
-    degree: NDArray[np.int32]
+    degree: Array
     """(graphs, k, 2): edges that leave and that enter."""
-    weights: NDArray[np.float32]
+    weights: Array
     """(graphs, k, k): scaled weight of the edge from i to j, 0 without one. Row i is w_i."""
-    has_attributes: NDArray[np.bool_]
+    has_attributes: Array
     """(graphs, 4): whether the graph has tags, vectors, texts, images."""
-    relation: NDArray[np.int32] | None = None
+    relation: Array | None = None
     """(graphs, k, k): code of the edge from i to j, 0 without one."""
-    hops: NDArray[np.int32] | None = None
-    """(graphs, k, k): buckets of hop distances."""
-    strength: NDArray[np.float32] | None = None
+    hops: Array | None = None
+    """(graphs, k, k): buckets of hop distances, see :attr:`FeatureSchema.max_hops`; directions are ignored."""
+    strength: Array | None = None
     """(graphs, k, 2): compressed sums of the weights that leave and that enter."""
-    walks: NDArray[np.float32] | None = None
+    walks: Array | None = None
     """(graphs, k, steps): return probabilities."""
-    tag: NDArray[np.int32] | None = None
+    tag: Array | None = None
     """(graphs, k): codes of tags."""
-    vector: NDArray[np.float32] | None = None
+    vector: Array | None = None
     """(graphs, k, numbers): standardised real vectors."""
-    text: NDArray[np.int32] | None = None
+    text: Array | None = None
     """(graphs, k): which row of ``tokens``."""
-    tokens: NDArray[np.int32] | None = None
+    tokens: Array | None = None
     """(texts, words): word codes of the distinct texts of this batch, 0 after the last word."""
-    image: NDArray[np.int32] | None = None
+    image: Array | None = None
     """(graphs, k): which row of ``pixels``."""
-    pixels: NDArray[np.float32] | None = None
+    pixels: Array | None = None
     """(images, channels, height, width): images of the real nodes of this batch, in [0, 1]."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """The features of a collection, one row per node (or edge, where said), and per graph where said."""
+    """The features of a collection, one row per node unless said otherwise; None for kinds that are not in use."""
 
     schema: FeatureSchema
     edges: Edges
     arcs: Arcs
     order: NDArray[np.int64]
-    """One per node row: the number the node had in its graph as it was given. Rows are in canonical order."""
+    """The number each node had in its graph as it was given. Rows are in canonical order."""
     flags: NDArray[np.uint8]
     """One per graph: :class:`~graphmetric.graphs.columns.Has` bits."""
     role: NDArray[np.int32]
@@ -113,10 +150,17 @@ class FeatureTable:
     """One per edge row, scaled."""
     relation: NDArray[np.int32]
     """One per edge row."""
-    strength: NDArray[np.float32] | None
-    walks: NDArray[np.float32] | None
-    attributes: AttributeArrays
-    image_scale: ImageScale | None
+    strength: NDArray[np.float32] | None = None
+    walks: NDArray[np.float32] | None = None
+    tag: NDArray[np.int32] | None = None
+    vector: NDArray[np.float32] | None = None
+    text: NDArray[np.int32] | None = None
+    """Which row of ``tokens``."""
+    tokens: NDArray[np.int32] | None = None
+    """One row per distinct text."""
+    images: NDArray[Any] | None = None
+    """As given; scaled when a batch is cut, since floats take four times the memory of bytes."""
+    image_scale: ImageScale | None = None
 
     def __len__(self) -> int:
         return len(self.flags)
@@ -126,7 +170,7 @@ class FeatureTable:
         """Number of nodes of each graph."""
         return np.diff(self.edges.node_ptr)
 
-    def batches(self, limits: BatchLimits | None = None) -> Iterator[tuple[NDArray[np.int64], GraphBatch]]:
+    def batches(self, limits: BatchLimits | None = None) -> Iterator[tuple[NDArray[np.int64], GraphBatch[Any]]]:
         """All graphs in batches of like sizes: their positions in the collection, and their features.
 
         Every position comes exactly once, not in order. A large graph shares a batch with none much smaller.
@@ -134,66 +178,53 @@ class FeatureTable:
         for positions in group_by_size(self.sizes, limits or BatchLimits()):
             yield positions, self.padded(positions)
 
-    def padded(self, positions: ArrayLike) -> GraphBatch:
+    def padded(self, positions: ArrayLike) -> GraphBatch[Any]:
         """The graphs at these positions, padded to the largest of them (one node at least)."""
         chosen = np.ascontiguousarray(positions, dtype=np.int64)
-        sizes = self.sizes[chosen]
+        sizes, schema = self.sizes[chosen], self.schema
         k = max(1, int(sizes.max(initial=0)))
-        rows = np.empty((len(chosen), k), dtype=np.int64)
-        fill_rows(self.edges.node_ptr, chosen, rows)
         mask = np.arange(k) < sizes[:, None]
+        rows = np.where(mask, self.edges.node_ptr[chosen][:, None] + np.arange(k), 0)
         weights = np.zeros((len(chosen), k, k), dtype=np.float32)
         fill_edges(self.edges, self.weight, chosen, weights)
+        relation = hops = None
+        if schema.edge_labelled or schema.directed:
+            relation = np.zeros((len(chosen), k, k), dtype=np.int32)
+            fill_edges(self.edges, self.relation, chosen, relation)
+        if schema.max_hops:
+            hops = np.empty((len(chosen), k, k), dtype=np.int32)
+            fill_hops(self.edges.node_ptr, self.arcs, chosen, schema.max_hops, hops)
+        kinds = np.array([Has.NODE_LABELS, Has.NODE_FEATURES, Has.NODE_TEXTS, Has.NODE_IMAGES], dtype=np.uint8)
         return GraphBatch(
             mask=mask,
             full=bool(mask.all()),
-            role=_gather(self.role, rows),
-            degree=_gather(self.degree, rows),
             weights=weights,
-            relation=self._relations(chosen, k),
-            hops=self._hops(chosen, k),
-            strength=None if self.strength is None else _gather(self.strength, rows),
-            walks=None if self.walks is None else _gather(self.walks, rows),
-            has_attributes=_has_attributes(self.flags[chosen]),
-            **self._attributes(rows, mask),
+            has_attributes=(self.flags[chosen, None] & kinds) != 0,
+            relation=relation,
+            hops=hops,
+            **{name: _gather(getattr(self, name), rows) for name in ("role", "degree", "strength", "walks")},
+            **{name: _gather(getattr(self, name), rows) for name in ("tag", "vector")},
+            **self._texts(rows),
+            **self._images(rows, mask),
         )
 
-    def _relations(self, chosen: NDArray[np.int64], k: int) -> NDArray[np.int32] | None:
-        if not (self.schema.edge_labelled or self.schema.directed):
-            return None
-        dense = np.zeros((len(chosen), k, k), dtype=np.int32)
-        fill_edges(self.edges, self.relation, chosen, dense)
-        return dense
+    def _texts(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        if self.text is None or self.tokens is None:
+            return {}
+        used, place = np.unique(_gather(self.text, rows), return_inverse=True)
+        return {"tokens": self.tokens[used], "text": place.reshape(rows.shape).astype(np.int32)}
 
-    def _hops(self, chosen: NDArray[np.int64], k: int) -> NDArray[np.int32] | None:
-        if not self.schema.max_hops:
-            return None
-        return hop_buckets(self.edges.node_ptr, self.arcs, chosen, k, self.schema.max_hops)
-
-    def _attributes(self, rows: NDArray[np.int64], mask: NDArray[np.bool_]) -> dict[str, Any]:
-        given = self.attributes
-        columns: dict[str, Any] = {}
-        if given.tag is not None:
-            columns["tag"] = _gather(given.tag, rows)
-        if given.vector is not None:
-            columns["vector"] = _gather(given.vector, rows)
-        if given.text is not None and given.tokens is not None:
-            used, place = np.unique(_gather(given.text, rows), return_inverse=True)
-            columns |= {"tokens": given.tokens[used], "text": place.reshape(rows.shape).astype(np.int32)}
-        if given.images is not None and self.image_scale is not None and mask.any():
-            number = np.cumsum(mask.ravel()).reshape(mask.shape) - 1
-            columns["pixels"] = self.image_scale.scale(given.images[rows[mask]])
-            columns["image"] = np.maximum(number, 0).astype(np.int32)
-        return columns
+    def _images(self, rows: NDArray[np.int64], mask: NDArray[np.bool_]) -> dict[str, Any]:
+        if self.images is None or self.image_scale is None or not mask.any():
+            return {}
+        number = np.cumsum(mask.ravel()).reshape(mask.shape) - 1
+        pixels = self.image_scale.scale(self.images[rows[mask]])
+        return {"pixels": pixels, "image": np.maximum(number, 0).astype(np.int32)}
 
 
-def _gather(array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+def _gather(array: NDArray[Any] | None, rows: NDArray[np.int64]) -> Any:
+    if array is None:
+        return None
     if len(array) == 0:  # nothing but empty graphs: a batch still has a node of padding each
         return np.zeros((*rows.shape, *array.shape[1:]), dtype=array.dtype)
     return array[rows]
-
-
-def _has_attributes(flags: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    kinds = np.array([Has.NODE_LABELS, Has.NODE_FEATURES, Has.NODE_TEXTS, Has.NODE_IMAGES], dtype=np.uint8)
-    has: NDArray[np.bool_] = (flags[:, None] & kinds) != 0
-    return has

@@ -13,77 +13,75 @@ in the end to the tag, and an unseen tag to code 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.features._kernels.colours import CodeTable, build_table, read_codes, refine_colours
-from graphmetric.features._kernels.neighbours import Arcs
+from graphmetric.features._kernels.neighbours import Arcs, build_arcs, refine_colours
+from graphmetric.features.table import edges_of
 from graphmetric.graphs.canonical import Keys, edge_keys, node_keys
 from graphmetric.graphs.columns import Columns
 
 UNSEEN = 0
-"""The code of a node whose very tag is unknown."""
+"""The code of a node whose tag itself is unknown."""
 
 
+@dataclass(frozen=True)
 class RoleVocabulary:
-    """One dictionary of colours for all graphs, a table per round."""
+    """One dictionary of colours for all graphs."""
 
-    def __init__(self, rounds: Sequence[Sequence[int] | NDArray[np.int64]], *, weights: bool) -> None:
-        """``rounds[t]`` lists the known colours of round t; their codes count on from round to round, from 1."""
-        self._weights = weights
-        self._rounds = [np.array(colours, dtype=np.int64) for colours in rounds]
-        self._tables = _number_colours(self._rounds)
+    weights: bool
+    """Whether edge weights are part of the colours."""
+    rounds: tuple[object, ...]
+    """For each round the list of its known colours; codes count on from round to round, from 1."""
 
     @classmethod
     def fit(cls, columns: Columns, arcs: Arcs, *, rounds: int, min_count: int, weights: bool) -> RoleVocabulary:
         """Number the colours that occur ``min_count`` times or more, frequent ones first within their round."""
-        found = [np.unique(row, return_counts=True) for row in _colours(columns, arcs, rounds, weights)]
-        frequent = [(colours[counts >= min_count], counts[counts >= min_count]) for colours, counts in found]
-        return cls([colours[np.argsort(-counts, kind="stable")] for colours, counts in frequent], weights=weights)
+        kept: list[list[int]] = []
+        for row in node_colours(columns, rounds, weights=weights, arcs=arcs):
+            colours, counts = np.unique(row, return_counts=True)
+            order = np.argsort(-counts, kind="stable")
+            kept.append(colours[order[counts[order] >= min_count]].tolist())
+        return cls(weights, tuple(kept))
 
     @property
     def num_codes(self) -> int:
-        """Codes in use, the unseen one included."""
-        return 1 + sum(len(colours) for colours in self._rounds)
+        """How many codes are in use, the one for unseen tags included."""
+        return 1 + sum(len(colours) for colours, _ in self._tables)
 
     def encode(self, columns: Columns, arcs: Arcs) -> NDArray[np.int32]:
         """The code of every node."""
         codes = np.full(columns.node_ptr[-1], UNSEEN, dtype=np.int32)
-        colours = _colours(columns, arcs, len(self._tables) - 1, self._weights)
-        for table, row in zip(self._tables, colours, strict=True):
-            read_codes(table, row, codes)
+        found = node_colours(columns, len(self._tables) - 1, weights=self.weights, arcs=arcs)
+        for (colours, code), row in zip(self._tables, found, strict=True):
+            if len(colours):
+                place = np.minimum(np.searchsorted(colours, row), len(colours) - 1)
+                codes = np.where(colours[place] == row, code[place], codes)
         return codes
 
-    def to_state(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {"weights": self._weights, "rounds": [colours.tolist() for colours in self._rounds]}
+    @cached_property
+    def _tables(self) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+        """The colours of each round, ascending, and their codes."""
+        tables, first = [], UNSEEN + 1
+        for listed in self.rounds:
+            colours = np.array(listed, dtype=np.int64)
+            order = np.argsort(colours)
+            tables.append((colours[order], (first + order).astype(np.int32)))
+            first += len(colours)
+        return tables
 
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> RoleVocabulary:
-        """The vocabulary that :meth:`to_state` described."""
-        return cls(state["rounds"], weights=bool(state["weights"]))
 
-
-def _colours(columns: Columns, arcs: Arcs, rounds: int, weights: bool) -> NDArray[np.int64]:
+def node_colours(columns: Columns, rounds: int, *, weights: bool, arcs: Arcs | None = None) -> NDArray[np.int64]:
+    """(rounds + 1, nodes): the colours of every round, from node tags, edge labels, directions and perhaps weights."""
     tags = node_keys(replace(columns, node_features=None, node_texts=None, node_images=None))
     edges = edge_keys(columns if weights else replace(columns, edge_weights=None))
+    arcs = build_arcs(edges_of(columns)) if arcs is None else arcs
     found: NDArray[np.int64] = refine_colours(arcs, _key_numbers(tags), _key_numbers(edges), rounds)
     return found
 
 
 def _key_numbers(keys: Keys) -> NDArray[np.int64]:
     return keys.digest[:, :8].copy().view("<i8")[:, 0].astype(np.int64)[keys.rank]
-
-
-def _number_colours(rounds: Sequence[NDArray[np.int64]]) -> list[CodeTable]:
-    tables, first = [], UNSEEN + 1
-    for colours in rounds:
-        codes = np.arange(first, first + len(colours), dtype=np.int32)
-        slots = 1 << int(2 * len(colours) + 1).bit_length()  # at most half full: few collisions
-        tables.append(build_table(colours, codes, slots))
-        first += len(colours)
-    return tables

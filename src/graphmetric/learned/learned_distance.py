@@ -41,14 +41,13 @@ from graphmetric.distance.comparison import NOT_FINITE
 from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.edit_distance.result import NodeMap, edit_path_of
 from graphmetric.edit_distance.store import fingerprint
-from graphmetric.encoder import embed_graphs
 from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.canonical import DEFAULT_BUDGET
 from graphmetric.graphs.collection import GraphCollection, certificates, certificates_within
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_card import describe_model
 from graphmetric.learned.model_folder import find_model, package_versions, read_model, write_model
-from graphmetric.model import GraphDistanceModel, encode_graphs, encode_table
+from graphmetric.model import GraphDistanceModel
 
 _QUERIES = 256
 """How many rows of distances a search for neighbours holds at a time."""
@@ -202,7 +201,7 @@ class LearnedDistance:
         costs = EditCosts(ignore=self.costs.ignore)
         tables = [self.featurizer.transform(GraphCollection([g]).without(costs.ignore)) for g in (first, second)]
         with self.limited_threads():
-            left, right = (encode_table(self.network, table) for table in tables)
+            left, right = (self.network.encode_table(table) for table in tables)
             node_map = _in_given_order(self.network.head.align(left, right)[0], *tables)
         return EditDistance(
             first=first,
@@ -235,7 +234,7 @@ class LearnedDistance:
         """Vectors alone, (graphs, d); isomorphic graphs get the same ones."""
         first, places = find_first(self.identify(graphs))
         seen = graphs[first].without(self.costs.ignore)
-        vectors = embed_graphs(self.featurizer, self.network.encoder, seen, threads=self.threads)
+        vectors = self.network.embed_graphs(self.featurizer, seen, threads=self.threads)
         if not np.isfinite(vectors).all():
             raise InvalidArgument(NOT_FINITE)
         return vectors[places]
@@ -261,7 +260,7 @@ class LearnedDistance:
         """Encode the first graph of each name. Rounding depends on the shape of a batch, so copies would differ."""
         first, places = find_first(names)
         seen = graphs[first].without(self.costs.ignore)
-        encoded = encode_graphs(self.network, self.featurizer, seen, threads=self.threads)
+        encoded = self.network.encode_graphs(self.featurizer, seen, threads=self.threads)
         if len(first) == len(graphs):
             return encoded
         with self.limited_threads():

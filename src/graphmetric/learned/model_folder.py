@@ -212,7 +212,7 @@ def _build(
         raise FileError(f"has {len(weights)} tensors; {options.encoder.layers} layers need more", path)
     try:
         with torch.device("meta"):
-            expected = GraphDistanceModel(featurizer.schema, options).state_dict()
+            expected = GraphDistanceModel.build(featurizer.schema, options).state_dict()
     except RuntimeError as error:
         raise FileError(f"does not fit {CONFIG}, whose sizes are impossible: {error}", path) from None
     if expected.keys() != weights.keys():
@@ -228,6 +228,6 @@ def _build(
             )
         if not bool(tensor.isfinite().all()):
             raise FileError(f"has numbers that are not finite, first in {name}", path)
-    network = GraphDistanceModel(featurizer.schema, options)
+    network = GraphDistanceModel.build(featurizer.schema, options)
     network.load_state_dict(weights)
     return network.eval()

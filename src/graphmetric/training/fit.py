@@ -22,7 +22,7 @@ from graphmetric._foundation.threads import working_threads
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import InvalidArgument, TrainingDiverged
 from graphmetric.features import FeatureTable
-from graphmetric.model import TrainableDistance
+from graphmetric.model import GraphDistanceModel
 from graphmetric.training.checkpoint import (
     Counters,
     Tensors,
@@ -78,7 +78,7 @@ class TrainingRun:
 
     def __init__(
         self,
-        model: TrainableDistance,
+        model: GraphDistanceModel,
         table: FeatureTable,
         labels: TrainingLabels,
         validation: TrainingLabels | None,
@@ -220,7 +220,7 @@ class TrainingRun:
 
 
 def fit(
-    model: TrainableDistance,
+    model: GraphDistanceModel,
     table: FeatureTable,
     labels: TrainingLabels,
     options: TrainingOptions | None = None,

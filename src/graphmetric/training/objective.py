@@ -25,7 +25,7 @@ from graphmetric.distance.comparison import to_paper
 from graphmetric.distance.pair_distance import Scale
 from graphmetric.errors import TrainingDiverged
 from graphmetric.features import BatchLimits, FeatureTable
-from graphmetric.model import TrainableDistance
+from graphmetric.model import GraphDistanceModel
 from graphmetric.training.labels import TrainingLabels
 from graphmetric.training.mini_batches import MiniBatch
 from graphmetric.training.options import TrainingOptions
@@ -70,7 +70,7 @@ class Objective:
     edits is brought there first. The interval loss lives on the scale of the head.
     """
 
-    def __init__(self, model: TrainableDistance, table: FeatureTable, options: TrainingOptions) -> None:
+    def __init__(self, model: GraphDistanceModel, table: FeatureTable, options: TrainingOptions) -> None:
         self.model, self.table, self.options = model, table, options
         self.scale: Scale = "paper" if options.loss == "masked" else model.head.scale
 

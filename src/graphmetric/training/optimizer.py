@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import InvalidArgument
-from graphmetric.model import TrainableDistance
+from graphmetric.model import GraphDistanceModel
 from graphmetric.training.checkpoint import Tensors
 from graphmetric.training.options import TrainingOptions
 
@@ -94,7 +94,7 @@ def learning_rate(options: TrainingOptions, step: int, num_steps: int) -> float:
 class ModelOptimizer:
     """One torch optimiser for all parameters of a model, or one for the matrices of its layers and one for the rest."""
 
-    def __init__(self, model: TrainableDistance, options: TrainingOptions) -> None:
+    def __init__(self, model: GraphDistanceModel, options: TrainingOptions) -> None:
         self.rate = options.learning_rate
         self._named = dict(model.named_parameters())
         matrices = _layer_matrices(model) if options.optimizer == "muon" else []
@@ -140,7 +140,7 @@ class ModelOptimizer:
             owners[parameter].state[parameter][quantity] = tensor
 
 
-def _layer_matrices(model: TrainableDistance) -> list[Tensor]:
+def _layer_matrices(model: GraphDistanceModel) -> list[Tensor]:
     """Of attention, feed-forward and messages; inputs, biases, norms and the output are for Adam."""
     if not isinstance(model.encoder, GraphEncoder):
         raise InvalidArgument(f"optimizer 'muon' is for the graph transformer, not for {type(model.encoder).__name__}")

@@ -1,9 +1,4 @@
-"""Who is next to whom: one compressed row per node of a collection.
-
-What lies between two nodes, as dense matrices of the graphs of one batch.
-
-Random walks.
-"""
+"""Loops over the neighbours of all nodes of a collection: colours, random walks, and dense matrices for a batch."""
 
 from __future__ import annotations
 
@@ -13,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.compilation import counted_entry
+from graphmetric._foundation.mixing import mix, scramble
 
 UNDIRECTED, OUT, IN = 0, 1, 2
 """Directions in which an edge is seen from the node whose row it is in."""
+_OWN = 0x5EED
 
 
 class Edges(NamedTuple):
@@ -68,13 +65,21 @@ def build_arcs(edges: Edges) -> Arcs:
 
 
 @counted_entry
-def fill_rows(node_ptr: NDArray[np.int64], chosen: NDArray[np.int64], rows: NDArray[np.int64]) -> None:
-    """rows[b, i] = node row of node i of the b-th chosen graph, 0 beyond its size."""
-    for b in range(len(chosen)):
-        begin = node_ptr[chosen[b]]
-        size = node_ptr[chosen[b] + 1] - begin
-        for i in range(rows.shape[1]):
-            rows[b, i] = begin + i if i < size else 0
+def refine_colours(
+    arcs: Arcs, node_key: NDArray[np.int64], edge_key: NDArray[np.int64], rounds: int
+) -> NDArray[np.int64]:
+    """(rounds + 1, nodes) colours: row 0 from the keys, each further one from a node's own and its neighbours'."""
+    colours = np.empty((rounds + 1, len(node_key)), np.int64)
+    for v in range(len(node_key)):
+        colours[0, v] = scramble(node_key[v])
+    for r in range(rounds):
+        for v in range(len(node_key)):
+            around = np.int64(0)
+            for a in range(arcs.ptr[v], arcs.ptr[v + 1]):
+                seen = mix(mix(scramble(arcs.direction[a]), edge_key[arcs.edge[a]]), colours[r, arcs.node[a]])
+                around += scramble(seen)  # a sum, so that the order of neighbours does not count
+            colours[r + 1, v] = scramble(mix(mix(_OWN, colours[r, v]), around))
+    return colours
 
 
 @counted_entry
