@@ -237,7 +237,7 @@ def test_too_little_memory_is_a_sentence(workshop: Path) -> None:
         import resource, sys
         import numpy, torch
         from graphmetric.cli import main
-        import graphmetric.cli.info as info
+        import graphmetric.cli.graph_files as info
         def torch_takes_all(*_, **__):
             torch.empty(1 << 40)
         def numpy_takes_all(*_, **__):
@@ -269,7 +269,7 @@ def test_memory_is_estimated_before_it_is_taken() -> None:
 
 
 def test_a_fault_of_ours_is_not_hidden(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    import graphmetric.cli.info as info
+    import graphmetric.cli.graph_files as info
 
     def divide(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("never")

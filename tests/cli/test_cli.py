@@ -66,6 +66,8 @@ def test_convert_keeps_graphs_and_says_what_is_lost(
     code, text, _ = run(capsys, "convert", str(two_graphs), str(target))
     assert code == 0
     assert "2 graphs written" in text
+    report = json.loads(run(capsys, "convert", str(two_graphs), str(target), "--json")[1])
+    assert report == {"graphs": 2, "out": str(target)}
     assert list(read_graphs(target)) == list(read_graphs(two_graphs))
     write_graphs([Graph(1, node_texts=["words"])], tmp_path / "text.gmg")
     code, _, errors = run(capsys, "convert", str(tmp_path / "text.gmg"), str(tmp_path / "text.tve"))
@@ -177,3 +179,26 @@ def test_runs_as_a_module() -> None:
         [sys.executable, "-m", "graphmetric", "--version"], capture_output=True, text=True, check=False
     )
     assert done.stdout.strip().endswith(__version__), done.stderr
+
+
+def test_experiments_print_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    quick = ("--quick", "--limit", "30", "--datasets", "molecules", "--out", tmp_path, "--json")
+    code, text, errors = run(capsys, "reproduce", "protocol-a", "--only", "size difference", *quick)
+    assert code == 0, errors
+    report = json.loads(text)
+    assert report["out"] == str(tmp_path / "protocol-a")
+    assert {record["dataset"] for record in report["runs"]} == {"molecules"}
+    assert report["runs"][0]["scores"]["rho"] > 0
+    assert report["claims"] == []
+    report = json.loads(run(capsys, "reproduce", "figure2", *quick)[1])
+    assert [Path(path).name for path in report["files"]] == ["figure2.svg", "figure2.json"]
+
+
+def test_help_lists_each_option_once_and_no_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    text = run(capsys, "ged", "--help")[1]
+    own, _, shared = text.partition("Options for reading graphs:")
+    assert "--method" in own
+    assert "--skip-bad" in shared
+    lines = [line.split() for line in text.partition("Options:")[2].splitlines()]
+    assert [line for line in lines if line and line[0] in ("FIRST", "SECOND")] == []
+    assert len([line for line in lines if line[:1] == ["--root"]]) == 1

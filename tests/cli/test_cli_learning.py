@@ -113,6 +113,8 @@ def test_all_pairs_go_into_a_file(
     _, text, _ = run(capsys, "distance", str(model), str(source), "--out", str(out))
     stored, graphs = read_matrix(out), gm.read_graphs(source)
     assert f"{len(graphs)} graphs" in text
+    report = json.loads(run(capsys, "distance", str(model), str(source), "--out", str(out), "--json")[1])
+    assert report == {"graphs": len(graphs), "view": "raw", "out": str(out)}
     expected = gm.GraphDistance.load(model).pairwise(graphs)
     assert np.array_equal(stored.matrix.astype(np.float32), expected)
 
@@ -141,6 +143,8 @@ def test_vectors_in_both_formats(capsys: pytest.CaptureFixture[str], source: Pat
         code, text, _ = run(capsys, "embed", str(model), str(source), "--out", str(tmp_path / name), "--jobs", "1")
         assert code == 0
         assert "12 vectors of 32 numbers" in text
+        _, text, _ = run(capsys, "embed", str(model), str(source), "--out", str(tmp_path / name), "--json")
+        assert json.loads(text) == {"vectors": 12, "width": 32, "out": str(tmp_path / name)}
     assert np.array_equal(np.load(tmp_path / "vectors.npy"), expected)
     header, *rows = csv.reader((tmp_path / "vectors.csv").read_text().splitlines())
     assert header[:2] == ["id", "z0"]
@@ -230,7 +234,7 @@ def test_without_torch_the_message_has_the_pip_command() -> None:
 
 
 def test_help_does_not_wait_for_torch() -> None:
-    names = "train, distance, embed"
+    names = "train, learned"
     code = f"import sys; from graphmetric.cli import {names}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

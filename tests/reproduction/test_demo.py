@@ -1,7 +1,8 @@
-"""The tour: what it writes and claims, and that a stopped one goes on."""
+"""The demo: what it writes and claims, and that a stopped one goes on."""
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
@@ -15,66 +16,66 @@ from graphmetric.edit_distance import Labels
 from graphmetric.errors import FileError
 from graphmetric.formats.distance_matrices import read_matrix
 from graphmetric.graphs.collection import certificates
-from graphmetric.reproduction import demo as run
-from graphmetric.reproduction.demo import QUICK, TourFolder, gather_material, run_tour, square_matrix
+from graphmetric.reproduction import demo as module
+from graphmetric.reproduction.demo import QUICK, Molecules, claim_folder, run_demo, square_matrix
 from graphmetric.search import GraphIndex
 
 
 @pytest.fixture(scope="module")
-def tour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A finished tour: its folder and what it said. Read-only."""
-    out, lines = tmp_path_factory.mktemp("tour") / "demo", list[str]()
-    run_tour(out, QUICK, lines.append, n_jobs=1)
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A finished demo: its folder and what it said. Read-only."""
+    out, lines = tmp_path_factory.mktemp("finished") / "demo", list[str]()
+    run_demo(out, QUICK, lines.append, n_jobs=1)
     return out, "\n".join(lines)
 
 
 @pytest.mark.slow
-def test_every_step_is_told_and_timed(tour: tuple[Path, str]) -> None:
-    out, text = tour
-    for number in range(1, run.STEPS + 1):
-        assert f"[{number}/{run.STEPS}] " in text
-    assert text.count(" s)\n") == run.STEPS
+def test_every_step_is_told_and_timed(demo: tuple[Path, str]) -> None:
+    out, text = demo
+    for number in range(1, module.STEPS + 1):
+        assert f"[{number}/{module.STEPS}] " in text
+    assert text.count(" s)\n") == module.STEPS
     assert "graphmetric train " in text
     assert "BROKEN" not in text
     assert max(len(line.replace(str(out), "demo")) for line in text.splitlines()) <= 110
 
 
-def test_everything_is_written(tour: tuple[Path, str]) -> None:
-    out, text = tour
+def test_everything_is_written(demo: tuple[Path, str]) -> None:
+    out, text = demo
     assert str(out / "report.html") in text
     for name in ("report.html", "nearest.svg", "nearest-proven.svg", "edits.svg"):
         ElementTree.parse(out / name)
-    graphs = gather_material(QUICK.graphs).graphs
+    graphs = Molecules.load(QUICK.graphs).graphs
     model = gm.GraphDistance.load(out / "model")
     assert model.distance(graphs[0], graphs[0]) == 0
-    assert len(GraphIndex.load(out / "index")) == len(gather_material(QUICK.graphs).seen)
+    assert len(GraphIndex.load(out / "index")) == len(Molecules.load(QUICK.graphs).seen)
 
 
-def test_repair_made_a_metric_that_is_no_farther_from_the_truth(tour: tuple[Path, str]) -> None:
-    out, _ = tour
+def test_repair_made_a_metric_that_is_no_farther_from_the_truth(demo: tuple[Path, str]) -> None:
+    out, _ = demo
     before, after = read_matrix(out / "matrix.csv"), read_matrix(out / "matrix-repaired.csv")
-    material = gather_material(QUICK.graphs)
-    chosen = material.unseen[: QUICK.matrix]
-    assert before.ids == after.ids == tuple(str(material.graphs[int(k)].id) for k in chosen)
+    molecules = Molecules.load(QUICK.graphs)
+    chosen = molecules.unseen[: QUICK.matrix]
+    assert before.ids == after.ids == tuple(str(molecules.graphs[int(k)].id) for k in chosen)
     excess = after.matrix[:, :, None] - after.matrix[:, None, :] - after.matrix[None, :, :]
     assert excess.max() <= 1e-9
     assert (before.matrix[:, :, None] - before.matrix[:, None, :] - before.matrix[None, :, :]).max() > 0.1
-    exact = gm.pairwise_edit_distances(material.graphs[chosen]).distances
+    exact = gm.pairwise_edit_distances(molecules.graphs[chosen]).distances
     assert np.linalg.norm(after.matrix - exact) < np.linalg.norm(before.matrix - exact)
 
 
 def test_unseen_graphs_are_unseen() -> None:
-    material = gather_material(QUICK.graphs)
-    found = certificates(material.graphs)
-    assert len(set(found)) == len(material.graphs)
-    assert not set(material.seen) & set(material.unseen)
-    assert set(material.validating) < set(material.seen)
-    assert len(material.seen) + len(material.unseen) == len(material.graphs)
-    assert abs(len(material.graphs) - (QUICK.graphs or 0)) <= 2
+    molecules = Molecules.load(QUICK.graphs)
+    found = certificates(molecules.graphs)
+    assert len(set(found)) == len(molecules.graphs)
+    assert not set(molecules.seen) & set(molecules.unseen)
+    assert set(molecules.validating) < set(molecules.seen)
+    assert len(molecules.seen) + len(molecules.unseen) == len(molecules.graphs)
+    assert abs(len(molecules.graphs) - (QUICK.graphs or 0)) <= 2
 
 
 def test_square_matrix_is_that_of_the_graphs() -> None:
-    graphs = gather_material(QUICK.graphs).graphs[:12]
+    graphs = Molecules.load(QUICK.graphs).graphs[:12]
     pairs = np.column_stack(np.triu_indices(12, 1))
     found = gm.pairwise_edit_distances(graphs, pairs=pairs)
     labels = Labels(pairs, found.lower, found.upper)
@@ -82,17 +83,17 @@ def test_square_matrix_is_that_of_the_graphs() -> None:
     assert np.array_equal(square_matrix(labels, chosen), gm.pairwise_edit_distances(graphs[chosen]).distances)
 
 
-def test_stopped_tour_goes_on(
-    tour: tuple[Path, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_stopped_demo_goes_on(
+    demo: tuple[Path, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, _ = tour
+    out, _ = demo
     weights = (out / "model" / "model.safetensors").read_bytes()
 
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setenv("OMP_WAIT_POLICY", "PASSIVE")
-    monkeypatch.setattr(run, "evaluate_model", stop)
+    monkeypatch.setattr(module, "evaluate_model", stop)
     with pytest.raises(SystemExit, match="130"):
         main(["demo", "--quick", "--jobs", "1", "--out", str(out)])
     said = capsys.readouterr()
@@ -104,14 +105,24 @@ def test_stopped_tour_goes_on(
 def test_foreign_folders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(FileError, match="other things"):
-        TourFolder.claim(tmp_path, QUICK)
+        claim_folder(tmp_path, QUICK)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(FileError, match="is a file"):
-        TourFolder.claim(tmp_path / "thesis.tex", QUICK)
-    TourFolder.claim(tmp_path / "new", QUICK)
-    TourFolder.claim(tmp_path / "new", QUICK)
+        claim_folder(tmp_path / "thesis.tex", QUICK)
+    claim_folder(tmp_path / "new", QUICK)
+    claim_folder(tmp_path / "new", QUICK)
     with pytest.raises(FileError, match="other options"):
-        TourFolder.claim(tmp_path / "new", replace(QUICK, steps=21))
+        claim_folder(tmp_path / "new", replace(QUICK, steps=21))
     (tmp_path / "new" / "demo.json").write_text("{")
     with pytest.raises(FileError, match="cannot be read"):
-        TourFolder.claim(tmp_path / "new", QUICK)
+        claim_folder(tmp_path / "new", QUICK)
+
+
+def test_the_demo_prints_json(demo: tuple[Path, str], capsys: pytest.CaptureFixture[str]) -> None:
+    out, _ = demo
+    main(["demo", "--quick", "--jobs", "1", "--out", str(out), "--json"])
+    said = capsys.readouterr()
+    report = json.loads(said.out)
+    assert (report["out"], report["data"]) == (str(out), "molecules")
+    assert report["scores"]["raw"]["mae"] > 0
+    assert "[1/7] Read the molecules" in said.err

@@ -13,18 +13,19 @@ from graphmetric.baselines import TrainingTask
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import RunRecord, score_rankings
 from graphmetric.reproduction import make_experiment, run_experiment
-from graphmetric.reproduction.benchmark import _THREE, Benchmark, load_benchmark
-from graphmetric.reproduction.claims import GB_DISTANCE, check_claims
-from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment, Row
-from graphmetric.reproduction.runner import RunOptions
-from graphmetric.reproduction.scoring import (
+from graphmetric.reproduction.benchmark import (
+    _THREE,
     REPAIRS,
     TOLERANCE,
+    Benchmark,
     Prediction,
     known_for,
+    load_benchmark,
     repair_prediction,
     score_repaired,
 )
+from graphmetric.reproduction.experiments import EXPERIMENTS, GB_DISTANCE, Experiment, Row, check_claims
+from graphmetric.reproduction.runner import RunOptions
 
 
 @pytest.fixture(scope="module")

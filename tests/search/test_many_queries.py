@@ -158,7 +158,7 @@ def test_ids_to_remove_from_standard_input(
         (["search", "idx", "queries.jsonl"], "--out hits.csv"),
         (["search", "idx", "-", "--out", "hits.csv"], "needs format"),
         (["search", "idx", "none.jsonl", "--out", "hits.csv"], "no such file"),
-        (["search", "idx", "empty.jsonl", "--out", "hits.csv"], "no graph to ask for"),
+        (["search", "idx", "empty.jsonl", "--out", "hits.csv"], "no graph to search for"),
         (["search", "idx", "queries.jsonl", "--out", "no-folder/hits.csv"], "there is no folder no-folder"),
         (["index", "add", "queries.jsonl", "new.jsonl"], "is a file"),
         (["index", "add", "nothing", "new.jsonl"], "not a folder of an index"),

@@ -1,4 +1,4 @@
-"""The ``graphmetric`` command. Each subcommand is a module here, imported only when it is called."""
+"""The ``graphmetric`` command. The module of a subcommand is imported only when it is called."""
 
 from __future__ import annotations
 
@@ -12,41 +12,31 @@ from typing import Any
 import click
 
 from graphmetric import __version__
-from graphmetric.cli.terminal import PlainFormatter, explain, finish_output, prepare_streams, warnings_as_notes
+from graphmetric.cli.output import PlainFormatter, explain_error, flush_output, prepare_streams, warnings_as_notes
 
 COMMANDS = {
-    "demo": "A tour on the embedded molecules, in a few minutes.",
-    "info": "What is in a file, folder or data set of graphs.",
-    "convert": "Turn graphs from one file format into another.",
-    "ged": "Edit distance of two graphs, and the edits.",
-    "label": "Edit distances of many pairs, resumable, into a folder.",
-    "train": "Learn a distance from a folder of graphs.",
-    "evaluate": "How good a model is on graphs, and a report to look at.",
-    "distance": "Learned distance of two graphs, or of all pairs.",
-    "embed": "A vector for every graph.",
-    "index": "Index graphs for searching.",
-    "search": "Nearest graphs of an index, by learned or certified edit distance.",
-    "repair": "The nearest metric to a matrix of distances.",
-    "reproduce": "Run the paper's table and figure, and tables beyond it.",
-    "doctor": "Versions, threads and extras of this installation.",
+    "demo": "Show the whole method on a thousand molecules, in a few minutes.",
+    "info": "Describe the graphs of a file, a folder or a data set.",
+    "convert": "Convert graphs from one file format to another.",
+    "ged": "Compute the edit distance of two graphs, and list the edits.",
+    "label": "Compute the edit distances of many pairs of graphs into a folder.",
+    "train": "Learn a distance from your graphs.",
+    "evaluate": "Measure how good a model is, and write a report.",
+    "distance": "Compute the learned distance of two graphs, or of all pairs.",
+    "embed": "Compute a vector for every graph.",
+    "index": "Index graphs so that they can be searched.",
+    "search": "Find the nearest graphs of an index, with proof if you like.",
+    "repair": "Find the metric that is nearest to a distance matrix.",
+    "reproduce": "Run the experiments of the paper, and others beyond it.",
+    "doctor": "Show versions, extras and the state of this installation.",
 }
-
-EPILOG = """\b
-Examples:
-  graphmetric demo
-  graphmetric info my-graphs/ --json
-  graphmetric convert molecules.smi molecules.gmg
-  graphmetric ged molecules:3 molecules:8 --plot edits.svg
-  graphmetric label my-graphs/ --pairs random:10000 --out labels/
-  graphmetric train my-graphs/ --out model/
-  graphmetric evaluate model/ my-graphs/ --report report.html
-  graphmetric distance model/ molecules:3 molecules:8
-  graphmetric embed model/ my-graphs/ --out vectors.npy
-  graphmetric index model/ my-graphs/ --out idx/
-  graphmetric search idx/ molecules:3 --certified --plot nearest.svg
-  graphmetric search idx/ queries.smi --out hits.csv
-  graphmetric repair predicted.npy metric.npy
-"""
+_MODULES = {
+    **dict.fromkeys(("info", "convert"), "graph_files"),
+    **dict.fromkeys(("ged", "label"), "edit_distance"),
+    **dict.fromkeys(("distance", "embed"), "learned"),
+    **dict.fromkeys(("demo", "reproduce"), "reproduction"),
+}
+"""The modules of commands that share one; each of the others has the name of its module."""
 
 
 class _LazyGroup(click.Group):
@@ -58,7 +48,8 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"{__name__}.{cmd_name}").command
+        module = import_module(f"{__name__}.{_MODULES.get(cmd_name, cmd_name)}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -66,31 +57,51 @@ class _LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.group(cls=_LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="graphmetric")
-@click.option("-v", "--verbose", is_flag=True, help="Log what is being done to standard error.")
-def cli(verbose: bool) -> None:
-    """Learn and compute distances between graphs."""
-    lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(PlainFormatter("%(message)s"))
-    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[lines])
-    for talkative in ("numba", "faiss"):
-        logging.getLogger(talkative).setLevel(logging.WARNING)
+@click.option("-v", "--verbose", is_flag=True, help="Log every step to standard error.")
+@click.pass_context
+def cli(context: click.Context, verbose: bool) -> None:
+    """Learn and compute distances between graphs.
+
+    \b
+    Examples:
+      graphmetric demo
+      graphmetric info my-graphs/ --json
+      graphmetric convert molecules.smi molecules.gmg
+      graphmetric ged molecules:3 molecules:8 --plot edits.svg
+      graphmetric label my-graphs/ --pairs random:10000 --out labels/
+      graphmetric train my-graphs/ --out model/
+      graphmetric evaluate model/ my-graphs/ --report report.html
+      graphmetric distance model/ molecules:3 molecules:8
+      graphmetric embed model/ my-graphs/ --out vectors.npy
+      graphmetric index model/ my-graphs/ --out idx/
+      graphmetric search idx/ molecules:3 --certified --plot nearest.svg
+      graphmetric search idx/ queries.smi --out hits.csv
+      graphmetric repair predicted.npy metric.npy
+
+    `graphmetric COMMAND --help` explains a command.
+    """
+    context.with_resource(warnings_as_notes())
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(PlainFormatter("%(message)s"))
+    logging.basicConfig(level=logging.DEBUG if verbose else logging.INFO, handlers=[handler])
+    for library in ("numba", "faiss"):  # they log too much
+        logging.getLogger(library).setLevel(logging.WARNING)
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Entry point: what the user or the machine causes is told in a line; a traceback means a fault of ours."""
-    # Read when OpenMP is loaded, by torch, faiss or scikit-learn: its threads should sleep while they wait.
+    """Run a command; an error of the user or the machine becomes one line, and a traceback means a bug of ours."""
+    # OpenMP reads this when torch, faiss or scikit-learn load it: its threads should sleep while they wait.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     prepare_streams()
-    collect_after = gc.get_threshold()
-    gc.set_threshold(100_000, *collect_after[1:])  # importing torch with the usual 700 takes .4 s more
+    threshold = gc.get_threshold()
+    gc.set_threshold(100_000, *threshold[1:])  # with the usual 700, importing torch takes .4 s more
     try:
-        with warnings_as_notes():
-            result = cli.main(args=arguments, prog_name="graphmetric", standalone_mode=False)
-        finish_output()
+        result = cli.main(args=arguments, prog_name="graphmetric", standalone_mode=False)
+        flush_output()
         return result
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (told, with its traceback if it is unknown)
-        sys.exit(explain(error))
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (explained, with its traceback if it is unknown)
+        sys.exit(explain_error(error))
     finally:
-        gc.set_threshold(*collect_after)
+        gc.set_threshold(*threshold)

@@ -11,49 +11,50 @@ import click
 
 from graphmetric import __version__
 from graphmetric._foundation.compilation import CACHE_FOLDER, cache_problem
-from graphmetric.cli.terminal import say, say_json
+from graphmetric.cli.options import json_option
+from graphmetric.cli.output import say_result
 
-REQUIRED = ("numpy", "scipy", "numba", "networkx", "lxml", "click", "rich", "joblib")
-EXTRAS = {
-    "torch": "learn",
-    "safetensors": "learn",
-    "scikit-learn": "learn",
+_REQUIRED = ("numpy", "scipy", "numba", "networkx", "lxml", "click", "rich", "joblib")
+_EXTRAS = {
+    **dict.fromkeys(("torch", "safetensors", "scikit-learn"), "learn"),
     "rdkit": "molecules",
     "igraph": "igraph",
     "matplotlib": "plot",
     "faiss-cpu": "search",
     "pyarrow": "parquet",
 }
+"""Optional packages, and the extra that installs each."""
 
 
 @click.command()
-@click.option("--warm", "compile_all", is_flag=True, help="Compile all loops now, so that no later command waits.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(compile_all: bool, as_json: bool) -> None:
-    """Versions, threads and extras of this installation: paste it into a bug report."""
+@click.option("--warm", "compile_all", is_flag=True, help="Compile all kernels now, so that no later command waits.")
+@json_option
+def doctor_command(compile_all: bool, as_json: bool) -> None:
+    """Show the versions, the extras and the state of this installation. Paste it into a bug report.
+
+    \b
+    Examples:
+      graphmetric doctor
+      graphmetric doctor --warm
+    """
     if compile_all:
         from graphmetric.search.graph_index import warm
 
         warm()
-    installed = {name: _installed(name) for name in (*REQUIRED, *EXTRAS)}
-    report = {
+    facts = {
         "graphmetric": __version__,
         "python": sys.version.split()[0],
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "compiled loops": _kernel_check(),
-        "compiled code": _where_code_is_kept(),
-        "packages": installed,
+        "compiled code": _cache_state(),
     }
-    if as_json:
-        say_json(report)
-        return
-    for name in ("graphmetric", "python", "platform", "cores", "compiled loops", "compiled code"):
-        say(f"{name:<16}{report[name]}")
-    for name in REQUIRED:
-        say(f"{name:<16}{installed[name] or 'MISSING: pip install ' + name}")
-    for name, extra in EXTRAS.items():
-        say(f"{name:<16}{installed[name] or f'not installed (optional): pip install graphmetric[{extra}]'}")
+    packages = {name: _installed(name) for name in (*_REQUIRED, *_EXTRAS)}
+    missing = {name: f"MISSING: pip install {name}" for name in _REQUIRED}
+    missing |= {name: f"not installed (optional): pip install graphmetric[{extra}]" for name, extra in _EXTRAS.items()}
+    rows = facts | {name: found or missing[name] for name, found in packages.items()}
+    text = "\n".join(f"{name:<16}{value}" for name, value in rows.items())
+    say_result(text, {**facts, "packages": packages}, as_json)
 
 
 def _installed(package: str) -> str | None:
@@ -63,15 +64,15 @@ def _installed(package: str) -> str | None:
         return None
 
 
-def _where_code_is_kept() -> str:
+def _cache_state() -> str:
     problem = cache_problem()
     if problem is None:
         return f"kept in {CACHE_FOLDER}"
-    return f"NOT KEPT, so that every command compiles anew, which takes up to a minute: {problem}; set NUMBA_CACHE_DIR"
+    return f"NOT KEPT, so every command compiles it again, which takes up to a minute: {problem}; set NUMBA_CACHE_DIR"
 
 
 def _kernel_check() -> str:
-    """Run one compiled loop for real: a broken numba shows here, not in the middle of a job."""
+    """Run a compiled kernel: a broken numba shows here, not in the middle of a job."""
     from graphmetric.graphs.graph import Graph
 
     triangle = Graph(3, [(0, 1), (1, 2), (0, 2)])

@@ -2,80 +2,82 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
-from rich.console import Console
-from rich.table import Table
 
 from graphmetric._foundation.atomic_files import check_writable, make_folder
-from graphmetric.cli.options import JOBS, SEED, TIME_LIMIT, costs_of, ignore_option
-from graphmetric.cli.sources import Reading, open_source, reading_options
-from graphmetric.cli.terminal import in_table, say, say_json, speaking, warnings_as_notes
+from graphmetric.cli.graph_sources import TYPED, GraphCommand, Reading, open_source, reading_options
+from graphmetric.cli.options import (
+    COUNT,
+    FILE,
+    FOLDER,
+    TIME_LIMIT,
+    costs_of,
+    ignore_option,
+    jobs_option,
+    json_option,
+    model_argument,
+    seed_option,
+)
+from graphmetric.cli.output import in_line, output_errors_named, say_result
 
 if TYPE_CHECKING:
     from graphmetric.report import ModelEvaluation
 
-EPILOG = """\b
-Examples:
-  graphmetric evaluate model/ molecules --report report.html
-  graphmetric evaluate model/ my-graphs/ --queries 50 --report report.html
-  graphmetric evaluate model/ my-graphs/ --labels labels/ --json
-  graphmetric evaluate model/ AIDS700nef --root data/
-"""
 
-
-@click.command(epilog=EPILOG, short_help="How good a model is on graphs, and a report to look at.")
-@click.argument("model", type=click.Path(file_okay=False))
+@click.command(cls=GraphCommand)
+@model_argument
 @click.argument("source")
-@click.option("--labels", type=click.Path(file_okay=False), help="Folder of `graphmetric label` with true distances.")
-@click.option(
-    "--queries", type=click.IntRange(1), help="Graphs that ask; else all test graphs, or 100 without a split."
-)
+@click.option("--labels", type=FOLDER, help="Folder of `graphmetric label` that holds the true distances.")
+@click.option("--queries", type=COUNT, help="Number of query graphs. By default all test graphs, or 100 if no split.")
 @click.option(
     "--label-budget",
-    type=click.IntRange(1),
+    type=COUNT,
     default=50_000,
-    show_default=True,
-    help="Pairs to search for where nothing is known.",
+    help="Pairs whose edit distance is computed if no true distances are known.",
 )
 @click.option(
     "--time-limit",
     type=TIME_LIMIT,
     default="120",
-    show_default=True,
     metavar="SECONDS",
-    help="Seconds of that search; what is not proven by then is measured against bounds. 'none': no limit.",
+    help="Seconds for these. Pairs that are not proven by then count by their bounds. 'none' means no limit.",
 )
 @ignore_option(" By default what the model was trained to ignore; anything else is refused.")
-@click.option("--report", type=click.Path(dir_okay=False), help="HTML file to write.")
-@click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of everything that is drawn.")
+@click.option("--report", type=FILE, help="Write a report to this HTML file.")
+@jobs_option
+@seed_option("seed")
 @reading_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(
+@json_option
+@click.pass_context
+def evaluate_command(
+    context: click.Context,
+    /,
     model: str,
     source: str,
     labels: str | None,
-    queries: int | None,
-    label_budget: int,
-    time_limit: float | None,
     ignore: tuple[str, ...],
     report: str | None,
-    jobs: int,
-    seed: int,
     reading: Reading,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Measure MODEL on the graphs of SOURCE.
+    """Measure how well MODEL predicts the distances of the graphs of SOURCE.
 
     MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
 
-    The test graphs of a data set rank its training and validation graphs. Of a file or folder, some graphs drawn at
-    random rank all others. True distances are those of --labels or of the data set; else they are searched for.
+    The test graphs of a data set rank its training and validation graphs. For a file or a folder, some graphs drawn at
+    random rank all others. The true distances are those of --labels or of the data set; otherwise they are computed.
+
+    \b
+    Examples:
+      graphmetric evaluate model/ molecules --report report.html
+      graphmetric evaluate model/ my-graphs/ --queries 50 --report report.html
+      graphmetric evaluate model/ my-graphs/ --labels labels/ --json
+      graphmetric evaluate model/ AIDS700nef --root data/
     """
     from graphmetric.edit_distance import read_labels
     from graphmetric.report import evaluate_model, write_report
@@ -84,63 +86,36 @@ def command(
         make_folder(Path(report).parent)
         check_writable(report)
     opened = open_source(source, reading)
-    distances = None if labels is None else read_labels(labels, opened.graphs)
-    with warnings_as_notes():
-        found = evaluate_model(
-            model,
-            opened.dataset or opened.graphs,
-            distances=distances,
-            queries=queries,
-            label_budget=label_budget,
-            time_limit=time_limit,
-            costs=costs_of(ignore),
-            seed=seed,
-            name=source,
-            n_jobs=jobs,
-        )
+    known = None if labels is None else read_labels(labels, opened.graphs)
+    data = opened.dataset or opened.graphs
+    found = evaluate_model(model, data, distances=known, costs=costs_of(ignore), name=source, **options)
     if report is not None:
-        write_report(found, report, command=_command_line())
+        write_report(found, report, command=context.meta[TYPED])
     if as_json:
-        say_json({**found.to_dict(), "report": report})
-    else:
-        with speaking():
-            _tell(found, report)
+        say_result("", {**found.to_dict(), "report": report}, as_json)
+        return
+    with output_errors_named():
+        for line in _in_words(found):
+            click.echo(line)  # colours on a terminal, so names are escaped one by one
+    if report is not None:
+        say_result(f"report in {report}", None, as_json)
 
 
-def _command_line() -> str:
-    """What was typed, as a shell takes it."""
-    context = click.get_current_context()
-    words = ["graphmetric", "evaluate"]
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        value = context.params[name]
-        if isinstance(parameter, click.Argument):
-            words.append(value)
-        elif context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            for one in value if isinstance(value, tuple) else (value,):
-                words += [parameter.opts[0]] if one is True else [parameter.opts[0], str(one)]
-    return shlex.join(words)
-
-
-def _tell(found: ModelEvaluation, report: str | None) -> None:
+def _in_words(found: ModelEvaluation) -> Iterator[str]:
     from graphmetric.report.page import score_table
 
-    task, console = found.task, Console(highlight=False)
-    console.print(f"{len(task.queries):,} graphs {task.rule}; {found.pairs:,} pairs")
-    console.print(f"true distances: {in_table(found.truth_source)}; {found.proven:.1%} proven\n")
-    table = Table(box=None, padding=(0, 2))
-    titles, rows = score_table(found)
-    for title in titles[:-1]:
-        table.add_column(title, justify="left" if title == "score" else "right")
-    for row in rows:
-        table.add_row(*row[:-1])
-    console.print(table)
-    console.print()
+    yield f"{len(found.task.queries):,} graphs {found.task.rule}; {found.pairs:,} pairs"
+    yield f"true distances: {in_line(found.truth_source)}; {found.proven:.1%} proven\n"
+    titles, scores = score_table(found)
+    rows = [row[:-1] for row in (titles, *scores)]  # the last column explains the score
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for name, *values in rows:
+        columns = (f"{value:>{width}}" for value, width in zip(values, widths[1:], strict=True))
+        yield "    ".join([f"  {name:<{widths[0]}}", *columns])
+    yield ""
     for axiom in found.axioms:
-        sign = "[green]holds [/]" if axiom.holds else "[red]broken[/]"
-        console.print(f"  {axiom.name:<21}{sign}  {axiom.promise:<17}{axiom.measured}", soft_wrap=True)
-    console.print()
+        sign = click.style("holds ", fg="green") if axiom.holds else click.style("broken", fg="red")
+        yield f"  {axiom.name:<21}{sign}  {axiom.promise:<17}{axiom.measured}"
+    yield ""
     for note in found.notes:
-        console.print(f"note: {in_table(note)}", soft_wrap=True)
-    if report is not None:
-        say(f"report in {report}")
+        yield f"note: {in_line(note)}"

@@ -1,4 +1,4 @@
-"""``graphmetric index``: make an index, and ``index add``, ``index remove``: change one."""
+"""``graphmetric index``, which makes an index, and ``index add`` and ``index remove``, which change one."""
 
 from __future__ import annotations
 
@@ -11,22 +11,14 @@ from typing import TYPE_CHECKING
 import click
 
 from graphmetric._foundation.atomic_files import check_writable
-from graphmetric.cli.options import JOBS
-from graphmetric.cli.sources import Reading, open_source, reading_options
-from graphmetric.cli.terminal import say, say_json, warnings_as_notes
+from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, reading_options
+from graphmetric.cli.options import FOLDER, jobs_option, json_option, model_argument, out_folder_option
+from graphmetric.cli.output import say_result
 from graphmetric.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from graphmetric.search import GraphIndex
 
-EPILOG = """\b
-Examples:
-  graphmetric index model/ my-graphs/ --out idx/
-  graphmetric index model/ molecules --out idx/ --overwrite
-  graphmetric index add idx/ more-graphs/
-  graphmetric index remove idx/ graph-17 graph-18
-Then: graphmetric search idx/ QUERY
-"""
 _CHANGES = {
     "add INDEX SOURCE": "Add the graphs of SOURCE to an index.",
     "remove INDEX ID...": "Remove graphs from an index by their ids.",
@@ -41,36 +33,40 @@ class _IndexGroup(click.Group):
         return super().parse_args(ctx, args if is_known else ["build", *args])
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """That of making an index, which is what people come for, and what else there is."""
+        """Show the help for making an index, which most people look for, and name the other commands."""
         main = click.Context(build, parent=ctx.parent, info_name=ctx.info_name)
-        build.format_usage(main, formatter)
-        build.format_help_text(main, formatter)
-        build.format_options(main, formatter)
+        build.format_help(main, formatter)
         with formatter.section("To change an index (graphmetric index add --help)"):
             formatter.write_dl(list(_CHANGES.items()))
-        self.format_epilog(ctx, formatter)
 
 
-@click.group(cls=_IndexGroup, epilog=EPILOG, short_help="Index graphs for searching.")
-def command() -> None:
+@click.group(cls=_IndexGroup)
+def index_command() -> None:
     """Make or change an index."""
 
 
-@command.command("build")
-@click.argument("model", type=click.Path(file_okay=False))
+@index_command.command("build", cls=GraphCommand)
+@model_argument
 @click.argument("source")
-@click.option("--out", required=True, type=click.Path(file_okay=False), help="Folder for the index.")
-@click.option("--number", is_flag=True, help="Name graphs by their position, not by their own ids.")
-@click.option("--overwrite", is_flag=True, help="Replace an index that is there, once the new one is whole.")
-@click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
+@out_folder_option("Folder for the index.")
+@click.option("--number", is_flag=True, help="Name the graphs by their positions, not by their own ids.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing index, once the new one is complete.")
+@jobs_option
 @reading_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def build(
-    model: str, source: str, out: str, number: bool, overwrite: bool, jobs: int, reading: Reading, as_json: bool
+    model: str, source: str, out: str, number: bool, overwrite: bool, n_jobs: int, reading: Reading, as_json: bool
 ) -> None:
-    """Index the graphs of SOURCE by MODEL.
+    """Index the graphs of SOURCE by MODEL, so that `graphmetric search` can find the nearest ones.
 
     MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
+
+    \b
+    Examples:
+      graphmetric index model/ my-graphs/ --out idx/
+      graphmetric index model/ molecules --out idx/ --overwrite
+      graphmetric index add idx/ more-graphs/
+      graphmetric index remove idx/ graph-17 graph-18
     """
     from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search import GraphIndex
@@ -78,70 +74,73 @@ def build(
     if (Path(out) / "index.json").exists() and not overwrite:
         raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")
     check_writable(out, folder=True)
-    learned = LearnedDistance.load(model, jobs)
+    learned = LearnedDistance.load(model, n_jobs)
     graphs = open_source(source, reading).graphs
     started = time.perf_counter()
-    with warnings_as_notes():
-        index = GraphIndex.build(learned, graphs, ids=range(len(graphs)) if number else None, out=out)
+    index = GraphIndex.build(learned, graphs, ids=range(len(graphs)) if number else None, out=out)
     seconds = time.perf_counter() - started
     size = sum(path.stat().st_size for path in Path(out).rglob("*") if path.is_file())
-    if as_json:
-        say_json({"out": out, "graphs": len(index), "bytes": size, "seconds": seconds})
-        return
-    say(f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}")
-    say(f"try: graphmetric search {out} QUERY -k 10")
+    text = f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}"
+    data = {"out": out, "graphs": len(index), "bytes": size, "seconds": seconds}
+    say_result(f"{text}\ntry: graphmetric search {out} QUERY -k 10", data, as_json)
 
 
-@command.command("add", epilog="Example:\n  graphmetric index add idx/ more-graphs/")
-@click.argument("index", type=click.Path(file_okay=False))
+@index_command.command("add", cls=GraphCommand)
+@click.argument("index", type=FOLDER)
 @click.argument("source")
-@click.option("--number", is_flag=True, help="Name graphs by numbers that go on, not by their own ids.")
-@click.option("--jobs", type=JOBS, default=-1, show_default=True, help="Threads; -1 is one per core.")
+@click.option("--number", is_flag=True, help="Name the new graphs by the next numbers, not by their own ids.")
+@jobs_option
 @reading_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def add(index: str, source: str, number: bool, jobs: int, reading: Reading, as_json: bool) -> None:
+@json_option
+def add(index: str, source: str, number: bool, n_jobs: int, reading: Reading, as_json: bool) -> None:
     """Add the graphs of SOURCE to INDEX, a folder that `graphmetric index` wrote.
 
     Searches that run meanwhile are answered from the index as it was. Either all graphs are added, or none.
-    """
-    from graphmetric.search import GraphIndex
 
-    opened = GraphIndex.load(index, n_jobs=jobs)
-    check_writable(index, folder=True)
+    \b
+    Example:
+      graphmetric index add idx/ more-graphs/
+    """
+    opened = _open_to_change(index, n_jobs)
     graphs = open_source(source, reading).graphs
-    with warnings_as_notes():
-        opened.add((graph.replace(id=None) for graph in graphs) if number else graphs)
-    opened.save(index)
-    _tell_change(index, len(graphs), "added", len(opened), as_json)
+    opened.add((graph.replace(id=None) for graph in graphs) if number else graphs)
+    _save_change(opened, index, "added", len(graphs), as_json)
 
 
-@command.command("remove", epilog="Example:\n  graphmetric index remove idx/ graph-17 graph-18")
-@click.argument("index", type=click.Path(file_okay=False))
+@index_command.command("remove")
+@click.argument("index", type=FOLDER)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def remove(index: str, ids: tuple[str, ...], as_json: bool) -> None:
-    """Remove the graphs with these ids from INDEX; - reads ids from standard input, one per line.
+    """Remove the graphs with these ids from INDEX; - reads the ids from standard input, one per line.
 
-    If one of them is not there, nothing is removed.
+    If one of them is not in the index, nothing is removed.
+
+    \b
+    Example:
+      graphmetric index remove idx/ graph-17 graph-18
     """
-    from graphmetric.search import GraphIndex
-
-    opened = GraphIndex.load(index)
-    check_writable(index, folder=True)
+    opened = _open_to_change(index)
     lines = sys.stdin.read().splitlines() if ids == ("-",) else ids
-    names = dict.fromkeys(known_id(opened, line) for line in lines if line)
-    opened.remove(list(names))
-    opened.save(index)
-    _tell_change(index, len(names), "removed", len(opened), as_json)
+    names = list(dict.fromkeys(known_id(opened, line) for line in lines if line))
+    opened.remove(names)
+    _save_change(opened, index, "removed", len(names), as_json)
 
 
 def known_id(index: GraphIndex, text: str) -> Hashable:
-    """Ids are strings or numbers; on the command line both look alike."""
+    """The id of a graph as the index has it: a string or a number, which look alike on the command line."""
     return int(text) if text not in index and text.lstrip("-").isdecimal() else text
 
 
-def _tell_change(index: str, count: int, deed: str, total: int, as_json: bool) -> None:
-    if as_json:
-        say_json({"index": index, deed: count, "graphs": total})
-    else:
-        say(f"{count:,} graphs {deed}; {index} holds {total:,}")
+def _open_to_change(index: str, n_jobs: int = 1) -> GraphIndex:
+    from graphmetric.search import GraphIndex
+
+    opened = GraphIndex.load(index, n_jobs=n_jobs)
+    check_writable(index, folder=True)
+    return opened
+
+
+def _save_change(opened: GraphIndex, index: str, change: str, count: int, as_json: bool) -> None:
+    opened.save(index)
+    data = {"index": index, change: count, "graphs": len(opened)}
+    say_result(f"{count:,} graphs {change}; {index} holds {len(opened):,}", data, as_json)

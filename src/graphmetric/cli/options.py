@@ -1,4 +1,7 @@
-"""Types of options that several commands have: what is out of range is told before anything is read."""
+"""Options and arguments that several commands share. Values out of range are refused before any file is read.
+
+An option that is passed on unchanged is called by the name of the Python parameter, such as ``n_jobs`` for ``--jobs``.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ from click.types import FloatParamType, IntParamType
 if TYPE_CHECKING:
     from graphmetric.edit_distance import EditCosts
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 
 class _Jobs(IntParamType):
-    """A number of threads."""
-
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number: int = super().convert(value, param, ctx)
         if number == 0:
@@ -24,20 +27,20 @@ class _Jobs(IntParamType):
 
 
 class _Number(FloatParamType):
-    """A number in a range; never NaN, and infinity only where the range has no end."""
+    """A number of at least ``least``, or above it if ``open``; never NaN. Click's own range lets NaN pass."""
 
-    def __init__(self, allowed: str, least: float, most: float = math.inf, least_open: bool = False) -> None:
-        self.allowed, self.least, self.most, self.least_open = allowed, least, most, least_open
+    def __init__(self, allowed: str, least: float = 0.0, most: float = math.inf, *, open: bool = False) -> None:
+        self.allowed, self.least, self.most, self.open = allowed, least, most, open
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
-        if not self.least <= number <= self.most or (self.least_open and number == self.least):
+        if not self.least <= number <= self.most or (self.open and number == self.least):
             self.fail(f"{value} is not {self.allowed}.", param, ctx)
         return number
 
 
 class _TimeLimit(FloatParamType):
-    """Seconds, or ``none`` for no limit."""
+    """A number of seconds, ``none`` for no limit, or ``auto``."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         text = str(value).strip().lower()
@@ -52,29 +55,70 @@ class _TimeLimit(FloatParamType):
         return seconds
 
 
-def time_limit_option(default: str, meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``--time-limit`` of a command that searches. Left out it is "auto"; ``default`` says what that stands for."""
-    shown = f"{meaning} 'none': no limit.  [default: {default}]"
-    return click.option("--time-limit", type=TIME_LIMIT, default="auto", metavar="SECONDS", help=shown)
+JOBS = _Jobs()
+TIME_LIMIT = _TimeLimit()
+SECONDS = _Number("a number of seconds above 0", open=True)
+FRACTION = _Number("a fraction of at least 0 and below 1", most=math.nextafter(1.0, 0.0))
+NOT_NEGATIVE = _Number("a number of at least 0")
+POSITIVE = _Number("a number above 0", open=True)
+COUNT = click.IntRange(1)
+FILE = click.Path(dir_okay=False)
+FOLDER = click.Path(file_okay=False)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+jobs_option = click.option("--jobs", "n_jobs", type=JOBS, default=-1, help="Number of threads; -1 is one per core.")
+model_argument = click.argument("model", type=FOLDER)
+smiles_option = click.option("--smiles", is_flag=True, help="The graphs are given as SMILES, not as files.")
+edge_labels_option = click.option(
+    "--edge-labels/--no-edge-labels",
+    default=None,
+    help="Keep or drop the edge labels of a data set. By default they are kept if its distances count them.",
+)
+view_option = click.option(
+    "--view",
+    type=click.Choice(["raw", "steinhaus", "paper"]),
+    default="raw",
+    help="Scale of the distances: edits, or one of two scales from 0 to 1.",
+)
 
 
-def ignore_option(what: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def seed_option(name: str, purpose: str = "all random choices") -> Decorator:
+    """``--seed``; ``name`` is that of the Python parameter."""
+    kind = click.IntRange(0, 2**32 - 1)
+    shown = f"Seed of {purpose}."
+    return click.option("--seed", name, type=kind, default=0, metavar="N", help=shown)
+
+
+def out_folder_option(help: str, default: str | None = None) -> Decorator:
+    """``--out`` of a command that writes a folder; required unless it has a default."""
+    chosen: dict[str, Any] = {"required": True} if default is None else {"default": default}
+    return click.option("--out", type=FOLDER, help=help, **chosen)
+
+
+def method_option() -> Decorator:
+    """``--method`` of a command that computes edit distances."""
+    from graphmetric.edit_distance.registry import METHODS
+
+    names = f"How to search: {', '.join(METHODS)}. beam:10 sets the width of the beam."
+    return click.option("--method", default="exact", metavar="NAME", help=names)
+
+
+def time_limit_option(default: str, meaning: str) -> Decorator:
+    """``--time-limit`` of a command that searches. Its default value is "auto"; ``default`` says what that means."""
+    shown = f"{meaning} 'none' means no limit."
+    return click.option(
+        "--time-limit", type=TIME_LIMIT, default="auto", show_default=default, metavar="SECONDS", help=shown
+    )
+
+
+def ignore_option(more: str = "") -> Decorator:
     """``--ignore`` of a command that counts edits; :func:`costs_of` makes costs of it."""
-    said = f"An attribute that does not count, such as edge_labels. Repeatable.{what}"
-    return click.option("--ignore", multiple=True, metavar="ATTRIBUTE", help=said)
+    shown = f"Do not count this attribute, such as edge_labels. Can be repeated.{more}"
+    return click.option("--ignore", multiple=True, metavar="ATTRIBUTE", help=shown)
 
 
 def costs_of(ignore: tuple[str, ...]) -> EditCosts | None:
-    """Unit costs without what is ignored; None if nothing is."""
+    """Unit costs that ignore these attributes; None if there are none."""
     from graphmetric.edit_distance import EditCosts
 
     return EditCosts(ignore=frozenset(ignore)) if ignore else None  # type: ignore[arg-type]
-
-
-JOBS = _Jobs()
-TIME_LIMIT = _TimeLimit()
-SEED = click.IntRange(0, 2**32 - 1)
-SECONDS = _Number("a number of seconds above 0", 0.0, least_open=True)
-FRACTION = _Number("a fraction of at least 0 and below 1", 0.0, math.nextafter(1.0, 0.0))
-NOT_NEGATIVE = _Number("a number of at least 0", 0.0)
-POSITIVE = _Number("a number above 0", 0.0, least_open=True)

@@ -1,14 +1,12 @@
-"""The paper's table and figure, and tables beyond it, each by one command.
+"""The experiments of the paper, and others beyond it, each by one command; and the demo.
 
 ::
 
-    benchmark.py     a data set with the truth its protocols ask for
-    methods.py       the rows: baselines and models of our own behind one interface
-    repairs.py       what triangle fixing makes of a method's distances, with and without known entries
-    experiments.py   which rows on which sets by which protocol
-    runner.py        runs what is missing, one record each; reports
-    claims.py        what the paper says, held against what was measured
-    figure.py        the ten nearest graphs of queries, drawn
+    benchmark.py     a data set with its true distances; how predictions on it are repaired and scored
+    experiments.py   the rows of each table, on which data sets, by which protocol; the claims of the paper
+    runner.py        runs what is missing, writes a record of each run, and makes the tables
+    figure.py        Figure 2: the ten nearest graphs of a query, drawn
+    demo.py          the whole method on the embedded molecules, explained step by step
 """
 
 from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment, make_experiment

@@ -1,52 +1,28 @@
-"""The steps in order.
+"""What ``graphmetric demo`` shows: the whole method on the embedded molecules, explained step by step.
 
-Parameters of the tour.
+The folder of a demo::
 
-The folder of a tour.
-
-::
-
-    demo.json               whose folder it is
+    demo.json               the options of the demo, which mark the folder as its own
     labels/                 exact edit distances
     model/, paper-model/    trained models
     report.html             how good the model is
-    matrix.csv              distances of the paper's model, and
-    matrix-repaired.csv     the nearest metric
+    matrix.csv              distances of the paper's model
+    matrix-repaired.csv     the nearest metric to them
     index/                  for searching
     nearest.svg, nearest-proven.svg, edits.svg
 
-The molecules of the tour, and which of them a model may see.
-
-Labels, pre-training and training.
-
-A matrix of distances that is no metric, and the nearest one that is.
-
-The nearest graphs of an unseen one: by the learned distance, and proven.
-
-What is told of each step, for someone who meets the subject for the first time.
-
-A tour of the whole method on the embedded molecules: what ``graphmetric demo`` shows.
-
-::
-
-    options.py      how long it takes
-    folder.py       the folder of its results, and whether it is this tour's
-    material.py     the graphs and who may see them
-    learning.py     labels, pre-training, training
-    repairing.py    a matrix that is no metric, and the nearest one that is
-    searching.py    nearest graphs, learned and proven
-    words.py        what is told of each step, and the summary
-    run.py          run_tour: the steps in order, with their times
+Labels and models of a demo that was stopped are used again.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,114 +36,59 @@ from graphmetric.estimator import GraphDistance
 from graphmetric.formats.distance_matrices import write_matrix
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.learned.model_folder import CHECKPOINT, CONFIG
-from graphmetric.metric_repair import RepairResult, TriangleViolations, triangle_fixing, triangle_violations
+from graphmetric.metric_repair import triangle_fixing, triangle_violations
 from graphmetric.report import ModelEvaluation, evaluate_model, write_report
-from graphmetric.search import GraphIndex, SearchResult
+from graphmetric.search import GraphIndex
 from graphmetric.search.gallery import draw_hits
-from graphmetric.search.hits import Explanation
 from graphmetric.training import PretrainingOptions, preset
+
+STEPS = 7
+_OPTIONS_FILE = "demo.json"
+_SINGLE_PRECISION = 1e-5
+"""Relative rounding error of learned distances."""
 
 
 @dataclass(frozen=True, slots=True)
-class TourOptions:
-    """How much of everything is done; by default two minutes or so on two cores, compilation included."""
+class DemoOptions:
+    """How much of everything is done. The defaults take about two minutes on two cores, compilation included."""
 
     graphs: int | None = None
-    """Molecules, in the proportions of the split; None: all."""
+    """Number of molecules, in the proportions of the split; None means all."""
     pretraining_epochs: int = 3
     steps: int = 700
-    """Of training, with the preset small."""
+    """Training steps of the model, which has the preset small."""
     paper_epochs: int = 10
-    """Of training the paper's own model, whose distances are repaired; far from enough for it to be good."""
+    """Training epochs of the paper's own model, whose distances are repaired; far too few for it to be good."""
     matrix: int = 150
-    """Unseen molecules whose matrix of distances is repaired."""
+    """Number of unseen molecules whose distance matrix is repaired."""
     neighbours: int = 10
 
 
-QUICK = TourOptions(graphs=90, pretraining_epochs=1, steps=20, paper_epochs=1, matrix=15, neighbours=5)
-"""Seconds, and a model that is hardly trained: to see that everything works."""
-
-_CLAIM = "demo.json"
-
-
-@dataclass(frozen=True, slots=True)
-class TourFolder:
-    """Names of what a tour writes."""
-
-    path: Path
-
-    @classmethod
-    def claim(cls, path: Path, options: TourOptions) -> TourFolder:
-        """A new or empty folder, or one in which a tour with the same options was stopped or has finished.
-
-        Raises FileError for any other, so that nothing of the user's is mixed up with the tour.
-        """
-        description = {"what": "graphmetric demo", "options": to_plain(options)}
-        if path.exists() and not path.is_dir():
-            raise FileError("is a file; the demo writes a folder", path)
-        if (path / _CLAIM).exists():
-            _check_same(path / _CLAIM, description)
-        elif path.exists() and any(path.iterdir()):
-            raise FileError("holds other things than a demo; choose another folder with --out", path)
-        make_folder(path)
-        with atomic_write(path / _CLAIM) as file:
-            file.write(json.dumps(description, indent=2).encode())
-        return cls(path)
-
-    @property
-    def labels(self) -> Path:
-        return self.path / "labels"
-
-    @property
-    def model(self) -> Path:
-        return self.path / "model"
-
-    @property
-    def paper_model(self) -> Path:
-        return self.path / "paper-model"
-
-    @property
-    def matrix(self) -> Path:
-        return self.path / "matrix.csv"
-
-    @property
-    def repaired(self) -> Path:
-        return self.path / "matrix-repaired.csv"
-
-    @property
-    def report(self) -> Path:
-        return self.path / "report.html"
-
-    @property
-    def index(self) -> Path:
-        return self.path / "index"
-
-    def write_picture(self, name: str, svg: str) -> None:
-        """An SVG file."""
-        with atomic_write(self.path / name) as file:
-            file.write(svg.encode())
-
-
-def _check_same(path: Path, description: dict[str, object]) -> None:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot be read: {error}; remove the folder or choose another with --out", path) from None
-    if found != description:
-        raise FileError("holds a demo with other options; remove it or choose another folder with --out", path.parent)
+QUICK = DemoOptions(graphs=90, pretraining_epochs=1, steps=20, paper_epochs=1, matrix=15, neighbours=5)
+"""Takes seconds and hardly trains the model: to see that everything works."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Material:
-    """Graphs of which no two are isomorphic, so that an unseen graph has not been seen as a copy either."""
+class Molecules:
+    """Molecules no two of which are isomorphic, so that a copy of an unseen one has not been seen either."""
 
     graphs: GraphCollection
     """Training, validation and unseen graphs, in this order."""
     training: int
-    """How many there are of the first, and so on."""
+    """Number of training graphs."""
     validation: int
     copies: int
-    """Graphs of the data set that were left out."""
+    """Number of graphs of the data set that were left out as copies."""
+
+    @classmethod
+    def load(cls, count: int | None = None) -> Molecules:
+        """The embedded molecules, or about ``count`` of them: the first of each part."""
+        whole = load_dataset("molecules")
+        data = whole.leak_free()
+        share = 1.0 if count is None else min(1.0, count / len(data.graphs))
+        parts = [part[: max(2, round(share * len(part)))] for part in data.split]
+        copies = len(whole.graphs) - len(data.graphs)
+        return cls(data.graphs[np.concatenate(parts)], len(parts[0]), len(parts[1]), copies)
 
     @property
     def seen(self) -> NDArray[np.int64]:
@@ -184,19 +105,48 @@ class Material:
         return np.arange(self.training + self.validation, len(self.graphs))
 
 
-def gather_material(count: int | None = None) -> Material:
-    """The embedded molecules, or about so many of them, the first of each part."""
-    whole = load_dataset("molecules")
-    data = whole.leak_free()
-    share = 1.0 if count is None else min(1.0, count / len(data.graphs))
-    parts = [part[: max(2, round(share * len(part)))] for part in data.split]
-    return Material(
-        data.graphs[np.concatenate(parts)], len(parts[0]), len(parts[1]), len(whole.graphs) - len(data.graphs)
-    )
+def run_demo(out: Path, options: DemoOptions, say: Callable[[str], object], n_jobs: int | None = -1) -> ModelEvaluation:
+    """Label, pre-train, train, repair, evaluate and search, and explain each step in lines of text."""
+    claim_folder(out, options)
+    demo = _Demo(out, options, say, n_jobs)
+    say("How different are two molecules? Count the edits of atoms and bonds that turn one into the other.")
+    say("Finding the smallest number of edits is slow for large graphs, so a network learns it from examples.")
+    say(f"All results go to {out}. The first run also compiles the searches, which takes about a minute.")
+    demo.read()
+    labels = demo.label()
+    demo.pretrain(labels)
+    model = demo.train(labels)
+    demo.repair(model, labels)
+    found = demo.evaluate(model, labels)
+    demo.search(model)
+    demo.summarise(found)
+    return found
+
+
+def claim_folder(path: Path, options: DemoOptions) -> None:
+    """Accept a new or empty folder, or one of a demo with the same options; raise FileError for any other.
+
+    So nothing of the user's is mixed up with the results.
+    """
+    description = {"what": "graphmetric demo", "options": to_plain(options)}
+    mark = path / _OPTIONS_FILE
+    if path.exists() and not path.is_dir():
+        raise FileError("is a file; the demo writes a folder", path)
+    if mark.exists():
+        try:
+            found = json.loads(mark.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise FileError(f"cannot be read: {error}; remove the folder or choose another with --out", mark) from None
+        if found != description:
+            raise FileError("holds a demo with other options; remove it or choose another folder with --out", path)
+    elif path.exists() and any(path.iterdir()):
+        raise FileError("holds other things than a demo; choose another folder with --out", path)
+    make_folder(path)
+    _write(mark, json.dumps(description, indent=2))
 
 
 def square_matrix(labels: Labels, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The distances among some graphs, all of which are labelled, given by ascending positions."""
+    """The distances among some graphs, given by ascending positions, all of whose pairs are labelled."""
     among = labels.among(chosen)
     matrix = np.zeros((len(chosen), len(chosen)))
     rows, columns = among.pairs.T
@@ -204,331 +154,219 @@ def square_matrix(labels: Labels, chosen: NDArray[np.int64]) -> NDArray[np.float
     return matrix
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """How a distance ranks pairs with validation graphs, and how far off it is."""
+class _Demo:
+    """The steps of a demo. Each does its work and says what came out."""
 
-    correlation: float
-    """Mean over graphs of Spearman's."""
-    error: float
-    """In edits."""
+    def __init__(self, out: Path, options: DemoOptions, say: Callable[[str], object], n_jobs: int | None) -> None:
+        self.out, self.options, self.say, self.n_jobs = out, options, say, n_jobs
+        self.step_number = 0
 
-    @classmethod
-    def of(cls, model: GraphDistance) -> Agreement:
-        """As measured when it was fitted."""
-        found = model.report_["validation"]
-        return cls(found["mean_rank_correlation"] or np.nan, found["mean_absolute_error_in_edits"])
+    @contextmanager
+    def step(self, title: str) -> Iterator[None]:
+        """Print the title at once, so that a long step is not a riddle, and at the end how long it took."""
+        self.step_number += 1
+        self.say(f"\n[{self.step_number}/{STEPS}] {title}")
+        started = time.perf_counter()
+        yield
+        self.tell(f"({time.perf_counter() - started:.0f} s)")
 
+    def tell(self, *lines: str) -> None:
+        for line in lines:
+            self.say(f"      {line}")
 
-def label_pairs(material: Material, folder: TourFolder, n_jobs: int) -> Labels:
-    """Exact edit distances of all pairs; those with unseen graphs are kept from the models."""
-    return label_graphs(material.graphs, folder.labels, pairs="all", n_jobs=n_jobs)
+    def read(self) -> None:
+        with self.step("Read the molecules"):
+            data = self.molecules = Molecules.load(self.options.graphs)
+            sizes = data.graphs.sizes
+            self.tell(
+                f"There are {len(data.graphs):,} molecules of {sizes.min()} to {sizes.max()} atoms, no two the same "
+                f"({data.copies:,} copies are left out):",
+                f"{data.training:,} to learn from, {data.validation:,} to choose the best weights, and "
+                f"{len(data.unseen):,} that the network never sees.",
+            )
 
+    def label(self) -> Labels:
+        """Compute all exact edit distances; the models do not get those of unseen molecules."""
+        with self.step("Label: search for the exact edit distance of every pair"):
+            labels = label_graphs(self.molecules.graphs, self.out / "labels", pairs="all", n_jobs=self.n_jobs)
+            known = len(labels.among(self.molecules.seen).pairs)
+            self.tell(
+                f"{len(labels.pairs):,} pairs, {labels.exact.mean():.1%} proven exact, {labels.upper.mean():.1f} edits "
+                "on average.",
+                f"{known:,} of them are for learning; those of unseen molecules only judge the result.",
+            )
+        return labels
 
-def try_pretraining(
-    material: Material, labels: Labels, options: TourOptions, n_jobs: int
-) -> tuple[Agreement, Agreement]:
-    """What the distance is worth before anything is learned, and after pre-training alone."""
-    found = []
-    for epochs in (0, options.pretraining_epochs):
-        model = _small(options, n_jobs, epochs, steps=0)
-        found.append(Agreement.of(_fit(model, material, labels)))
-    return found[0], found[1]
+    def pretrain(self, labels: Labels) -> None:
+        """Show what a distance is worth before any training, and after pre-training alone."""
+        with self.step("Pre-train: learn to recover hidden atoms and bonds, without labels"):
+            epochs = self.options.pretraining_epochs
+            before, after = (self._fit(self._small(count, steps=0), labels) for count in (0, epochs))
+            self.tell(
+                f"untrained    {_agreement(before)}",
+                f"pre-trained  {_agreement(after)}, after {_count(epochs, 'pass', 'passes')}",
+            )
+            if _correlation(after) <= _correlation(before):
+                self.tell("By itself it does not help: it teaches atoms and bonds, not distances. Training does that.")
 
+    def train(self, labels: Labels) -> GraphDistance:
+        with self.step("Train on the labels"):
+            model = self._small(self.options.pretraining_epochs, self.options.steps)
+            model.set_params(checkpoint=self.out / "model" / CHECKPOINT)
+            model, is_new = self._fit_or_load("model", model, labels)
+            self.tell(f"trained      {_agreement(model)}, after {_count(self.options.steps, 'step', 'steps')}")
+            if not is_new:
+                self.tell("(kept from an earlier run)")
+        return model
 
-def train_model(
-    material: Material, labels: Labels, folder: TourFolder, options: TourOptions, n_jobs: int
-) -> tuple[GraphDistance, bool]:
-    """The model of the tour, and whether it was there already; a training that was stopped goes on."""
-    if (folder.model / CONFIG).exists():
-        return GraphDistance.load(folder.model).set_params(n_jobs=n_jobs), True
-    model = _small(options, n_jobs, options.pretraining_epochs, options.steps)
-    model.set_params(checkpoint=folder.model / CHECKPOINT)
-    _fit(model, material, labels).save(folder.model)
-    return model, False
+    def repair(self, own: GraphDistance, labels: Labels) -> None:
+        """Find the nearest metric to the distances of the paper's model, and compare both with the truth.
 
+        The error never grows: the exact distances are a metric, and finding the nearest metric is a projection to a
+        convex set, which moves nearer to every point of that set.
+        """
+        with self.step("Repair: turn distances that break the triangle inequality into a metric"):
+            epochs = self.options.paper_epochs
+            paper = GraphDistance("paper", epochs=epochs, pretrain=False, n_jobs=self.n_jobs)
+            paper, _ = self._fit_or_load("paper-model", paper, labels)
+            chosen = self.molecules.unseen[: self.options.matrix]
+            graphs, exact = self.molecules.graphs[chosen], square_matrix(labels, chosen)
+            predicted = paper.pairwise(graphs).astype(np.float64)
+            result = triangle_fixing(predicted, n_jobs=self.n_jobs)
+            files = {"matrix.csv": predicted, "matrix-repaired.csv": result.matrix}
+            for name, matrix in files.items():
+                write_matrix(self.out / name, matrix, ids=tuple(str(graph.id) for graph in graphs))
+            before, after = triangle_violations(predicted), triangle_violations(result.matrix)
+            by_model = triangle_violations(own.pairwise(graphs).astype(np.float64), tolerance=_SINGLE_PRECISION)
+            errors = (_root_mean_square(matrix - exact) for matrix in files.values())
+            size = len(graphs)
+            self.tell(
+                f"The paper's own distance (Eq. 9), after only {_count(epochs, 'pass', 'passes')}, among {size} unseen "
+                "molecules:",
+                f"before  {before.share:.1%} of {before.tested:,} detours over a third molecule are shorter than the "
+                "direct way",
+                f"after   {after.count:,} are; {result.changed_pairs:,} of {size * (size - 1) // 2:,} distances moved, "
+                "as little as possible",
+                "error   {:.2f} -> {:.2f} edits (root mean square)".format(*errors),
+                "The error cannot grow: exact distances are a metric, and a repair moves nearer to every metric.",
+                f"The distance of step 4 needs no repair: {by_model.count:,} detours are shorter, by construction.",
+                f"Both matrices are in {' and '.join(files)}.",
+            )
 
-def train_paper_model(
-    material: Material, labels: Labels, folder: TourFolder, options: TourOptions, n_jobs: int
-) -> GraphDistance:
-    """The paper's encoder with Eq. 9, trained for a moment."""
-    if (folder.paper_model / CONFIG).exists():
-        return GraphDistance.load(folder.paper_model).set_params(n_jobs=n_jobs)  # type: ignore[no-any-return]
-    model = GraphDistance("paper", epochs=options.paper_epochs, pretrain=False, n_jobs=n_jobs)
-    _fit(model, material, labels).save(folder.paper_model)
-    return model
+    def evaluate(self, model: GraphDistance, labels: Labels) -> ModelEvaluation:
+        with self.step("Evaluate on molecules that the network has never seen"):
+            data = self.molecules
+            found = evaluate_model(model, data.graphs, distances=labels, train=data.seen, name="molecules")
+            found = replace(found, truth_source="edit distances at unit costs, by the exact search, all pairs")
+            write_report(found, self.out / "report.html", command=f"graphmetric demo --out {self.out}")
+            scores, k = found.raw_scores, found.nearest
+            assert scores is not None  # all distances are proven
+            self.tell(
+                f"{len(found.task.queries):,} unseen molecules rank the {len(found.task.database):,} others "
+                f"({found.pairs:,} pairs).",
+                f"mean error      {scores.mae:.2f} edits (always guessing the median: {found.error_of_median:.2f})",
+            )
+            if found.whole:
+                self.tell(f"exactly right   {scores.exact_hits:.0%} of the distances, rounded")
+            self.tell(
+                f"rank agreement  {scores.ranking.rho:.3f} (1 is the true order)",
+                f"nearest found   {k * scores.ranking.precision[k]:.1f} of the true {k}, ties counted",
+            )
+        return found
 
+    def search(self, model: GraphDistance) -> None:
+        """Index the molecules that the model has seen, and search for the first that it has not."""
+        with self.step("Search: find the nearest molecules of an unseen one"):
+            data, k = self.molecules, self.options.neighbours
+            index = GraphIndex.build(model, data.graphs[data.seen], out=self.out / "index")
+            query = data.graphs[int(data.unseen[0])]
+            learned, proven = index.search(query, k), index.search(query, k, certified=True)
+            exact = [graph_edit_distance(query, hit.graph).upper for hit in learned]
+            explanation = index.explain(query, proven[0])
+            _write(self.out / "nearest.svg", draw_hits(learned))
+            _write(self.out / "nearest-proven.svg", draw_hits(proven))
+            _write(self.out / "edits.svg", explanation.svg)
+            self.tell(f"The query is {query.id}, {query.metadata.get('smiles', query)}.")
+            self.tell(f"     {'by the learned distance':<28} | by edits, proven")
+            for rank, (hit, edits, sure) in enumerate(zip(learned, exact, proven, strict=True), 1):
+                shown = f"{hit.distance:5.2f} (truly {edits:g})  {hit.id}"
+                self.tell(f"{rank:>3}. {shown:<28} | {sure.distance:g}{'' if sure.proven else '?'}  {sure.id}")
+            right = sum(edits <= proven[-1].distance for edits in exact)
+            self.tell(
+                f"{right} of the learned {len(learned)} are as near as the proven ones. The proven ones are certain, "
+                "although only",
+                f"{proven.report.refined:.0%} of {proven.report.graphs:,} molecules were searched to the end: bounds "
+                "rule out the others.",
+                f"{query.id} becomes {proven[0].id} by:",
+                *(f"  {edit}" for edit in explanation.alignment.edit_path or ()),
+            )
 
-def _small(options: TourOptions, n_jobs: int, epochs: int, steps: int) -> GraphDistance:
-    """The preset small, with a short pre-training, which it does without by default."""
-    architecture, training = preset("small")
-    pretraining = PretrainingOptions(epochs=epochs) if epochs else None
-    return GraphDistance((architecture, replace(training, steps=steps, pretraining=pretraining)), n_jobs=n_jobs)
+    def summarise(self, found: ModelEvaluation) -> None:
+        """Say what was learned, how good it is, what is guaranteed, and what to do next."""
+        scores, k, seconds = found.raw_scores, found.nearest, found.facts["Training"]["seconds"]
+        assert scores is not None
+        broken = [axiom.name for axiom in found.axioms if axiom.promised and not axiom.holds]
+        checked = f"MEASURED TO BE BROKEN: {', '.join(broken)}" if broken else "The report has the measurements."
+        self.say(f"""
+What was learned  The number of edits between two molecules, from examples with exact distances.
+How good it is    It is off by {scores.mae:.2f} edits on average for molecules it never saw, and it finds
+                  {k * scores.ranking.precision[k]:.0f} of the {k} nearest, after {seconds:.0f} s of training.
+What is certain   The learned distance is a metric (strictly, a pseudo-metric), whatever it has learned:
+                  it is the same both ways, 0 for the same molecule with its atoms in another order, and no
+                  detour is shorter. So a search can skip graphs without missing any, and clusters mean what
+                  they say.
+                  {checked}
+What is not       That its numbers are right. Where that matters, ask for a certified search.
+To look at        {self.out / "report.html"} (in a browser),
+                  {self.out / "nearest-proven.svg"}, {self.out / "edits.svg"}
 
+On your own graphs, in a folder or a file (.smi, .graphml, .gexf, .json, ...):
+  graphmetric train MY-GRAPHS/ --preset small --out model/
+and then
+  graphmetric evaluate model/ MY-GRAPHS/ --report report.html
+  graphmetric index model/ MY-GRAPHS/ --out idx/
+  graphmetric search idx/ QUERY --certified""")
 
-def _fit(model: GraphDistance, material: Material, labels: Labels) -> GraphDistance:
-    return model.fit(material.graphs[material.seen], labels.among(material.seen), material.validating)
+    def _small(self, epochs: int, steps: int) -> GraphDistance:
+        """The preset small, with a short pre-training, which it does not have by default."""
+        architecture, training = preset("small")
+        pretraining = PretrainingOptions(epochs=epochs) if epochs else None
+        options = architecture, replace(training, steps=steps, pretraining=pretraining)
+        return GraphDistance(options, n_jobs=self.n_jobs)
 
+    def _fit(self, model: GraphDistance, labels: Labels) -> GraphDistance:
+        data = self.molecules
+        return model.fit(data.graphs[data.seen], labels.among(data.seen), data.validating)
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Repaired:
-    """A repair, and what it did to the errors."""
-
-    before: TriangleViolations
-    after: TriangleViolations
-    own: TriangleViolations
-    """Of the model of the tour on the same graphs, which nothing was done to."""
-    result: RepairResult
-    error_before: float
-    """Root of the mean squared difference from the exact distances, in edits."""
-    error_after: float
-    """Never larger: the exact distances are a metric, and the nearest metric is nearer to all metrics (it is a
-    projection to a convex set)."""
-
-
-def repair_predictions(
-    paper: GraphDistance, own: GraphDistance, material: Material, labels: Labels, folder: TourFolder, count: int
-) -> Repaired:
-    """Count, repair and count again, on unseen molecules."""
-    chosen = material.unseen[:count]
-    graphs, exact = material.graphs[chosen], square_matrix(labels, chosen)
-    predicted = paper.pairwise(graphs).astype(np.float64)
-    result = triangle_fixing(predicted, n_jobs=paper.n_jobs)
-    ids = tuple(str(graph.id) for graph in graphs)
-    for path, matrix in ((folder.matrix, predicted), (folder.repaired, result.matrix)):
-        write_matrix(path, matrix, ids=ids)
-    return Repaired(
-        before=triangle_violations(predicted),
-        after=triangle_violations(result.matrix),
-        own=triangle_violations(own.pairwise(graphs).astype(np.float64), tolerance=1e-5),  # single precision
-        result=result,
-        error_before=_root_mean_square(predicted - exact),
-        error_after=_root_mean_square(result.matrix - exact),
-    )
-
-
-def _root_mean_square(difference: np.ndarray) -> float:
-    pairs = difference[np.triu_indices(len(difference), 1)]
-    return float(np.sqrt(np.mean(pairs**2)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """Two answers to the same question."""
-
-    learned: SearchResult
-    proven: SearchResult
-    exact: tuple[float, ...]
-    """The edit distance of each learned hit."""
-    explanation: Explanation
-    """How the query becomes the first proven hit."""
-
-    @property
-    def right(self) -> int:
-        """Learned hits that are as near as the last proven one."""
-        limit = self.proven[-1].distance
-        return sum(distance <= limit for distance in self.exact)
-
-
-def search_neighbours(model: GraphDistance, material: Material, folder: TourFolder, k: int) -> Found:
-    """Index the graphs that the model has seen, and ask for the neighbours of the first that it has not."""
-    index = GraphIndex.build(model, material.graphs[material.seen], out=folder.index)
-    query = material.graphs[int(material.unseen[0])]
-    learned, proven = index.search(query, k), index.search(query, k, certified=True)
-    exact = tuple(graph_edit_distance(query, hit.graph).upper for hit in learned)
-    found = Found(learned, proven, exact, index.explain(query, proven[0]))
-    folder.write_picture("nearest.svg", draw_hits(learned))
-    folder.write_picture("nearest-proven.svg", draw_hits(proven))
-    folder.write_picture("edits.svg", found.explanation.svg)
-    return found
-
-
-def introduce(folder: TourFolder) -> Iterator[str]:
-    yield "How different are two molecules? Count the edits, of atoms and bonds, that turn one into the other."
-    yield "Searching for the smallest count is slow for large graphs; a network learns it from examples."
-    yield f"Everything goes into {folder.path}. The first run also compiles the searches, about a minute in all."
-
-
-def tell_material(material: Material) -> Iterator[str]:
-    sizes = material.graphs.sizes
-    yield (
-        f"{len(material.graphs):,} molecules of {sizes.min()} to {sizes.max()} atoms, no two the same "
-        f"({material.copies:,} copies left out):"
-    )
-    yield (
-        f"{material.training:,} to learn from, {material.validation:,} to choose the best weights, "
-        f"{len(material.unseen):,} that the network never sees"
-    )
-
-
-def tell_labels(labels: Labels, material: Material) -> Iterator[str]:
-    among = labels.among(material.seen)
-    mean = labels.upper.mean()
-    yield f"{len(labels.pairs):,} pairs, {labels.exact.mean():.1%} proven exact; {mean:.1f} edits on average"
-    yield f"{len(among.pairs):,} are for learning; those with unseen molecules only judge the result"
-
-
-def tell_pretraining(before: Agreement, after: Agreement, options: TourOptions) -> Iterator[str]:
-    yield f"untrained    {_agreement(before)}"
-    yield f"pre-trained  {_agreement(after)}, after {_count(options.pretraining_epochs, 'pass', 'passes')}"
-    if after.correlation <= before.correlation:
-        yield "It does not help by itself: it teaches atoms and bonds, not distances. Training has to do that"
-
-
-def tell_training(trained: Agreement, options: TourOptions, kept: bool) -> Iterator[str]:
-    yield f"trained      {_agreement(trained)}, after {_count(options.steps, 'step', 'steps')}"
-    if kept:
-        yield "(kept from an earlier run)"
-
-
-def tell_repair(repaired: Repaired, folder: TourFolder, options: TourOptions) -> Iterator[str]:
-    before, size, moved = repaired.before, len(repaired.result.matrix), repaired.result.changed_pairs
-    passes = _count(options.paper_epochs, "pass", "passes")
-    yield f"The distance of the paper (Eq. 9), after {passes} only, among {size} unseen molecules:"
-    yield f"before  {before.share:.1%} of {before.tested:,} detours are shorter than the direct way"
-    yield (
-        f"after   {repaired.after.count:,} are; {moved:,} of {size * (size - 1) // 2:,} distances moved, as little as "
-        "possible"
-    )
-    yield f"error   {repaired.error_before:.2f} -> {repaired.error_after:.2f} edits (root mean square)"
-    yield "It never grows: exact distances are a metric, and the nearest metric is nearer to every metric"
-    yield f"The distance of step 4 needs no repair: {repaired.own.count:,} detours are shorter, by construction"
-    yield f"Both matrices: {folder.matrix.name}, {folder.repaired.name}"
-
-
-def tell_evaluation(found: ModelEvaluation) -> Iterator[str]:
-    k, scores, task = found.nearest, found.raw_scores, found.task
-    assert scores is not None  # all distances are proven
-    yield f"{len(task.queries):,} unseen molecules rank the {len(task.database):,} others ({found.pairs:,} pairs)"
-    yield f"mean error      {scores.mae:.2f} edits (always guessing the median: {found.error_of_median:.2f})"
-    if found.whole:
-        yield f"exactly right   {scores.exact_hits:.0%} of the distances, rounded"
-    yield f"rank agreement  {scores.ranking.rho:.3f} (1 is the true order)"
-    yield f"nearest found   {k * scores.ranking.precision[k]:.1f} of the true {k}, ties counted"
+    def _fit_or_load(self, name: str, model: GraphDistance, labels: Labels) -> tuple[GraphDistance, bool]:
+        """The trained model, and whether it is new; a training that was stopped continues."""
+        folder = self.out / name
+        if (folder / CONFIG).exists():
+            return GraphDistance.load(folder).set_params(n_jobs=self.n_jobs), False
+        self._fit(model, labels).save(folder)
+        return model, True
 
 
-def tell_search(found: Found) -> Iterator[str]:
-    query = found.learned.query
-    yield f"The query is {query.id}, {query.metadata.get('smiles', query)}"
-    yield f"     {'by the learned distance':<28} | by edits, proven"
-    for rank, (hit, exact, sure) in enumerate(zip(found.learned, found.exact, found.proven, strict=True), 1):
-        learned = f"{hit.distance:5.2f} (truly {exact:g})  {hit.id}"
-        yield f"{rank:>3}. {learned:<28} | {sure.distance:g}{'' if sure.proven else '?'}  {sure.id}"
-    report, count = found.proven.report, len(found.learned)
-    yield f"{found.right} of the learned {count} are as near as the proven ones. These are certain, although only"
-    yield f"{report.refined:.0%} of {report.graphs:,} molecules were searched to the end: bounds rule out the others"
-    yield f"{query.id} becomes {found.proven[0].id} by:"
-    for edit in found.explanation.alignment.edit_path or ():
-        yield f"  {edit}"
+def _correlation(model: GraphDistance) -> float:
+    """Mean rank correlation on pairs with validation graphs, measured when the model was fitted."""
+    found: Any = model.report_["validation"]["mean_rank_correlation"]
+    return float(found or np.nan)
 
 
-def summarise(found: ModelEvaluation, folder: TourFolder) -> Iterator[str]:
-    """What was learned, how good it is, what is guaranteed, what to do next."""
-    scores, k, seconds = found.raw_scores, found.nearest, found.facts["Training"]["seconds"]
-    assert scores is not None
-    right = k * scores.ranking.precision[k]
-    broken = [axiom.name for axiom in found.axioms if axiom.promised and not axiom.holds]
-    yield "What was learned  the number of edits between two molecules, from examples that were searched for"
-    yield f"How good it is    off by {scores.mae:.2f} edits on average for molecules it never saw, and it finds"
-    yield f"                  {right:.0f} of the {k} nearest, after {seconds:.0f} s of training"
-    yield "What is certain   it is a metric (strictly, a pseudo-metric), whatever it has learned: the same both ways,"
-    yield "                  0 for the same graph with its atoms in another order, and no detour is shorter. So a"
-    yield "                  search may skip graphs and miss none, and clusters mean what they say."
-    yield f"                  {_checked(broken)}"
-    yield "What is not       that its numbers are right; where that matters, ask for a certified search"
-    yield f"To look at        {folder.report} (in a browser),"
-    yield f"                  {folder.path / 'nearest-proven.svg'}, {folder.path / 'edits.svg'}"
-    yield ""
-    yield "On your own graphs, a folder or file of them (.smi, .graphml, .gexf, .json, ...):"
-    yield "  graphmetric train MY-GRAPHS/ --preset small --out model/"
-    yield "and then"
-    yield "  graphmetric evaluate model/ MY-GRAPHS/ --report report.html"
-    yield "  graphmetric index model/ MY-GRAPHS/ --out idx/"
-    yield "  graphmetric search idx/ QUERY --certified"
-
-
-def _checked(broken: list[str]) -> str:
-    return f"MEASURED TO BE BROKEN: {', '.join(broken)}" if broken else "Measured, too: the report has the figures."
-
-
-def _agreement(found: Agreement) -> str:
-    return f"rank agreement {found.correlation:.2f}, mean error {found.error:5.2f} edits"
+def _agreement(model: GraphDistance) -> str:
+    error = model.report_["validation"]["mean_absolute_error_in_edits"]
+    return f"rank agreement {_correlation(model):.2f}, mean error {error:5.2f} edits"
 
 
 def _count(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
 
 
-STEPS = 7
-Say = Callable[[str], object]
-Tell = Callable[[Iterable[str]], None]
+def _root_mean_square(difference: NDArray[np.float64]) -> float:
+    pairs = difference[np.triu_indices(len(difference), 1)]
+    return float(np.sqrt(np.mean(pairs**2)))
 
 
-@dataclass(slots=True)
-class Narrator:
-    """Numbers the steps, and says how long each took."""
-
-    say: Say
-    number: int = 0
-
-    @contextmanager
-    def step(self, title: str) -> Iterator[Tell]:
-        """Say the title at once, so that it is known what takes so long; inside, findings are told."""
-        self.number += 1
-        self.say(f"\n[{self.number}/{STEPS}] {title}")
-        started = time.perf_counter()
-        yield self.tell
-        self.say(f"      ({time.perf_counter() - started:.0f} s)")
-
-    def tell(self, lines: Iterable[str]) -> None:
-        """Findings, below the title."""
-        for line in lines:
-            self.say(f"      {line}")
-
-
-def run_tour(out: Path, options: TourOptions, say: Say, n_jobs: int = -1) -> ModelEvaluation:
-    """Label, pre-train, train, repair, evaluate and search, and tell of it line by line.
-
-    Labels and models that are in ``out`` from a tour that was stopped are used, not made again.
-    """
-    folder = TourFolder.claim(out, options)
-    narrator = Narrator(say)
-    for line in introduce(folder):
-        say(line)
-    with narrator.step("Read the molecules") as tell:
-        material = gather_material(options.graphs)
-        tell(tell_material(material))
-    with narrator.step("Label: search for the exact distance of every pair") as tell:
-        labels = label_pairs(material, folder, n_jobs)
-        tell(tell_labels(labels, material))
-    with narrator.step("Pre-train: learn to recover atoms and bonds, without labels") as tell:
-        tell(tell_pretraining(*try_pretraining(material, labels, options, n_jobs), options))
-    with narrator.step("Train on the labels") as tell:
-        model, kept = train_model(material, labels, folder, options, n_jobs)
-        tell(tell_training(Agreement.of(model), options, kept))
-    with narrator.step("Repair: make a metric of distances that are none") as tell:
-        paper = train_paper_model(material, labels, folder, options, n_jobs)
-        repaired = repair_predictions(paper, model, material, labels, folder, options.matrix)
-        tell(tell_repair(repaired, folder, options))
-    with narrator.step("Evaluate on molecules that the network has never seen") as tell:
-        found = _evaluate(model, material, labels, folder, out)
-        tell(tell_evaluation(found))
-    with narrator.step("Search: the nearest molecules of an unseen one") as tell:
-        searched = search_neighbours(model, material, folder, options.neighbours)
-        tell(tell_search(searched))
-    say("")
-    for line in summarise(found, folder):
-        say(line)
-    return found
-
-
-def _evaluate(
-    model: GraphDistance, material: Material, labels: Labels, folder: TourFolder, out: Path
-) -> ModelEvaluation:
-    found = evaluate_model(model, material.graphs, distances=labels, train=material.seen, name="molecules")
-    found = replace(found, truth_source="edit distances at unit costs, by the exact search, all pairs")
-    write_report(found, folder.report, command=f"graphmetric demo --out {out}")
-    return found
-
-
-__all__ = ["TourOptions", "run_tour"]
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as file:
+        file.write(text.encode())

@@ -31,14 +31,14 @@ _RIGHT, _WRONG, _FAINT = "#1a7f37", "#b3261e", "#6b7280"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FigureRow:
-    """One query and its answer."""
+    """One query and its nearest graphs."""
 
     dataset: str
     graphs: Sequence[Graph]
     query: int
     """Position in ``graphs``."""
     ranked: int
-    """Graphs whose true distance to the query is known, and which were ranked."""
+    """Number of graphs that were ranked: those whose true distance to the query is known."""
     neighbours: tuple[Neighbour, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,10 +57,10 @@ class FigureRow:
 
 
 def draw_figure(datasets: Sequence[str], options: RunOptions) -> list[Path]:
-    """Write ``figure2/figure2.svg``, and its numbers as JSON; gives both paths.
+    """Write ``figure2/figure2.svg`` and its numbers as JSON, and return both paths.
 
-    The model is the preset small with the first seed, trained as the protocols have it and kept, so that it is trained
-    once. The query is the first test graph, which ranks the training and validation graphs.
+    The model has the preset small and the first seed; it is kept, so that it is trained only once. The query is the
+    first test graph, which ranks the training and validation graphs.
     """
     folder = options.out / "figure2"
     make_folder(folder)
@@ -105,7 +105,7 @@ def _train_or_load(benchmark: Benchmark, options: RunOptions, folder: Path) -> G
 def draw_rows(rows: Sequence[FigureRow]) -> str:
     """All rows as one SVG: the query in a frame, then its neighbours with learned and true distance below.
 
-    ✓ marks graphs that are truly among the nearest, all that tie with the last of them included.
+    ✓ marks graphs that are truly among the nearest, including all that tie with the last of them.
     """
     width = _CELL * (1 + max((len(row.neighbours) for row in rows), default=0))
     height = _ROW * len(rows)
@@ -135,7 +135,7 @@ def _draw_row(row: FigureRow, top: float) -> str:
 
 
 def _draw_cell(graph: Graph, left: float, top: float) -> str:
-    """The graph, made as small as it has to be."""
+    """The graph, scaled down if it does not fit."""
     canvas = graph_canvas(graph)
     scale = min((_CELL - 12) / max(canvas.width, 1), _PICTURE / max(canvas.height, 1), 0.75)
     x = left + (_CELL - scale * canvas.width) / 2

@@ -1,4 +1,4 @@
-"""Runs what is missing of an experiment, one record each, and writes the tables."""
+"""Runs the missing parts of an experiment, writes a record of each, and makes the tables."""
 
 from __future__ import annotations
 
@@ -20,9 +20,15 @@ from graphmetric.baselines import TrainingTask
 from graphmetric.edit_distance import normalized_distance
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import RunRecord, make_tables, read_record, write_tables
-from graphmetric.reproduction.benchmark import Benchmark, Floats, load_benchmark
+from graphmetric.reproduction.benchmark import (
+    Benchmark,
+    Floats,
+    Prediction,
+    load_benchmark,
+    repair_prediction,
+    score_repaired,
+)
 from graphmetric.reproduction.experiments import Experiment, Row
-from graphmetric.reproduction.scoring import Prediction, repair_prediction, score_repaired
 
 logger = logging.getLogger(__name__)
 
@@ -32,17 +38,17 @@ class RunOptions:
     """How an experiment is run."""
 
     out: Path
-    """Gets records, predictions and tables; what is there already is not run again."""
+    """Folder for records, predictions and tables; runs whose records are there are not repeated."""
     seeds: tuple[int, ...] = (0, 1, 2)
     quick: bool = False
-    """A tenth of every training, and one seed."""
+    """Whether to do only a tenth of every training, with one seed."""
     limit: int | None = None
-    """So many graphs of each data set; None: all."""
+    """Number of graphs of each data set; None means all."""
     root: str | None = None
     """Folder of the public data sets."""
     threads: int = 1
     only: tuple[str, ...] = ()
-    """Words; only rows whose names contain one of them are run. Empty: all rows."""
+    """Only rows whose names contain one of these words are run; all rows if there are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +61,9 @@ class _Unit:
 
 
 def run_experiment(experiment: Experiment, options: RunOptions) -> list[RunRecord]:
-    """Run every chosen unit that has no record yet, then write the tables of all rows that have; resumable.
+    """Run every chosen row that has no record yet, then write the tables of all rows that have one; resumable.
 
-    Rows that were left out by ``only`` are in the tables, and in what is returned, if an earlier call has run them.
+    Rows that ``only`` leaves out are in the tables and in the result if an earlier call has run them.
     """
     chosen = list(_units(experiment, _chosen_rows(experiment, options.only), options))
     with progress(experiment.name, len(chosen), "runs") as bar:
@@ -85,12 +91,12 @@ def _chosen_rows(experiment: Experiment, words: Sequence[str]) -> list[Row]:
     rows = [row for row in experiment.rows if not words or any(word.lower() in row.name.lower() for word in words)]
     if not rows:
         names = ", ".join(row.name for row in experiment.rows)
-        raise InvalidArgument(f"no row of {experiment.name} is called like {', '.join(words)}; its rows: {names}")
+        raise InvalidArgument(f"no row of {experiment.name} has {' or '.join(words)} in its name; its rows: {names}")
     return rows
 
 
 def load_for(experiment: Experiment, options: RunOptions, dataset: str) -> Benchmark:
-    """A data set with the truth and the split that an experiment asks for."""
+    """A data set with the truth and the split of an experiment."""
     return load_benchmark(
         dataset,
         truth=experiment.truth_of(dataset),
@@ -102,7 +108,7 @@ def load_for(experiment: Experiment, options: RunOptions, dataset: str) -> Bench
 
 
 def _run(unit: _Unit, experiment: Experiment, options: RunOptions, load: Callable[[str], Benchmark]) -> None:
-    """Train once, and score under every protocol and repair that has no record."""
+    """Train once, and score by every protocol and repair that has no record."""
     missing = {key: path for key, path in _record_paths(unit, experiment, options).items() if not path.exists()}
     if not missing:
         return
@@ -131,7 +137,7 @@ def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, 
 
 
 def _train_and_predict(unit: _Unit, benchmark: Benchmark, options: RunOptions) -> Floats:
-    """On the paper's scale, all graphs by all graphs; a slow method only does the rows of the test graphs."""
+    """Distances on the paper's scale, all graphs by all graphs; a slow method does only the rows of the test graphs."""
     method = unit.row.build(quick=options.quick)
     protocol, graphs = benchmark.protocol(benchmark.protocol_names[0]), benchmark.graphs
     method.fit(TrainingTask.of_protocol(protocol, graphs, benchmark.distances, unit.seed, options.threads))
@@ -151,7 +157,7 @@ def _write(path: Path, record: RunRecord) -> None:
 
 
 def _record_paths(unit: _Unit, experiment: Experiment, options: RunOptions) -> dict[tuple[str, str], Path]:
-    """By repair and protocol, in this order; a slow row is not repaired."""
+    """The files of the records, by repair and protocol; a slow row is not repaired."""
     folder, key = options.out / experiment.name / "records", _key(unit, experiment, options)
     repairs, protocols = ("none",) if unit.row.slow else experiment.repairs, experiment.protocols_of(unit.dataset)
     return {
@@ -161,7 +167,7 @@ def _record_paths(unit: _Unit, experiment: Experiment, options: RunOptions) -> d
 
 
 def _key(unit: _Unit, experiment: Experiment, options: RunOptions) -> str:
-    """Names a training by all that it depends on, so that a changed preset is run anew."""
+    """A name of a training that holds everything it depends on, so that a changed preset is run again."""
     data = f"{experiment.split} {experiment.truth_of(unit.dataset)} {options.limit}"
     settings = f"{unit.row.configuration(quick=options.quick)} {data}"
     digest = blake2b(settings.encode(), digest_size=6).hexdigest()

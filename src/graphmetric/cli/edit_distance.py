@@ -1,0 +1,156 @@
+"""``graphmetric ged`` and ``graphmetric label``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from graphmetric._foundation.atomic_files import atomic_write, check_writable
+from graphmetric.cli.graph_sources import (
+    GraphCommand,
+    Reading,
+    open_graph,
+    open_source,
+    reading_options,
+    warn_of_unequal_numbers,
+)
+from graphmetric.cli.options import (
+    FILE,
+    costs_of,
+    ignore_option,
+    jobs_option,
+    json_option,
+    method_option,
+    out_folder_option,
+    seed_option,
+    smiles_option,
+    time_limit_option,
+)
+from graphmetric.cli.output import say, say_result
+from graphmetric.drawing.alignment import draw_alignment
+from graphmetric.edit_distance import EditDistance, graph_edit_distance
+from graphmetric.edit_distance.label_store import label_graphs
+from graphmetric.errors import SearchInterrupted
+
+_PLAIN = (int, float, str, type(None))
+
+
+@click.command(cls=GraphCommand)
+@click.argument("first")
+@click.argument("second")
+@method_option()
+@time_limit_option("10 for the exact search", "Seconds after which the exact search returns its bounds.")
+@ignore_option()
+@smiles_option
+@reading_options
+@click.option("--plot", type=FILE, help="Draw both graphs into this SVG file, with matched nodes and edits marked.")
+@json_option
+def ged_command(
+    first: str,
+    second: str,
+    ignore: tuple[str, ...],
+    smiles: bool,
+    reading: Reading,
+    plot: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Find the least number of edits that turn FIRST into SECOND, which nodes correspond, and the edits.
+
+    A graph is a file that holds one graph, or SOURCE:POSITION, where SOURCE is a file, a folder or a data set that
+    holds many. Ctrl-C ends the search and prints the bounds found so far.
+
+    \b
+    Examples:
+      graphmetric ged first.json second.json
+      graphmetric ged molecules:3 molecules:8 --plot edits.svg
+      graphmetric ged CCO CCN --smiles
+      graphmetric ged set.gmg:0 set.gmg:1 --method beam:10
+    """
+    if plot is not None:
+        check_writable(plot)
+    graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
+    warn_of_unequal_numbers(graphs, ignore)
+    try:
+        result = graph_edit_distance(*graphs, costs=costs_of(ignore), **options)
+    except SearchInterrupted as stopped:
+        say_result(_in_words(stopped.known), _as_data(stopped.known), as_json)
+        raise
+    say_result(_in_words(result), _as_data(result), as_json)
+    if plot is not None:
+        with atomic_write(plot) as file:
+            file.write(draw_alignment(result).encode(errors="backslashreplace"))
+        say(f"drawn into {plot}", err=True)
+
+
+@click.command(cls=GraphCommand)
+@click.argument("source")
+@out_folder_option("Folder for the labels.")
+@click.option("--pairs", default="all", metavar="CHOICE", help="all, random:N or near:N.")
+@method_option()
+@time_limit_option("1 for the exact search", "Seconds per pair after which its label is a pair of bounds.")
+@ignore_option()
+@jobs_option
+@seed_option("random_state", "the choice of pairs")
+@reading_options
+@json_option
+def label_command(
+    source: str, out: str, ignore: tuple[str, ...], reading: Reading, as_json: bool, **options: Any
+) -> None:
+    """Compute the edit distances of pairs of the graphs of SOURCE, as labels to train or evaluate with.
+
+    Results are saved every second: after Ctrl-C or a crash, the same command continues where it was.
+
+    \b
+    Examples:
+      graphmetric label molecules --pairs random:20000 --out labels/
+      graphmetric label my-graphs/ --pairs near:5000 --time-limit 0.5 --out labels/
+      graphmetric label AIDS700nef --root data/ --pairs all --out labels/
+    """
+    check_writable(out, folder=True)
+    graphs = open_source(source, reading).graphs
+    warn_of_unequal_numbers(graphs, ignore)
+    started = time.perf_counter()
+    labels = label_graphs(graphs, out, costs=costs_of(ignore), **options)
+    seconds = time.perf_counter() - started
+    pairs, exact = len(labels.pairs), int(labels.exact.sum())
+    known = "all exact" if exact == pairs else f"{exact:,} exact, {pairs - exact:,} only bounds"
+    counts = {"graphs": len(graphs), "pairs": pairs, "exact_pairs": exact, "pairs_with_bounds": pairs - exact}
+    data = {**counts, "exact": exact / pairs if pairs else 1.0, "seconds": seconds, "out": out}
+    say_result(f"{pairs:,} pairs of {len(graphs):,} graphs: {known}, in {out} ({seconds:.1f} s)", data, as_json)
+
+
+def _in_words(result: EditDistance) -> str:
+    if result.impossible:
+        lines = ["distance  infinite (exact): no edits that the costs allow lead from the first graph to the second"]
+    elif result.exact:
+        lines = [f"distance  {result.upper:g} (exact)"]
+    else:
+        lines = [f"distance  between {result.lower:g} and {result.upper:g}", f"answer    {result.value:g}"]
+    if result.note is not None:
+        lines.append(f"note      {result.note}")
+    lines.append(f"method    {result.method}, {1000 * result.seconds:.1f} ms, {result.nodes_expanded} nodes expanded")
+    if result.node_map is None:
+        return "\n".join(lines)
+    lines += ["", "node map  first -> second"]
+    for u, v in enumerate(result.node_map):
+        target = "deleted" if v is None else _named(v, result.second.node_labels)
+        lines.append(f"  {_named(u, result.first.node_labels)} -> {target}")
+    edits = [f"  {k}. {edit}" for k, edit in enumerate(result.edit_path or (), 1)]
+    return "\n".join([*lines, "", "edits", *(edits or ["  none: the graphs are the same"])])
+
+
+def _named(node: int, labels: tuple[Any, ...] | None) -> str:
+    return f"{node}" if labels is None else f"{node} {labels[node]}"
+
+
+def _as_data(result: EditDistance) -> dict[str, Any]:
+    names = ("lower", "upper", "value", "exact", "impossible", "method", "note", "seconds", "nodes_expanded")
+    edits = []
+    for edit in result.edit_path or ():
+        plain = {key: value if isinstance(value, _PLAIN) else str(value) for key, value in asdict(edit).items()}
+        edits.append({"edit": str(edit), "kind": type(edit).__name__, **plain})
+    return {**{name: getattr(result, name) for name in names}, "node_map": result.node_map, "edits": edits}
