@@ -38,7 +38,7 @@ from graphmetric.evaluation import Protocol, Raw, make_protocol, score_distances
 from graphmetric.features import GraphFeaturizer
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.model import GraphDistanceModel
-from graphmetric.training import PretrainingOptions, TrainingLabels, fit, preset, pretrain
+from graphmetric.training import PretrainingOptions, TrainingLabels, preset, pretrain_encoder, train_model
 
 TITLES = {
     "labels": "labels only",
@@ -157,9 +157,11 @@ def train(run: Run, task: Task, steps: int) -> tuple[LearnedDistance, dict[str, 
     featurizer = GraphFeaturizer(model_options.features).fit(training_graphs)
     model, table = GraphDistanceModel.build(featurizer.schema, model_options, run.seed), featurizer.transform(task.seen)
     if run.variant == "pretrain":
-        pretrain(model.encoder, table, PretrainingOptions(), graphs=np.arange(len(training_graphs)), seed=run.seed)
+        pretrain_encoder(
+            model.encoder, table, PretrainingOptions(), graphs=np.arange(len(training_graphs)), seed=run.seed
+        )
     if len(labels):
-        result = fit(model, table, labels, options, validation=validation, seed=run.seed, threads=1)
+        result = train_model(model, table, labels, options, validation=validation, seed=run.seed, threads=1)
         taught["best step"] = result.best_step
     return LearnedDistance(model.eval(), featurizer, strict=False, threads=1), taught
 

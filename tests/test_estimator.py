@@ -375,13 +375,13 @@ class TestInput:
         from graphmetric import training
 
         seen: dict[str, Any] = {}
-        original = training.fit
+        original = training.train_model
 
         def spy(model: Any, table: Any, labels: Any, options: Any, **rest: Any) -> Any:
             seen.update(train=set(table.sizes[labels.graphs].tolist()), val=table.sizes[rest["validation"].pairs])
             return original(model, table, labels, options, **rest)
 
-        monkeypatch.setattr(training, "fit", spy)
+        monkeypatch.setattr(training, "train_model", spy)
         val = np.flatnonzero(molecules.sizes == molecules.sizes.max())  # so that sizes tell who is who
         known = gm.pairwise_edit_distances(molecules).distances
         for distances in (None, known):

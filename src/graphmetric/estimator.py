@@ -1,4 +1,4 @@
-"""A distance between graphs that is learned: the scikit-learn face of everything below it."""
+"""Fitting a learned distance between graphs, and its scikit-learn interface."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
 from graphmetric.training import PretrainingOptions, TrainingOptions
 from graphmetric.training.supervision import (
     LabelBudget,
-    Supervision,
     hold_out,
     label_some_pairs,
     make_supervision,
@@ -55,7 +54,16 @@ from graphmetric.training.supervision import (
 logger = logging.getLogger(__name__)
 
 
-class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class _GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A transformer whose samples are graphs, not rows of numbers."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        return tags
+
+
+class GraphDistance(_GraphTransformer):
     """A learned distance between graphs.
 
     With the presets "small" and "base" it is a pseudo-metric by construction: symmetric, zero on isomorphic graphs, and
@@ -65,8 +73,8 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     changed. A model that was trained on undirected graphs refuses directed ones, and the other way round.
 
     Args:
-        preset: "paper", "small" (a minute or two), "base" (some ten minutes), "large" (half an hour, the most accurate,
-            some hundred times slower to answer), or a pair of :class:`~graphmetric.model.ModelOptions` and
+        preset: "paper", "small" (a minute or two), "base" (about ten minutes), "large" (half an hour, the most
+            accurate, about a hundred times slower to answer), or a pair of :class:`~graphmetric.model.ModelOptions` and
             :class:`~graphmetric.training.TrainingOptions`.
         head: Another distance on the same encoder: "matching", "edge-matching", "block-norm", "concave", "squared-fc",
             or :class:`~graphmetric.model.HeadOptions`; None: that of the preset.
@@ -74,14 +82,14 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         pretrain: Whether the encoder learns to recover attributes and structure first; None: as the preset says.
         label_budget: What ``fit`` may spend on edit distances when it is given none. A number of pairs; a CPU time such
             as "90s", "10min" or "2h", by which the model depends on the speed of the machine; or "auto": a million
-            pairs, fewer of graphs so large that they would take more than some five minutes. A pair takes 50
-            microseconds at 10 nodes, five milliseconds at 25 and some hundredths of a second at 100.
-        costs: Of the edits to learn, :class:`~graphmetric.EditCosts` that are the same in both directions; None: one
-            for each. Labels are computed with them, ``score`` and evaluations compare with them, and an index
+            pairs, fewer if the graphs are so large that they would take more than about five minutes. A pair takes 50
+            microseconds at 10 nodes, five milliseconds at 25 and a few hundredths of a second at 100.
+        costs: The edit costs to learn, :class:`~graphmetric.EditCosts` that are the same in both directions; None: 1
+            for each edit. Labels are computed with them, ``score`` and evaluations compare with them, and an index
             certifies by them. Attributes that they ignore are not seen by the model. With ``distances`` of your own
             they say what these count.
-        mutation_edits: The pairs are of training graphs and of mutations of them, which are made by one to so many
-            random edits; 0: of training graphs alone.
+        mutation_edits: Labelled pairs consist of training graphs and of mutations of them, each made by one up to this
+            many random edits; 0: of training graphs alone.
         time_limit: Seconds after which one of these searches gives bounds instead. None: after a number of
             search steps, which makes the labels, and the model, the same on every run.
         max_steps: Mini-batches of training instead of those of the preset.
@@ -94,11 +102,11 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         checkpoint: Folder for unfinished work: labels are saved there every second, the training every half minute. A
             fit that was stopped, called again with the same graphs and parameters, goes on to the very weights it would
             have reached.
-        warm_start: ``fit`` goes on from the weights that are there, loaded or fitted. It keeps the features, so all
-            labels that the model does not know stay one to it.
+        warm_start: ``fit`` goes on from the weights that are there, loaded or fitted. It keeps the features, so
+            unknown labels are still all treated as one label.
         tensorboard: Folder for the curves of the training, as TensorBoard reads them; needs the extra of that name.
-        verbose: Tell how labels and training get on, every few seconds and at every look at the validation pairs: in
-            the log, or on standard error where no logging is set up.
+        verbose: Report the progress of labels and training, every few seconds and at every look at the validation
+            pairs: in the log, or on standard error where no logging is set up.
         time_limit_per_pair: Deprecated name of ``time_limit``.
 
     Attributes:
@@ -106,7 +114,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         model_: Its network, a :class:`~graphmetric.model.GraphDistanceModel`.
         featurizer_: What turns graphs into its inputs.
         graphs_: The training graphs; None in a model that was loaded.
-        report_: On what and how it was trained, as plain data.
+        report_: What it was trained on, how, and how well that went, as plain data.
 
     Example:
         >>> from graphmetric import load_dataset
@@ -171,16 +179,12 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Args:
             graphs: Training and validation graphs.
-            distances: What is known of their distances: a square matrix with NaN where unknown, the labels of
+            distances: Their known distances: a square matrix with NaN where unknown, the labels of
                 :func:`graphmetric.read_labels`, or a tuple of pairs (n, 2) and values. None: edit distances are
                 computed within the ``label_budget``, of the training graphs and mutations of them.
             val: Positions of the graphs that only choose the weights to keep: pairs with them are never trained on.
                 None: a fraction of the graphs.
         """
-        with verbose_progress(self.verbose):
-            return self._fit(graphs, distances, val)
-
-    def _fit(self, graphs: Any, distances: Any, val: ArrayLike | None) -> GraphDistance:
         model_options, training_options = self._options()
         curves = None if self.tensorboard is None else training.TensorBoardLog(self.tensorboard)
         collection = as_graphs(graphs)
@@ -192,27 +196,29 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         held_out = hold_out(len(collection), val, self.validation_fraction, seed)
         seen = collection.without(costs.ignore)
         learned_from = seen[np.setdiff1d(np.arange(len(collection)), held_out)]
-        if distances is None:
-            supervision = self._make_supervision(learned_from, seen[held_out], seed)
-        else:
-            supervision = read_supervision(seen, distances, held_out)
-        featurizer, model = self._start(learned_from, model_options, seed)
-        result = training.fit(
-            model,
-            featurizer.transform(supervision.graphs),
-            supervision.training,
-            training_options,
-            validation=supervision.validation,
-            seed=seed,
-            device=self.device,
-            threads=effective_n_jobs(self.n_jobs),
-            folder=self._work_folder("training"),
-            report=lambda record: self._log(record, curves),
-        )
-        if curves is not None:
-            curves.close()
-        self.model_, self.featurizer_, self.graphs_, self.report_ = model, featurizer, collection, {}
-        predicted = self.learned_.measure_pairs(supervision.graphs, supervision.validation.pairs)
+        with verbose_progress(self.verbose):
+            if distances is None:
+                budget = self._budget(self._work_folder("labels"))
+                supervision = make_supervision(learned_from, seen[held_out], budget, self.mutation_edits, seed)
+            else:
+                supervision = read_supervision(seen, distances, held_out)
+            featurizer, model = self._start(learned_from, model_options, seed)
+            result = training.train_model(
+                model,
+                featurizer.transform(supervision.graphs),
+                supervision.training,
+                training_options,
+                validation=supervision.validation,
+                seed=seed,
+                device=self.device,
+                threads=effective_n_jobs(self.n_jobs),
+                folder=self._work_folder("training"),
+                report=lambda record: self._log(record, curves),
+            )
+            if curves is not None:
+                curves.close()
+            self.model_, self.featurizer_, self.graphs_, self.report_ = model, featurizer, collection, {}
+            predicted = self.learned_.measure_pairs(supervision.graphs, supervision.validation.pairs)
         self.report_ = describe_fit(learned_from, supervision, result, predicted)
         return self
 
@@ -254,12 +260,17 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         ``repair`` gives the nearest matrix, in L2 and double precision, that keeps the triangle inequality, for a head
         or view that does not keep it by itself. ``known`` are true distances among ``a`` on the scale of ``view``, a
-        square matrix with NaN where unknown: they are written in first and kept, which is a use of the truth that
-        must be told when numbers are compared. See :func:`graphmetric.metric_repair.repair_matrix`.
+        square matrix with NaN where unknown: they are written in first and kept. Say so wherever you compare numbers,
+        since this uses the truth. See :func:`graphmetric.metric_repair.repair_matrix`.
         """
-        if repair or known is not None:
-            return self._repaired(a, b, view, out, repair, known)
-        return self.learned_.pairwise(as_graphs(a), None if b is None else as_graphs(b), view, out)
+        if known is not None and not repair:
+            raise InvalidArgument("known distances are for repair=True, which fits the others to them")
+        if repair and (b is not None or out is not None):
+            raise InvalidArgument(
+                "repair=True takes the distances among the graphs of a in memory: give neither b nor out"
+            )
+        found = self.learned_.pairwise(as_graphs(a), None if b is None else as_graphs(b), view, out)
+        return repair_matrix(found, known, n_jobs=self.n_jobs).matrix if repair else found
 
     def embed(self, graphs: Any) -> NDArray[np.float32]:
         """One vector per graph, (graphs, d): what the paper's fusion makes of the states of its nodes."""
@@ -270,7 +281,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.embed(graphs)
 
     def fit_transform(self, graphs: Any, y: Any = None, **options: Any) -> NDArray[np.float32]:
-        """Fit and embed. A one-dimensional ``y``, which a pipeline means for its last step, is not looked at."""
+        """Fit and embed. A one-dimensional ``y``, which a pipeline means for its last step, is ignored."""
         distances = None if isinstance(y, list | np.ndarray) and np.ndim(y) == 1 else y
         return self.fit(graphs, distances, **options).embed(graphs)
 
@@ -332,7 +343,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The model that :meth:`save` wrote into a folder, or one that comes with the package, by its name.
 
         The names are "molecules", for graphs of atoms with element symbols, and "unlabelled". A folder that exists
-        comes before a name. Raises :class:`~graphmetric.errors.FileError` if anything is amiss.
+        comes before a name. Raises :class:`~graphmetric.errors.FileError` if anything is wrong with the files.
 
         Example:
             >>> from graphmetric import Graph
@@ -348,11 +359,6 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         estimator.model_, estimator.featurizer_ = learned.network.to(device), learned.featurizer
         estimator.graphs_, estimator.report_ = None, learned.report
         return estimator  # type: ignore[no-any-return]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -384,10 +390,6 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return self.featurizer_, deepcopy(self.model_)
 
-    def _make_supervision(self, training: GraphCollection, validation: GraphCollection, seed: int) -> Supervision:
-        budget = self._budget(self._work_folder("labels"))
-        return make_supervision(training, validation, budget, self.mutation_edits, seed)
-
     def _budget(self, store: Path | None) -> LabelBudget:
         limit: Any = self.time_limit
         if self.time_limit_per_pair != "deprecated":
@@ -397,17 +399,6 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _work_folder(self, name: str) -> Path | None:
         return None if self.checkpoint is None else Path(self.checkpoint) / name
-
-    def _repaired(
-        self, a: Any, b: Any, view: View, out: str | os.PathLike[str] | None, repair: bool, known: ArrayLike | None
-    ) -> NDArray[np.float64]:
-        if not repair:
-            raise InvalidArgument("known distances are for repair=True, which fits the others to them")
-        if b is not None or out is not None:
-            raise InvalidArgument(
-                "repair=True takes the distances among the graphs of a in memory: give neither b nor out"
-            )
-        return repair_matrix(self.pairwise(a, view=view), known, n_jobs=self.n_jobs).matrix
 
     def _log(self, record: Mapping[str, Any], curves: training.TensorBoardLog | None) -> None:
         if curves is not None:
@@ -432,7 +423,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return costs
 
     def _plain_parameters(self) -> dict[str, Any]:
-        """The parameters for JSON. Where work was kept is of no use to others, nor is a generator of random numbers."""
+        """The parameters for JSON, without the folders of this machine and without generators of random numbers."""
         parameters: dict[str, Any] = self.get_params(deep=False) | {"checkpoint": None, "tensorboard": None}
         if parameters.pop("time_limit_per_pair") != "deprecated":
             parameters["time_limit"] = self.time_limit_per_pair
@@ -447,7 +438,7 @@ class GraphDistance(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return parameters
 
 
-class DistanceTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class DistanceTransformer(_GraphTransformer):
     """Distances to the graphs of ``fit``, for pipelines that end in a step with ``metric="precomputed"``.
 
     ``fit_transform`` gives the square matrix among the training graphs, ``transform`` a row for each new graph with
@@ -483,7 +474,7 @@ class DistanceTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         self.view = view
 
     def fit(self, graphs: Any, y: Any = None) -> DistanceTransformer:
-        """Keep the graphs and, unless it is ready, fit the distance on them. ``y`` is not looked at."""
+        """Keep the graphs and, unless it is ready, fit the distance on them; ``y`` is ignored."""
         self.graphs_ = as_graphs(graphs)
         if isinstance(self.distance, str | os.PathLike):
             self.distance_ = GraphDistance.load(self.distance)
@@ -496,7 +487,7 @@ class DistanceTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         return self
 
     def transform(self, graphs: Any) -> NDArray[np.float32] | NDArray[np.float64]:
-        """(graphs, graphs of ``fit``): how far each is from each."""
+        """The distances of these graphs (rows) to the graphs of ``fit`` (columns)."""
         check_is_fitted(self, "distance_")
         return self.distance_.pairwise(graphs, self.graphs_, view=self.view)
 
@@ -505,15 +496,10 @@ class DistanceTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc
         self.fit(graphs, y)
         return self.distance_.pairwise(self.graphs_, view=self.view)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        return tags
-
 
 def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
     parameters = dict(plain)
-    if "time_limit_per_pair" in parameters:  # its name in models of before
+    if "time_limit_per_pair" in parameters:  # its name in older models
         parameters["time_limit"] = parameters.pop("time_limit_per_pair")
     if isinstance(plain.get("preset"), list):
         model, options = plain["preset"]

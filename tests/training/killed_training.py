@@ -15,14 +15,16 @@ from pathlib import Path
 import numpy as np
 from safetensors.torch import save_file
 
-from graphmetric.training import PretrainingOptions, fit
+from graphmetric.training import PretrainingOptions, train_model
 from tests.training.small_sets import PAPER, QUICK, new_model, small_set
 
 
 def train(folder: Path | None, result: Path) -> None:
     data, model = small_set(PAPER), new_model(PAPER)
     options = replace(QUICK, steps=80, pretraining=PretrainingOptions(epochs=3, graphs_per_step=8))
-    fit(model, data.table, data.labels, options, validation=data.validation, folder=folder, checkpoint_seconds=0)
+    train_model(
+        model, data.table, data.labels, options, validation=data.validation, folder=folder, checkpoint_seconds=0
+    )
     save_file(model.state_dict(), result)
 
 

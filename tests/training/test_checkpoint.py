@@ -17,7 +17,7 @@ from graphmetric.errors import FileError, InvalidArgument, TrainingDiverged
 from graphmetric.estimator import GraphDistance
 from graphmetric.features import FeatureOptions, FeatureTable, GraphFeaturizer
 from graphmetric.graphs.graph import Graph
-from graphmetric.training import TrainingResult, fit, holds_unfinished_work
+from graphmetric.training import TrainingResult, holds_unfinished_work, train_model
 from graphmetric.training.checkpoint import digest_of
 from tests.training.small_sets import MATCHING, PAPER, QUICK, Stopped, new_model, same_weights, small_set, stop_after
 
@@ -43,7 +43,7 @@ def test_killed_at_random_moments_it_reaches_the_same_weights(tmp_path: Path) ->
 def train(folder: Path | None, seed: int = 0, **more) -> tuple[TrainingResult, object]:
     data, model = small_set(MATCHING), new_model(MATCHING)
     arguments = {"validation": data.validation, "seed": seed, "folder": folder, "checkpoint_seconds": 0} | more
-    return fit(model, data.table, data.labels, replace(QUICK, steps=40), **arguments), model
+    return train_model(model, data.table, data.labels, replace(QUICK, steps=40), **arguments), model
 
 
 @pytest.mark.slow
@@ -76,7 +76,7 @@ def test_the_folder_of_another_training_is_refused(tmp_path: Path) -> None:
         train(tmp_path, seed=1)
     data = small_set(MATCHING)
     with pytest.raises(InvalidArgument, match="its start, validation differ"):
-        fit(new_model(MATCHING, seed=5), data.table, data.labels, replace(QUICK, steps=40), folder=tmp_path)
+        train_model(new_model(MATCHING, seed=5), data.table, data.labels, replace(QUICK, steps=40), folder=tmp_path)
 
 
 def table_with_everything() -> FeatureTable:
@@ -148,9 +148,9 @@ def test_a_training_that_diverged_leaves_nothing_to_go_on_from(tmp_path: Path) -
         model = new_model(MATCHING)
         wild = replace(QUICK, learning_rate=1e4, clip_norm=None, warmup=0, optimizer="adam", steps=40 + step)
         with pytest.raises(TrainingDiverged):
-            fit(model, data.table, data.labels, wild, folder=tmp_path, checkpoint_seconds=0)
+            train_model(model, data.table, data.labels, wild, folder=tmp_path, checkpoint_seconds=0)
         assert not holds_unfinished_work(tmp_path)
-    fit(new_model(MATCHING), data.table, data.labels, replace(QUICK, steps=5), folder=tmp_path)
+    train_model(new_model(MATCHING), data.table, data.labels, replace(QUICK, steps=5), folder=tmp_path)
     assert holds_unfinished_work(tmp_path)
 
 
@@ -170,7 +170,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path, damage: str) -> None:
 
 def test_the_optimiser_is_saved_whole(tmp_path: Path) -> None:
     data, model = small_set(PAPER), new_model(PAPER)
-    fit(model, data.table, data.labels, replace(QUICK, steps=7), folder=tmp_path)
+    train_model(model, data.table, data.labels, replace(QUICK, steps=7), folder=tmp_path)
     tensors = load_file(tmp_path / "checkpoint.safetensors")
     for name, weights in model.named_parameters():
         assert tensors[f"optimizer.{name}/step"].item() == 7

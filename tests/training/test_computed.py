@@ -69,12 +69,12 @@ def test_a_fit_beside_other_validation_graphs_takes_the_same_steps(
     molecules: GraphCollection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the last weights kept instead of the best, the models are the same, features included."""
-    original = training.fit
+    original = training.train_model
 
     def keep_last(*given: Any, **rest: Any) -> Any:
         return original(*given, **rest | {"validation": None})
 
-    monkeypatch.setattr(training, "fit", keep_last)
+    monkeypatch.setattr(training, "train_model", keep_last)
     strange = [gm.Graph(9, [(0, k) for k in range(1, n)], node_labels=["?"] * 9) for n in range(2, 7)]
     models = []
     for val in (list(molecules[40:45]), strange):

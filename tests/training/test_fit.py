@@ -12,8 +12,8 @@ import torch
 
 from graphmetric.errors import InvalidArgument, TrainingDiverged
 from graphmetric.model import ModelOptions
-from graphmetric.training import PretrainingOptions, TrainingLabels, fit, preset
-from graphmetric.training.objective import Objective
+from graphmetric.training import PretrainingOptions, TrainingLabels, preset, train_model
+from graphmetric.training.fit import Objective
 from tests.training.small_sets import MATCHING, PAPER, QUICK, TRAINING, new_model, same_weights, small_set
 
 
@@ -23,7 +23,7 @@ def test_a_small_set_is_learned_by_heart() -> None:
     options = replace(QUICK, steps=400, graphs_per_step=TRAINING, learning_rate=5e-3)
     objective = Objective(model, data.table, options)
     before = objective.of_labels(data.labels)
-    fit(model, data.table, data.labels, options)
+    train_model(model, data.table, data.labels, options)
     assert before > 5
     assert objective.of_labels(data.labels) < 0.05  # squared edits: nearly every distance rounds to the right number
 
@@ -32,7 +32,7 @@ def test_a_small_set_is_learned_by_heart() -> None:
 @pytest.mark.parametrize("loss", ["interval", "masked"])
 def test_the_loss_goes_down(options: ModelOptions, loss: str) -> None:
     data = small_set(options)
-    result = fit(new_model(options), data.table, data.labels, replace(QUICK, loss=loss))
+    result = train_model(new_model(options), data.table, data.labels, replace(QUICK, loss=loss))
     losses = [record["loss"] for record in result.history]
     assert min(losses[-3:]) < 0.8 * losses[0]
 
@@ -41,7 +41,7 @@ def test_one_seed_one_model() -> None:
     data = small_set(PAPER)
     models = [new_model(PAPER) for _ in range(3)]
     for model, seed in zip(models, (0, 0, 1), strict=True):
-        fit(model, data.table, data.labels, QUICK, validation=data.validation, seed=seed)
+        train_model(model, data.table, data.labels, QUICK, validation=data.validation, seed=seed)
     assert same_weights(models[0], models[1])
     assert not same_weights(models[0], models[2])
 
@@ -51,14 +51,14 @@ def test_random_numbers_of_others_are_left_alone() -> None:
     torch.manual_seed(7)
     before = torch.get_rng_state()
     options = replace(QUICK, steps=3, pretraining=PretrainingOptions(epochs=1))
-    fit(new_model(PAPER), data.table, data.labels, options)
+    train_model(new_model(PAPER), data.table, data.labels, options)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_the_best_weights_are_restored_and_training_stops_early() -> None:
     data, model = small_set(MATCHING), new_model(MATCHING)
     options = replace(QUICK, steps=2000, learning_rate=2e-2, schedule="constant", patience=4)
-    result = fit(model, data.table, data.labels, options, validation=data.validation)
+    result = train_model(model, data.table, data.labels, options, validation=data.validation)
     looks = {record["step"]: record["validation"] for record in result.history}
     assert result.stopped_early
     assert result.steps == result.best_step + 40 < 2000
@@ -69,7 +69,7 @@ def test_the_best_weights_are_restored_and_training_stops_early() -> None:
 
 def test_without_validation_the_last_weights_stay() -> None:
     data = small_set(MATCHING)
-    result = fit(new_model(MATCHING), data.table, data.labels, replace(QUICK, steps=15, patience=1))
+    result = train_model(new_model(MATCHING), data.table, data.labels, replace(QUICK, steps=15, patience=1))
     assert (result.steps, result.best_step, result.validation_loss, result.stopped_early) == (15, 15, None, False)
     assert [record["step"] for record in result.history] == [10, 15]
 
@@ -78,15 +78,17 @@ def test_validation_graphs_change_nothing_but_the_choice_of_weights() -> None:
     data = small_set(PAPER)
     options = replace(QUICK, loss="masked", alpha=0.5, steps=20, pretraining=PretrainingOptions(epochs=2))
     with_them, without = new_model(PAPER), new_model(PAPER)
-    found = fit(with_them, data.table, data.labels, options, validation=data.validation)
-    other = fit(without, data.table, data.labels, options)
+    found = train_model(with_them, data.table, data.labels, options, validation=data.validation)
+    other = train_model(without, data.table, data.labels, options)
     assert [record["loss"] for record in found.history] == [record["loss"] for record in other.history]
 
 
 def test_the_learning_rate_warms_up_and_falls() -> None:
     data = small_set(PAPER)
     options = replace(QUICK, steps=20, warmup=10, validate_every=1)
-    rates = [record["learning_rate"] for record in fit(new_model(PAPER), data.table, data.labels, options).history]
+    rates = [
+        record["learning_rate"] for record in train_model(new_model(PAPER), data.table, data.labels, options).history
+    ]
     assert rates[:10] == pytest.approx([options.learning_rate * (k + 1) / 10 for k in range(10)])
     assert np.all(np.diff(rates[10:]) < 0)
     assert rates[-1] < 0.05 * options.learning_rate
@@ -94,7 +96,7 @@ def test_the_learning_rate_warms_up_and_falls() -> None:
 
 def test_history_is_logged_and_reported(tmp_path: Path) -> None:
     data, told = small_set(PAPER), []
-    result = fit(
+    result = train_model(
         new_model(PAPER),
         data.table,
         data.labels,
@@ -113,14 +115,14 @@ def test_a_loss_that_is_not_a_number_is_explained() -> None:
     with torch.no_grad():
         model.encoder.layers[1].mix.weight[0, 0] = torch.nan
     with pytest.raises(TrainingDiverged, match=r"loss is nan, first in encoder.layers.1.mix.weight \(step 1, learning"):
-        fit(model, data.table, data.labels, QUICK)
+        train_model(model, data.table, data.labels, QUICK)
 
 
 def test_an_explosion_is_stopped_with_finite_weights() -> None:
     data, model = small_set(MATCHING), new_model(MATCHING)
     options = replace(QUICK, learning_rate=10.0, warmup=0, clip_norm=None, schedule="constant")
     with pytest.raises(TrainingDiverged, match=r"times what it began with.*lower learning_rate"):
-        fit(model, data.table, data.labels, options)
+        train_model(model, data.table, data.labels, options)
     assert all(bool(weights.isfinite().all()) for weights in model.parameters())
 
 
@@ -128,22 +130,22 @@ def test_sparse_labels_and_bounds_train_too() -> None:
     data, model = small_set(MATCHING), new_model(MATCHING)
     few = data.labels.take(np.arange(0, len(data.labels), 9))
     bounds = TrainingLabels(few.pairs, few.lower, np.where(np.arange(len(few)) % 2, few.upper, np.inf))
-    result = fit(model, data.table, bounds, replace(QUICK, graphs_per_step=4))
+    result = train_model(model, data.table, bounds, replace(QUICK, graphs_per_step=4))
     assert result.history[-1]["loss"] < result.history[0]["loss"]
 
 
 def test_what_cannot_be_is_refused() -> None:
     data, model = small_set(PAPER), new_model(PAPER)
     with pytest.raises(InvalidArgument, match=r"graphs 0\.\.99; the table has graphs 0\.\.19"):
-        fit(model, data.table, TrainingLabels.exact([(0, 99)], [1]))
+        train_model(model, data.table, TrainingLabels.exact([(0, 99)], [1]))
     with pytest.raises(InvalidArgument, match="no device 'gpu'"):
-        fit(model, data.table, data.labels, device="gpu")
+        train_model(model, data.table, data.labels, device="gpu")
     with pytest.raises(InvalidArgument, match="cannot be used here; available: cpu"):
-        fit(model, data.table, data.labels, device="meta")
+        train_model(model, data.table, data.labels, device="meta")
     with pytest.raises(InvalidArgument, match="seed must be"):
-        fit(model, data.table, data.labels, seed=-1)
+        train_model(model, data.table, data.labels, seed=-1)
     with pytest.raises(InvalidArgument, match="threads must be"):
-        fit(model, data.table, data.labels, threads=0)
+        train_model(model, data.table, data.labels, threads=0)
 
 
 def test_threads_are_bounded_during_training_only() -> None:
@@ -151,7 +153,7 @@ def test_threads_are_bounded_during_training_only() -> None:
     torch.set_num_threads(2)
     try:
         options = replace(QUICK, steps=1)
-        fit(
+        train_model(
             new_model(PAPER),
             data.table,
             data.labels,
@@ -170,5 +172,5 @@ def test_every_preset_runs(name: str) -> None:
     model, training = preset(name)
     data = small_set(model)
     short = replace(training, epochs=None, steps=2, pretraining=training.pretraining and PretrainingOptions(epochs=1))
-    result = fit(new_model(model), data.table, data.labels, short, validation=data.validation)
+    result = train_model(new_model(model), data.table, data.labels, short, validation=data.validation)
     assert np.isfinite(result.validation_loss)

@@ -16,7 +16,7 @@ from torch import nn
 from graphmetric.baselines import TrainingTask, build_baseline
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.training import TrainingLabels, fit
+from graphmetric.training import TrainingLabels, train_model
 from graphmetric.training.optimizer import Muon, orthogonalize
 from tests.training.small_sets import (
     MATCHING,
@@ -72,10 +72,10 @@ def test_a_matrix_without_gradient_stays() -> None:
 
 def test_a_training_learns_and_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     data, in_peace, resumed = small_set(MATCHING), new_model(MATCHING), new_model(MATCHING)
-    result = fit(in_peace, data.table, data.labels, MUON)
+    result = train_model(in_peace, data.table, data.labels, MUON)
     assert result.history[-1]["loss"] < 0.8 * result.history[0]["loss"]
     with pytest.raises(Stopped):
-        fit(
+        train_model(
             new_model(MATCHING),
             data.table,
             data.labels,
@@ -84,7 +84,7 @@ def test_a_training_learns_and_goes_on_where_it_was_stopped(tmp_path: Path) -> N
             checkpoint_seconds=0,
             report=stop_after(20),
         )
-    fit(resumed, data.table, data.labels, MUON, folder=tmp_path, checkpoint_seconds=0)
+    train_model(resumed, data.table, data.labels, MUON, folder=tmp_path, checkpoint_seconds=0)
     assert same_weights(in_peace, resumed)
     saved = load_file(tmp_path / "checkpoint.safetensors")
     remembered = {name.rpartition("/")[2] for name in saved if name.startswith("optimizer.encoder.layers.0.")}

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from graphmetric.training import TrainingLabels, TrainingOptions
+from graphmetric.training.fit import Objective
 from graphmetric.training.mini_batches import MiniBatches
-from graphmetric.training.objective import Objective
 from tests.training.small_sets import MATCHING, PAPER, new_model, small_set
 
 INTERVAL = TrainingOptions(graphs_per_step=20)

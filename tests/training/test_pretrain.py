@@ -12,7 +12,7 @@ from graphmetric.encoder import EncoderOptions, GraphEncoder, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import GraphFeaturizer
 from graphmetric.graphs.graph import Graph
-from graphmetric.training import PretrainingOptions, pretrain
+from graphmetric.training import PretrainingOptions, pretrain_encoder
 from graphmetric.training.pretrain import PretrainingTasks, recover_structure
 from tests.training.small_sets import PAPER, random_graphs, small_set
 
@@ -26,7 +26,7 @@ def new_encoder(dropout: float = 0.0) -> GraphEncoder:
 
 
 def test_both_losses_go_down() -> None:
-    losses = pretrain(new_encoder(), small_set(PAPER).table, OPTIONS)
+    losses = pretrain_encoder(new_encoder(), small_set(PAPER).table, OPTIONS)
     assert len(losses.attributes) == len(losses.structure) == 40
     assert losses.attributes[-1] < 0.3 * losses.attributes[0]
     assert losses.structure[-1] < 0.7 * losses.structure[0]
@@ -37,7 +37,7 @@ def test_one_seed_one_encoder_and_it_changes() -> None:
     start = {name: weights.clone() for name, weights in encoders[0].state_dict().items()}
     short = replace(OPTIONS, epochs=2)
     for encoder, seed in zip(encoders, (0, 0, 1), strict=True):
-        pretrain(encoder, small_set(PAPER).table, short, seed=seed)
+        pretrain_encoder(encoder, small_set(PAPER).table, short, seed=seed)
         assert not encoder.training
     first, same, other = (encoder.state_dict() for encoder in encoders)
     assert all(torch.equal(first[name], same[name]) for name in first)
@@ -52,7 +52,7 @@ def test_only_the_chosen_graphs_are_learned_from() -> None:
     featurizer = GraphFeaturizer().fit(graphs[:16])
     encoders = [new_encoder(), new_encoder()]
     for encoder, features in zip(encoders, (table, featurizer.transform(changed)), strict=True):
-        pretrain(encoder, features, replace(OPTIONS, epochs=2), graphs=np.arange(10))
+        pretrain_encoder(encoder, features, replace(OPTIONS, epochs=2), graphs=np.arange(10))
     first, second = (encoder.state_dict() for encoder in encoders)
     assert all(torch.equal(first[name], second[name]) for name in first)
 
@@ -88,7 +88,7 @@ def test_vectors_are_reconstructed_and_bare_graphs_have_structure_alone() -> Non
     for graphs, has_attributes in ((vectors, True), ([Graph(3, [(0, 1)]), Graph(1, [])], False)):
         table = GraphFeaturizer().fit(graphs).transform(graphs)
         encoder = GraphEncoder(table.schema, EncoderOptions(hidden_size=16, hidden_dropout=0, attention_dropout=0))
-        losses = pretrain(encoder, table, OPTIONS)
+        losses = pretrain_encoder(encoder, table, OPTIONS)
         assert losses.structure[-1] < losses.structure[0]
         assert (losses.attributes[0] > 0) == has_attributes
         assert not has_attributes or losses.attributes[-1] < 0.7 * losses.attributes[0]
@@ -101,9 +101,9 @@ def test_the_empty_graph_does_no_harm() -> None:
     with torch.no_grad():
         batch = to_tensors(table.padded([0]))
         assert recover_structure(encoder(batch), batch).item() == 0
-    assert np.isfinite(pretrain(encoder, table, replace(OPTIONS, epochs=2, graphs_per_step=1))).all()
+    assert np.isfinite(pretrain_encoder(encoder, table, replace(OPTIONS, epochs=2, graphs_per_step=1))).all()
 
 
 def test_nothing_to_learn_from() -> None:
     with pytest.raises(InvalidArgument, match="nothing to pre-train on"):
-        pretrain(new_encoder(), small_set(PAPER).table, graphs=[])
+        pretrain_encoder(new_encoder(), small_set(PAPER).table, graphs=[])

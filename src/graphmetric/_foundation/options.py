@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -61,6 +62,22 @@ def _read(expected: Any, value: Any, name: str) -> Any:
         return _checked(_is_number(value, int), value, name, "a whole number")
     expected = origin or expected
     return _checked(isinstance(value, expected), value, name, f"of type {expected.__name__}")
+
+
+def check_fields(options: Any, least: Mapping[str, float], positive: Iterable[str] = ()) -> None:
+    """Check the choices and numbers of a dataclass of options; None passes.
+
+    A field whose type is a ``Literal`` must be one of its values, the fields in ``least`` finite and at least their
+    bound, and those in ``positive`` finite and above 0.
+    """
+    for name, kind in get_type_hints(type(options)).items():
+        value, allowed = getattr(options, name), get_args(kind)
+        if get_origin(kind) is Literal and value not in allowed:
+            raise InvalidArgument(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
+        if name in least and value is not None and not least[name] <= value < math.inf:
+            raise InvalidArgument(f"{name} must be {least[name]} or more; got {value}")
+        if name in positive and value is not None and not 0 < value < math.inf:
+            raise InvalidArgument(f"{name} must be above 0, and finite; got {value}")
 
 
 def checked_count(value: Any, name: str, least: int = 1) -> int:

@@ -49,7 +49,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.model import GraphDistanceModel
-from graphmetric.training import TrainingLabels, TrainingOptions, TrainingResult, fit
+from graphmetric.training import TrainingLabels, TrainingOptions, TrainingResult, train_model
 
 
 class NetworkOptions:
@@ -142,7 +142,7 @@ _CHUNK = 4096
 
 
 class NeuralBaseline(Baseline, Generic[Network]):
-    """A network that :func:`graphmetric.training.fit` trains.
+    """A network that :func:`graphmetric.training.train_model` trains.
 
     A subclass names its defaults and writes :meth:`build`.
     """
@@ -169,7 +169,7 @@ class NeuralBaseline(Baseline, Generic[Network]):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(task.seed)
             model = self.build(self.featurizer_.schema)
-        self.result_ = fit(
+        self.result_ = train_model(
             model,
             self.featurizer_.transform(task.graphs),
             turn_half(task.training),

@@ -245,7 +245,7 @@ class HeadOptions:
     """concave: distances it starts from, besides the coordinates of z."""
     coordinates: bool = True
     """concave: whether it starts from the coordinates of z at all."""
-    own: dict[str, Any] = field(default_factory=dict, metadata=LATER)
+    own: dict[str, Any] = field(default_factory=dict, hash=False, metadata=LATER)
     """Arguments for the constructor of a head of your own, after ``dim``: plain data, which is saved with the model."""
 
     def __post_init__(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from graphmetric._foundation.options import check_fields
 from graphmetric.errors import InvalidArgument
 
 Block = Literal["bert", "printed"]
@@ -60,12 +61,7 @@ class EncoderOptions:
     """d, the width of z and of final node states, by a linear map; None: d_h as it is."""
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise InvalidArgument(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
-        for name in ("hidden_size", "layers", "attention_size", "output_size"):
-            if (size := getattr(self, name)) is not None and size < 1:
-                raise InvalidArgument(f"{name} must be 1 or more; got {size}")
+        check_fields(self, {"hidden_size": 1, "layers": 1, "attention_size": 1, "output_size": 1})
         for name in ("hidden_dropout", "attention_dropout"):
             if not 0 <= getattr(self, name) < 1:
                 raise InvalidArgument(f"{name} must be in [0, 1); got {getattr(self, name)}")
@@ -80,16 +76,6 @@ class EncoderOptions:
             raise InvalidArgument("block='printed' has no map back to hidden_size: leave attention_size out")
         if self.heads == 0 and (self.block == "printed" or self.messages == "none"):
             raise InvalidArgument("heads=0 needs block='bert' and messages='normalised' or 'sum'")
-
-
-_CHOICES = {
-    "residual": get_args(Residual),
-    "positions": get_args(Positions),
-    "tags": get_args(Tags),
-    "block": get_args(Block),
-    "norm": get_args(Norm),
-    "messages": get_args(Messages),
-}
 
 
 def paper_options(residual: Residual = "raw") -> EncoderOptions:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.options import from_plain, to_plain
+from graphmetric._foundation.options import check_fields, from_plain, to_plain
 from graphmetric.errors import InvalidArgument
 from graphmetric.features._kernels.neighbours import Arcs, Edges, build_arcs, find_return_probabilities
 from graphmetric.features.attributes import (
@@ -66,11 +66,8 @@ class FeatureOptions:
     """Search steps per graph (about half a second) after which its nodes stay in the given order, with a warning."""
 
     def __post_init__(self) -> None:
-        least = {"role_rounds": 0, "role_min_count": 1, "max_words": 0, "text_length": 1, "return_steps": 0}
-        least |= {"max_hops": 0, "canonical_budget": 0} | ({} if self.k_max is None else {"k_max": 1})
-        for name, bound in least.items():
-            if getattr(self, name) < bound:
-                raise InvalidArgument(f"{name} must be {bound} or more; got {getattr(self, name)}")
+        least = {"k_max": 1, "role_rounds": 0, "role_min_count": 1, "max_words": 0, "text_length": 1}
+        check_fields(self, least | {"return_steps": 0, "max_hops": 0, "canonical_budget": 0})
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""Pre-training, Eq. 15, schedules, checkpoints."""
+"""Labels and their making, pre-training, Eq. 15, presets, checkpoints."""
 
 from graphmetric.training.checkpoint import TensorBoardLog, holds_unfinished_work
-from graphmetric.training.fit import TrainingResult, fit
+from graphmetric.training.fit import TrainingResult, train_model
 from graphmetric.training.labels import TrainingLabels
 from graphmetric.training.options import PRESETS, PretrainingOptions, TrainingOptions, preset
-from graphmetric.training.pretrain import PretrainingLosses, pretrain
+from graphmetric.training.pretrain import PretrainingLosses, pretrain_encoder
 
 __all__ = [
     "PRESETS",
@@ -14,8 +14,8 @@ __all__ = [
     "TrainingLabels",
     "TrainingOptions",
     "TrainingResult",
-    "fit",
     "holds_unfinished_work",
     "preset",
-    "pretrain",
+    "pretrain_encoder",
+    "train_model",
 ]

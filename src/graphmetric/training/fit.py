@@ -1,9 +1,4 @@
-"""Eq. 15: step 1 of the paper's two, training without constraints.
-
-Where training runs.
-
-The loop of training.
-"""
+"""Eq. 15: step 1 of the paper's two, training without constraints."""
 
 from __future__ import annotations
 
@@ -14,30 +9,125 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from graphmetric._foundation.options import checked_count
 from graphmetric._foundation.progress import progress
 from graphmetric._foundation.threads import working_threads
+from graphmetric.distance import (
+    Comparison,
+    interval_loss,
+    mask_weights,
+    masked_loss,
+    pair_distances,
+    weigh_near_pairs,
+)
+from graphmetric.distance.comparison import to_paper
+from graphmetric.distance.pair_distance import Scale
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import InvalidArgument, TrainingDiverged
-from graphmetric.features import FeatureTable
+from graphmetric.features import BatchLimits, FeatureTable
 from graphmetric.model import GraphDistanceModel
-from graphmetric.training.checkpoint import (
-    Counters,
-    Tensors,
-    TrainingFolder,
-    digest_of,
-    digest_weights,
-    named_tensors,
-    tensors_named,
-)
+from graphmetric.training.checkpoint import Counters, Tensors, TrainingFolder, digest_of
 from graphmetric.training.labels import TrainingLabels
-from graphmetric.training.mini_batches import MiniBatches, Stream, check_seed, own_random_state, reseed_torch
-from graphmetric.training.objective import Objective, check_progress
-from graphmetric.training.optimizer import ModelOptimizer, learning_rate
+from graphmetric.training.mini_batches import MiniBatch, MiniBatches, Stream, own_random_state, reseed_torch
+from graphmetric.training.optimizer import ModelOptimizer, check_progress, learning_rate
 from graphmetric.training.options import TrainingOptions
-from graphmetric.training.pretrain import pretrain
+from graphmetric.training.pretrain import pretrain_encoder
+
+Report = Callable[[Mapping[str, Any]], object]
+
+_LIMITS = BatchLimits(spare=2048)
+"""A mini-batch of small graphs is encoded at once; only larger ones are parted by size."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    """How a training went; the weights are in the model."""
+
+    steps: int
+    """Steps done, fewer than asked for if training stopped early."""
+    best_step: int
+    """The step after which the weights were taken."""
+    validation_loss: float | None
+    """The loss on the validation pairs with these weights; None without any."""
+    stopped_early: bool
+    seconds: float
+    """Wall time, all runs of a resumed training together."""
+    history: tuple[Mapping[str, Any], ...]
+    """One record per look at the validation pairs: step, epoch, loss, validation, learning_rate, seconds."""
+
+
+def train_model(
+    model: GraphDistanceModel,
+    table: FeatureTable,
+    labels: TrainingLabels,
+    options: TrainingOptions | None = None,
+    *,
+    validation: TrainingLabels | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    threads: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 30.0,
+    report: Report | None = None,
+) -> TrainingResult:
+    r"""Train a model in place, pre-training included where the options ask for it; it ends in evaluation mode.
+
+    .. math:: \min \lVert M \odot (D - \bar{D}) \rVert_p \qquad (15)
+
+    Differs from the paper: D is never there as a whole. Every step draws some graphs and takes the pairs among them
+    (see :mod:`~graphmetric.training.mini_batches`), so the cost grows with the pairs looked at and not with the square
+    of the collection. Graphs that occur in no label take no part: validation and test graphs cannot leak in through
+    the term of the unlabelled pairs. The loss may be replaced by that of bounds.
+
+    Args:
+        model: Trained in place.
+        table: Features of all graphs that labels refer to, made by a featurizer fitted on the training graphs.
+        labels: What is known about pairs of positions in ``table``, in edits.
+        options: See :class:`TrainingOptions`.
+        validation: Pairs that only choose the weights to keep and when to stop.
+        seed: The seed of mini-batches and dropout.
+        device: "cpu", "cuda", "cuda:1", "mps".
+        threads: Threads of the head; None: as torch is set. The weights are the same for any number.
+        folder: Gets ``checkpoint.safetensors`` and ``history.jsonl``. Called again with the same folder and arguments,
+            a training that was killed goes on to the very weights it would have reached.
+        checkpoint_seconds: Time between checkpoints.
+        report: Called with each record of the history.
+
+    Raises:
+        TrainingDiverged: The loss or a gradient is not finite any more, or has exploded. The checkpoint is removed, as
+            a training that went on from it would diverge again.
+    """
+    options, seed = options or TrainingOptions(), checked_count(seed, "seed", least=0)
+    for given in (labels, validation):
+        if given is not None and len(given) and not 0 <= given.pairs.min() <= given.pairs.max() < len(table):
+            raise InvalidArgument(
+                f"labels speak of graphs {given.pairs.min()}..{given.pairs.max()}; the table has graphs "
+                f"0..{len(table) - 1}"
+            )
+    place = as_device(device)
+    with working_threads(threads), own_random_state(place):
+        job = {
+            "model": model.options.to_dict(),
+            "start": digest_of(model.state_dict()),
+            "training": options.to_dict(),
+            "seed": seed,
+            "graphs": digest_of(table),
+            "labels": labels.digest(),
+            "validation": None if validation is None else validation.digest(),
+        }
+        kept = None if folder is None else TrainingFolder(Path(folder), job, checkpoint_seconds)
+        batches = MiniBatches(labels, options, seed)
+        try:
+            return TrainingRun(model.to(place), table, batches, validation, kept, report).train()
+        except TrainingDiverged:
+            if kept is not None:
+                kept.discard()
+            raise
 
 
 def as_device(name: str) -> torch.device:
@@ -53,26 +143,6 @@ def as_device(name: str) -> torch.device:
     return device
 
 
-Report = Callable[[Mapping[str, Any]], object]
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingResult:
-    """How a training went; the weights are in the model."""
-
-    steps: int
-    """Steps done, less than asked for where training stopped early."""
-    best_step: int
-    """After which the weights were taken."""
-    validation_loss: float | None
-    """The loss on the validation pairs with these weights; None without any."""
-    stopped_early: bool
-    seconds: float
-    """Wall time, all runs of a resumed training together."""
-    history: tuple[Mapping[str, Any], ...]
-    """One record per look at the validation pairs: step, epoch, loss, validation, learning_rate, seconds."""
-
-
 class TrainingRun:
     """One training: the loop and what it needs to go on."""
 
@@ -80,72 +150,67 @@ class TrainingRun:
         self,
         model: GraphDistanceModel,
         table: FeatureTable,
-        labels: TrainingLabels,
+        batches: MiniBatches,
         validation: TrainingLabels | None,
-        options: TrainingOptions,
-        seed: int,
+        folder: TrainingFolder | None,
         report: Report | None,
     ) -> None:
-        self.model, self.table, self.options, self.seed = model, table, options, seed
+        self.model, self.table, self.batches, self.folder, self.report = model, table, batches, folder, report
         self.validation = validation if validation is not None and len(validation) else None
-        self.batches = MiniBatches(labels, options, seed)
-        self.objective = Objective(model, table, options)
-        self.optimizer = ModelOptimizer(model, options)
+        self.options, self.seed = batches.options, batches.seed
+        self.objective = Objective(model, table, self.options)
+        self.optimizer = ModelOptimizer(model, self.options)
         self.counters = Counters()
         self.best: Tensors = {}
-        self.report = report
         self._clock = time.monotonic()
 
-    def train(self, folder: TrainingFolder | None) -> None:
-        """From the start, or from the checkpoint in the folder, to the end; the best weights are restored."""
-        try:
-            self._train(folder)
-        except TrainingDiverged:
-            if folder is not None:
-                folder.discard()
-            raise
-
-    def _train(self, folder: TrainingFolder | None) -> None:
-        self._begin(folder)
+    def train(self) -> TrainingResult:
+        """Train from the start, or from the checkpoint in the folder, to the end; the best weights are restored."""
+        self._begin()
+        counters, folder, num_steps = self.counters, self.folder, self.batches.num_steps
         self.model.train()
-        with progress("training", self.batches.num_steps, "steps") as bar:
-            bar.advance(self.counters.step)
+        with progress("training", num_steps, "steps") as bar:
+            bar.advance(counters.step)
             while not self._is_finished():
                 loss = self._step()
-                if self.counters.step % self.options.validate_every == 0 or self._is_finished():
-                    self._look(folder)
+                if counters.step % self.options.validate_every == 0 or self._is_finished():
+                    self._look()
                 if folder is not None and folder.is_due:
-                    self._save(folder)
+                    self._save()
                 bar.advance(1, note=f"loss {loss:.4g}")
-        if folder is not None:
-            self._save(folder)
+        self._save()
         if self.best:
             self.model.load_state_dict(self.best)
         self.model.eval()
-
-    def result(self) -> TrainingResult:
-        counters = self.counters
         return TrainingResult(
             steps=counters.step,
             best_step=counters.best_step if self.best else counters.step,
             validation_loss=counters.best_loss,
-            stopped_early=counters.step < self.batches.num_steps,
+            stopped_early=counters.step < num_steps,
             seconds=counters.seconds,
             history=tuple(counters.history),
         )
 
-    def _begin(self, folder: TrainingFolder | None) -> None:
-        found = None if folder is None else folder.restore(self.model.device)
+    def _begin(self) -> None:
+        found = None if self.folder is None else self.folder.restore(self.model.device)
         if found is not None:
-            self._load(*found)
+            self.counters, parts = found
+            self.best = parts["best"]
+            self.model.load_state_dict(parts["model"])
+            self.optimizer.restore(parts["optimizer"])
             return
         if self.options.pretraining is not None:
             encoder, graphs = self.model.encoder, self.batches.graphs
             if not isinstance(encoder, GraphEncoder):
                 raise InvalidArgument(f"pre-training is for the graph transformer; {type(encoder).__name__} has none")
-            pretrain(encoder, self.table, self.options.pretraining, graphs=graphs, seed=self.seed)
-        if folder is not None:
-            self._save(folder)
+            pretrain_encoder(encoder, self.table, self.options.pretraining, graphs=graphs, seed=self.seed)
+        self._save()
+
+    def _save(self) -> None:
+        self._read_clock()
+        if self.folder is not None:
+            parts = {"model": self.model.state_dict(), "best": self.best, "optimizer": self.optimizer.tensors()}
+            self.folder.save(self.counters, parts)
 
     def _is_finished(self) -> bool:
         counters, options = self.counters, self.options
@@ -174,7 +239,7 @@ class TrainingRun:
         counters.window_steps += 1
         return value
 
-    def _look(self, folder: TrainingFolder | None) -> None:
+    def _look(self) -> None:
         """Measure the validation pairs, keep the weights if they are the best so far, and write a record."""
         counters = self.counters
         found = None if self.validation is None else self.objective.of_labels(self.validation)
@@ -192,8 +257,8 @@ class TrainingRun:
         }
         counters.window_sum, counters.window_steps = 0.0, 0
         counters.history.append(record)
-        if folder is not None:
-            folder.log(record)
+        if self.folder is not None:
+            self.folder.log(record)
         if self.report is not None:
             self.report(record)
 
@@ -203,86 +268,57 @@ class TrainingRun:
         self.counters.seconds += now - self._clock
         self._clock = now
 
-    def _save(self, folder: TrainingFolder) -> None:
-        self._read_clock()
-        tensors = {
-            **named_tensors("model", self.model.state_dict()),
-            **named_tensors("best", self.best),
-            **named_tensors("optimizer", self.optimizer.tensors()),
-        }
-        folder.save(self.counters, tensors)
 
-    def _load(self, counters: Counters, tensors: Tensors) -> None:
-        """The inverse of :meth:`_save`."""
-        self.counters, self.best = counters, tensors_named("best", tensors)
-        self.model.load_state_dict(tensors_named("model", tensors))
-        self.optimizer.restore(tensors_named("optimizer", tensors))
+class Objective:
+    """The loss of a model on graphs of a table.
 
-
-def fit(
-    model: GraphDistanceModel,
-    table: FeatureTable,
-    labels: TrainingLabels,
-    options: TrainingOptions | None = None,
-    *,
-    validation: TrainingLabels | None = None,
-    seed: int = 0,
-    device: str = "cpu",
-    threads: int | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    checkpoint_seconds: float = 30.0,
-    report: Report | None = None,
-) -> TrainingResult:
-    r"""Train a model in place, pre-training included where the options ask for it; it ends in evaluation mode.
-
-    .. math:: \min \lVert M \odot (D - \bar{D}) \rVert_p \qquad (15)
-
-    Differs from the paper: D is never there as a whole. Every step draws some graphs and takes the pairs among them
-    (see :mod:`~graphmetric.training.mini_batches`), so the cost grows with the pairs looked at and not with the square
-    of the collection. Graphs that occur in no label take no part: validation and test graphs cannot leak in through
-    the term of the unlabelled pairs. The loss may be replaced by that of bounds.
-
-    Args:
-        model: Trained in place.
-        table: Features of all graphs that labels speak of, made by a featurizer fitted on the training graphs.
-        labels: What is known of pairs of positions in ``table``, in edits.
-        options: See :class:`TrainingOptions`.
-        validation: Pairs that only choose the weights to keep and when to stop.
-        seed: Of mini-batches and dropout.
-        device: "cpu", "cuda", "cuda:1", "mps".
-        threads: Of the head; None: as torch is set. The weights are the same for any number.
-        folder: Gets ``checkpoint.safetensors`` and ``history.jsonl``. Called again with the same folder and arguments,
-            a training that was killed goes on to the very weights it would have reached.
-        checkpoint_seconds: Time between checkpoints.
-        report: Called with each record of the history.
-
-    Raises:
-        TrainingDiverged: The loss or a gradient is not finite any more, or has exploded. The checkpoint is removed, as
-            a training that went on from it would diverge again.
+    The masked loss lives on the paper's scale, where its "unlabelled pairs are at distance 1" has a meaning: a head in
+    edits is brought there first. The interval loss lives on the scale of the head.
     """
-    options = options or TrainingOptions()
-    check_seed(seed)
-    for given in (labels, validation):
-        _check_positions(given, len(table))
-    place = as_device(device)
-    with working_threads(threads), own_random_state(place):
-        job = {
-            "model": model.options.to_dict(),
-            "start": digest_weights(model),
-            "training": options.to_dict(),
-            "seed": int(seed),
-            "graphs": digest_of(table),
-            "labels": labels.digest(),
-            "validation": None if validation is None else validation.digest(),
-        }
-        run = TrainingRun(model.to(place), table, labels, validation, options, int(seed), report)
-        run.train(None if folder is None else TrainingFolder(Path(folder), job, checkpoint_seconds))
-    return run.result()
 
+    def __init__(self, model: GraphDistanceModel, table: FeatureTable, options: TrainingOptions) -> None:
+        self.model, self.table, self.options = model, table, options
+        self.scale: Scale = "paper" if options.loss == "masked" else model.head.scale
 
-def _check_positions(labels: TrainingLabels | None, num_graphs: int) -> None:
-    if labels is None or len(labels) == 0:
-        return
-    least, largest = int(labels.pairs.min()), int(labels.pairs.max())
-    if least < 0 or largest >= num_graphs:
-        raise InvalidArgument(f"labels speak of graphs {least}..{largest}; the table has graphs 0..{num_graphs - 1}")
+    def of_batch(self, batch: MiniBatch) -> Tensor:
+        """The loss of a mini-batch, with gradients."""
+        encoded = self.model.encode_rows(self.table, batch.graphs, _LIMITS)
+        pairs = torch.from_numpy(batch.pairs).to(encoded.start.device)
+        distances = self.model.head.among(encoded, pairs)
+        left, right = (encoded.size[pairs[:, side]].to(distances) for side in (0, 1))
+        if self.scale != self.model.head.scale:
+            distances = to_paper(distances, left, right)
+        return self._loss(distances, batch.pairs, (batch.lower, batch.upper), (left, right))
+
+    def of_labels(self, labels: TrainingLabels) -> float:
+        """The loss of all pairs at once, without gradients, the model in evaluation mode."""
+        graphs, places = np.unique(labels.pairs, return_inverse=True)
+        pairs, was_training = places.reshape(labels.pairs.shape), self.model.training
+        self.model.eval()
+        try:
+            with torch.no_grad():
+                encoded = self.model.encode_rows(self.table, graphs)
+        finally:
+            self.model.train(was_training)
+        comparison = Comparison.prepare(self.model.head, encoded, view=self.scale)
+        distances = torch.from_numpy(pair_distances(comparison, pairs).astype(np.float64))
+        sizes = torch.from_numpy(self.table.sizes[labels.pairs].astype(np.float64))
+        return float(self._loss(distances, pairs, (labels.lower, labels.upper), (sizes[:, 0], sizes[:, 1])))
+
+    def _loss(
+        self,
+        distances: Tensor,
+        pairs: NDArray[np.int64],
+        bounds: tuple[NDArray[np.float64], NDArray[np.float64]],
+        sizes: tuple[Tensor, Tensor],
+    ) -> Tensor:
+        lower, upper = (torch.from_numpy(np.array(bound)).to(distances) for bound in bounds)
+        options, known, labelled = self.options, lower, lower == upper
+        if self.scale == "paper":
+            lower, upper = to_paper(lower, *sizes), to_paper(upper, *sizes)
+        if options.loss == "interval":
+            weights = None if options.near_halving is None else weigh_near_pairs(known, options.near_halving)
+            return interval_loss(distances, lower, upper, weights, options.p)
+        same = torch.from_numpy(pairs[:, 0] == pairs[:, 1]).to(distances.device)
+        weights = mask_weights(labelled, same, options.alpha, options.beta).to(distances)
+        return masked_loss(distances, torch.where(labelled, lower, torch.nan), weights, options.p, mean=True)

@@ -6,9 +6,7 @@ pair among them: encoding n graphs serves n(n-1)/2 pairs. Where labels fall into
 next begins. Where labels are too few for all that, a step draws pairs instead. Either way it costs the same however
 many graphs and labels there are.
 
-Random numbers that depend on the seed and the step alone.
-
-What is drawn at step t is a function of (seed, t), so a training that goes on from a checkpoint draws what it would
+Random numbers depend on the seed and the step alone, so a training that goes on from a checkpoint draws what it would
 have drawn without the stop, and there is no state of generators to save.
 """
 
@@ -46,12 +44,12 @@ class Stream(IntEnum):
 
 
 def generator(seed: int, stream: Stream, step: int) -> np.random.Generator:
-    """For numpy."""
+    """A generator for numpy."""
     return np.random.default_rng([seed, stream, step])
 
 
 def reseed_torch(seed: int, stream: Stream, step: int) -> None:
-    """For what takes no generator, which is dropout; call within :func:`own_random_state`."""
+    """Seed torch for dropout, which takes no generator; call within :func:`own_random_state`."""
     (state,) = np.random.SeedSequence([seed, stream, step]).generate_state(1, np.uint64)
     torch.manual_seed(int(state) >> 1)
 
@@ -64,19 +62,14 @@ def own_random_state(device: torch.device) -> Iterator[None]:
         yield
 
 
-def check_seed(seed: int) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidArgument(f"seed must be a whole number, 0 or more; got {seed!r}")
-
-
 Integers = NDArray[np.int64]
 
 _NEAREST = 10
-"""Near graphs are drawn among so many nearest."""
+"""How many of the nearest graphs a near graph is drawn from."""
 
 
 class MiniBatch(NamedTuple):
-    """Pairs of one step, with what is known of them in edits; [0, inf] where nothing is."""
+    """Pairs of one step with bounds of their distances in edits; [0, inf] where nothing is known."""
 
     graphs: Integers
     """Positions of the graphs in the collection."""
@@ -110,7 +103,7 @@ class MiniBatches:
 
     @property
     def num_steps(self) -> int:
-        """Of the whole training."""
+        """Steps of the whole training."""
         if self.options.steps is not None:
             return self.options.steps
         assert self.options.epochs is not None
@@ -134,7 +127,7 @@ class MiniBatches:
 
     @property
     def _listed(self) -> int:
-        """Pairs per step where pairs are drawn: so many that they have graphs_per_step graphs at most."""
+        """Pairs per step where pairs are drawn: as many as have graphs_per_step graphs at most."""
         return max(1, self.options.graphs_per_step // 2)
 
     def _count_pairs_of_block(self) -> float:

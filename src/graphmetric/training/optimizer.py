@@ -1,9 +1,4 @@
-"""What moves the weights, and what it remembers.
-
-Muon (Jordan et al., 2024): momentum made orthogonal, for the weight matrices of layers.
-
-The learning rate as a function of the step.
-"""
+"""What moves the weights: optimisers, the learning rate, and the check that stops a training before it ruins them."""
 
 from __future__ import annotations
 
@@ -16,11 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from graphmetric.encoder import GraphEncoder
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import InvalidArgument, TrainingDiverged
 from graphmetric.model import GraphDistanceModel
 from graphmetric.training.checkpoint import Tensors
 from graphmetric.training.options import TrainingOptions
 
+EXPLOSION = 1e4
+"""Training is given up at this many times the loss of the first step, or 1 if that was less."""
 _MOMENTUM = 0.95
 _POLYNOMIAL = (3.4445, -4.7750, 2.0315)
 """Of the singular values, by Jordan: five rounds bring those between .002 and 1 to between .7 and 1.2."""
@@ -29,10 +26,67 @@ _ADAM_SIZE = 0.2
 """Root mean square of the updates of Adam, by Liu et al. (2025): one learning rate then suits both."""
 
 
-class Muon(torch.optim.Optimizer):
-    """Steps of equal size in every direction of a matrix, where gradients have a few large ones.
+class ModelOptimizer:
+    """One torch optimiser for all parameters of a model, or one for the matrices of its layers and one for the rest."""
 
-    The update is the orthogonal matrix nearest to the momentum, approximately, scaled as if it were one of Adam's.
+    def __init__(self, model: GraphDistanceModel, options: TrainingOptions) -> None:
+        self.rate = options.learning_rate
+        self._named = dict(model.named_parameters())
+        matrices = _layer_matrices(model) if options.optimizer == "muon" else []
+        others = [parameter for parameter in model.parameters() if all(parameter is not one for one in matrices)]
+        kind = torch.optim.Adam if options.optimizer == "adam" else torch.optim.AdamW
+        self._parts: list[torch.optim.Optimizer] = [
+            kind(others, lr=self.rate, weight_decay=options.weight_decay, fused=True)
+        ]
+        if matrices:
+            self._parts.append(Muon(matrices, lr=self.rate, weight_decay=options.weight_decay))
+
+    def clear_gradients(self) -> None:
+        """Forget the gradients before the next loss."""
+        for part in self._parts:
+            part.zero_grad(set_to_none=True)
+
+    def step(self, rate: float) -> None:
+        """Move all weights by this learning rate."""
+        self.rate = rate
+        for part in self._parts:
+            for group in part.param_groups:
+                group["lr"] = rate
+            part.step()
+
+    def tensors(self) -> Tensors:
+        """Everything that it remembers about each parameter, such as means of gradients."""
+        return {
+            f"{name}/{quantity}": value
+            for name, parameter in self._named.items()
+            for part in self._parts
+            if parameter in part.state
+            for quantity, value in part.state[parameter].items()
+        }
+
+    def restore(self, tensors: Tensors) -> None:
+        """Remember what :meth:`tensors` gave."""
+        owners = {
+            parameter: part for part in self._parts for group in part.param_groups for parameter in group["params"]
+        }
+        for key, tensor in tensors.items():
+            name, _, quantity = key.rpartition("/")
+            parameter = self._named[name]
+            owners[parameter].state[parameter][quantity] = tensor
+
+
+def _layer_matrices(model: GraphDistanceModel) -> list[Tensor]:
+    """Of attention, feed-forward and messages; inputs, biases, norms and the output are for Adam."""
+    if not isinstance(model.encoder, GraphEncoder):
+        raise InvalidArgument(f"optimizer 'muon' is for the graph transformer, not for {type(model.encoder).__name__}")
+    return [module.weight for module in model.encoder.layers.modules() if isinstance(module, nn.Linear)]
+
+
+class Muon(torch.optim.Optimizer):
+    """Momentum made orthogonal (Jordan et al., 2024), for the weight matrices of layers.
+
+    Steps have equal size in every direction of a matrix, where gradients have a few large ones. The update is the
+    orthogonal matrix nearest to the momentum, approximately, scaled as if it were one of Adam's.
 
     Matrices of one shape are made orthogonal together and in single precision. torch has the same optimiser, one
     matrix at a time in bfloat16, which a processor without it emulates: eighteen times the work of this.
@@ -91,57 +145,26 @@ def learning_rate(options: TrainingOptions, step: int, num_steps: int) -> float:
     return options.learning_rate * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
-class ModelOptimizer:
-    """One torch optimiser for all parameters of a model, or one for the matrices of its layers and one for the rest."""
-
-    def __init__(self, model: GraphDistanceModel, options: TrainingOptions) -> None:
-        self.rate = options.learning_rate
-        self._named = dict(model.named_parameters())
-        matrices = _layer_matrices(model) if options.optimizer == "muon" else []
-        others = [parameter for parameter in model.parameters() if all(parameter is not one for one in matrices)]
-        kind = torch.optim.Adam if options.optimizer == "adam" else torch.optim.AdamW
-        self._parts: list[torch.optim.Optimizer] = [
-            kind(others, lr=self.rate, weight_decay=options.weight_decay, fused=True)
-        ]
-        if matrices:
-            self._parts.append(Muon(matrices, lr=self.rate, weight_decay=options.weight_decay))
-
-    def clear_gradients(self) -> None:
-        """Before the next loss."""
-        for part in self._parts:
-            part.zero_grad(set_to_none=True)
-
-    def step(self, rate: float) -> None:
-        """Move all weights by this learning rate."""
-        self.rate = rate
-        for part in self._parts:
-            for group in part.param_groups:
-                group["lr"] = rate
-            part.step()
-
-    def tensors(self) -> Tensors:
-        """All that it remembers of each parameter, such as means of gradients."""
-        return {
-            f"{name}/{quantity}": value
-            for name, parameter in self._named.items()
-            for part in self._parts
-            if parameter in part.state
-            for quantity, value in part.state[parameter].items()
-        }
-
-    def restore(self, tensors: Tensors) -> None:
-        """The inverse of :meth:`tensors`."""
-        owners = {
-            parameter: part for part in self._parts for group in part.param_groups for parameter in group["params"]
-        }
-        for key, tensor in tensors.items():
-            name, _, quantity = key.rpartition("/")
-            parameter = self._named[name]
-            owners[parameter].state[parameter][quantity] = tensor
+def check_progress(model: nn.Module, loss: float, gradient_norm: float, first_loss: float, where: str) -> None:
+    """Raise if this step would ruin the weights; ``where`` names step and learning rate."""
+    least = max(1.0, first_loss)
+    if math.isfinite(loss) and math.isfinite(gradient_norm) and loss <= EXPLOSION * least:
+        return
+    if not math.isfinite(loss):
+        what = f"the loss is {loss}{_blame(model.named_parameters())}"
+    elif not math.isfinite(gradient_norm):
+        culprit = _blame((name, weights.grad) for name, weights in model.named_parameters())
+        what = f"the loss is {loss:g} but its gradient is not finite{culprit}"
+    else:
+        what = f"the loss is {loss:g}, which is {loss / least:.3g} times what it began with"
+    raise TrainingDiverged(
+        f"{what} ({where}, loss of the first step {first_loss:g}). The weights are those of the step before. Try a "
+        "lower learning_rate, a longer warmup or a smaller clip_norm; if it fails at the very first step, look for "
+        "extreme numbers in node features, edge weights or labels"
+    )
 
 
-def _layer_matrices(model: GraphDistanceModel) -> list[Tensor]:
-    """Of attention, feed-forward and messages; inputs, biases, norms and the output are for Adam."""
-    if not isinstance(model.encoder, GraphEncoder):
-        raise InvalidArgument(f"optimizer 'muon' is for the graph transformer, not for {type(model.encoder).__name__}")
-    return [module.weight for module in model.encoder.layers.modules() if isinstance(module, nn.Linear)]
+def _blame(named: Iterable[tuple[str, Tensor | None]]) -> str:
+    wild = (name for name, values in named if values is not None and not bool(values.isfinite().all()))
+    first = next(wild, None)
+    return "" if first is None else f", first in {first}"

@@ -1,14 +1,11 @@
-"""Parameters of training.
-
-Models and trainings by name.
-"""
+"""Parameters of training, and the presets: models and trainings by name."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from graphmetric._foundation.options import from_plain, to_plain
+from graphmetric._foundation.options import check_fields, from_plain, to_plain
 from graphmetric.encoder import EncoderOptions, paper_options
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions
@@ -21,7 +18,7 @@ Schedule = Literal["constant", "cosine"]
 
 @dataclass(frozen=True, slots=True)
 class PretrainingOptions:
-    """Parameters of :func:`~graphmetric.training.pretrain`."""
+    """Parameters of :func:`~graphmetric.training.pretrain_encoder`."""
 
     epochs: int = 50
     """Passes over the graphs."""
@@ -31,13 +28,12 @@ class PretrainingOptions:
     """Graphs per mini-batch."""
 
     def __post_init__(self) -> None:
-        _check_least(self, {"epochs": 0, "weight_decay": 0, "graphs_per_step": 1})
-        _check_positive(self, ("learning_rate",))
+        check_fields(self, {"epochs": 0, "weight_decay": 0, "graphs_per_step": 1}, positive=("learning_rate",))
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingOptions:
-    """Parameters of :func:`~graphmetric.training.fit`. Seed, device and threads belong to a run, not here."""
+    """Parameters of :func:`~graphmetric.training.train_model`. Seed, device and threads belong to a run, not here."""
 
     epochs: int | None = None
     """Passes over the training graphs (over the pairs, where labels are few); None: see ``steps``."""
@@ -61,7 +57,7 @@ class TrainingOptions:
     beta: float = 1e3
     """Masked loss: weight of the diagonal, where every head is exact anyway."""
     near_halving: float | None = None
-    """Interval loss: the weight of a pair halves with every so many edits of its lower bound; None: equal weights."""
+    """Interval loss: the number of edits of the lower bound that halves the weight of a pair; None: equal weights."""
     optimizer: Optimizer = "adamw"
     """muon: :class:`~graphmetric.training.optimizer.Muon` for the matrices of the layers, adamw for all else."""
     learning_rate: float = 1e-3
@@ -81,14 +77,11 @@ class TrainingOptions:
     """Both tasks on the training graphs first; None: none."""
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise InvalidArgument(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
         if (self.epochs is None) == (self.steps is None):
             raise InvalidArgument("give either epochs or steps, and None for the other")
-        _check_least(self, {"epochs": 0, "steps": 0, "graphs_per_step": 2, "pairs_per_step": 1, "p": 1, "alpha": 0})
-        _check_least(self, {"beta": 0, "weight_decay": 0, "warmup": 0, "validate_every": 1, "patience": 1})
-        _check_positive(self, ("learning_rate", "clip_norm", "near_halving"))
+        least = {"epochs": 0, "steps": 0, "graphs_per_step": 2, "pairs_per_step": 1, "p": 1, "alpha": 0, "beta": 0}
+        least |= {"weight_decay": 0, "warmup": 0, "validate_every": 1, "patience": 1}
+        check_fields(self, least, positive=("learning_rate", "clip_norm", "near_halving"))
         if not 0 <= self.near_share < 1:
             raise InvalidArgument(f"near_share must lie in [0, 1); got {self.near_share}")
         if self.alpha > 1:
@@ -109,28 +102,23 @@ class TrainingOptions:
         return from_plain(cls, data)
 
 
-_CHOICES = {"loss": get_args(Loss), "optimizer": get_args(Optimizer), "schedule": get_args(Schedule)}
-
-
-def _check_least(options: object, least: dict[str, int]) -> None:
-    for name, bound in least.items():
-        value = getattr(options, name)
-        if value is not None and not bound <= value < float("inf"):
-            raise InvalidArgument(f"{name} must be {bound} or more, and finite; got {value}")
-
-
-def _check_positive(options: object, names: tuple[str, ...]) -> None:
-    for name in names:
-        value = getattr(options, name)
-        if value is not None and not 0 < value < float("inf"):
-            raise InvalidArgument(f"{name} must be above 0, and finite; got {value}")
-
-
 PresetName = Literal["paper", "small", "base", "large"]
 PRESETS: tuple[PresetName, ...] = get_args(PresetName)
 
 _ORTHOGONAL = TrainingOptions(optimizer="muon", learning_rate=3e-3)
 """Under adamw the same encoders stop at errors a seventh larger."""
+_STRUCTURAL = EncoderOptions(
+    layers=3,
+    hidden_dropout=0.0,
+    attention_dropout=0.0,
+    residual="none",
+    inputs=("attributes", "degree", "walks"),
+    positions="learned",
+    norm="pre",
+    structural_bias=True,
+)
+"""Attention that is biased by hop distances; under the matching head all axioms hold by construction."""
+_STRUCTURAL_FEATURES = FeatureOptions(neighbourhood=False, role_rounds=0, max_hops=8)
 
 
 def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
@@ -143,16 +131,19 @@ def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
     if name == "paper":
         return _paper()
     if name == "small":
-        return _structural(layers=3, hidden=64, output=32, walks=6), replace(_ORTHOGONAL, steps=1500)
-    if name in ("base", "large"):
-        # wider layers and more heads are slower and no better, and three layers embed 20,000 small graphs per second
-        model = _structural(layers=3, hidden=96, output=64, walks=8, heads=2, attention=48, intermediate=96)
-        training = replace(_ORTHOGONAL, steps=4000, near_halving=6.0)
-        if name == "base":
-            return model, training
+        encoder = replace(_STRUCTURAL, hidden_size=64, heads=4, intermediate_size=128, output_size=32)
+        features = replace(_STRUCTURAL_FEATURES, return_steps=6)
+        return ModelOptions(encoder, features, HeadOptions("matching")), replace(_ORTHOGONAL, steps=1500)
+    # wider layers and more heads are slower and no better, and three layers embed 20,000 small graphs per second
+    encoder = replace(_STRUCTURAL, hidden_size=96, attention_size=48, intermediate_size=96, output_size=64)
+    features = replace(_STRUCTURAL_FEATURES, return_steps=8)
+    training = replace(_ORTHOGONAL, steps=4000, near_halving=6.0)
+    if name == "base":
+        return ModelOptions(encoder, features, HeadOptions("matching")), training
+    if name == "large":
         # pairs cost more than all else: half of the graphs have a quarter of them, and validation has many
         training = replace(training, steps=3000, graphs_per_step=48, validate_every=1000)
-        return replace(model, head=HeadOptions("edge-matching")), training
+        return ModelOptions(encoder, features, HeadOptions("edge-matching")), training
     raise InvalidArgument(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
 
 
@@ -164,7 +155,6 @@ def _paper() -> tuple[ModelOptions, TrainingOptions]:
         graphs_per_step=128,
         loss="masked",
         optimizer="adam",
-        learning_rate=1e-3,
         weight_decay=5e-4,
         schedule="constant",
         warmup=0,
@@ -174,33 +164,3 @@ def _paper() -> tuple[ModelOptions, TrainingOptions]:
         pretraining=PretrainingOptions(),
     )
     return ModelOptions(paper_options(), FeatureOptions(role_rounds=1), HeadOptions("squared-fc")), training
-
-
-def _structural(
-    *,
-    layers: int,
-    hidden: int,
-    output: int,
-    walks: int,
-    heads: int = 4,
-    attention: int | None = None,
-    intermediate: int | None = None,
-) -> ModelOptions:
-    """Attention that is biased by hop distances, under the matching head: all axioms hold by construction."""
-    encoder = EncoderOptions(
-        hidden_size=hidden,
-        heads=heads,
-        attention_size=attention,
-        layers=layers,
-        intermediate_size=intermediate or 2 * hidden,
-        hidden_dropout=0.0,
-        attention_dropout=0.0,
-        residual="none",
-        inputs=("attributes", "degree", "walks"),
-        positions="learned",
-        norm="pre",
-        structural_bias=True,
-        output_size=output,
-    )
-    features = FeatureOptions(neighbourhood=False, role_rounds=0, return_steps=walks, max_hops=8)
-    return ModelOptions(encoder, features, HeadOptions("matching"))

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from graphmetric._foundation.options import checked_count
 from graphmetric.encoder import BatchTensors, Encoded, GraphEncoder, normalised_adjacency, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureSchema, FeatureTable
 from graphmetric.features.table import group_by_size
-from graphmetric.training.mini_batches import Stream, check_seed, generator, own_random_state, reseed_torch
-from graphmetric.training.objective import check_progress
+from graphmetric.training.mini_batches import Stream, generator, own_random_state, reseed_torch
+from graphmetric.training.optimizer import check_progress
 from graphmetric.training.options import PretrainingOptions
 
 
@@ -29,7 +30,7 @@ class PretrainingLosses(NamedTuple):
     structure: NDArray[np.float64]
 
 
-def pretrain(
+def pretrain_encoder(
     encoder: GraphEncoder,
     table: FeatureTable,
     options: PretrainingOptions | None = None,
@@ -39,9 +40,9 @@ def pretrain(
 ) -> PretrainingLosses:
     """Train the encoder in place on both tasks together, without any labels.
 
-    From the final state of a node its tag (cross-entropy) or real vector (mean squared error) is to be told by a linear
-    map, and the cosines of the states of two nodes are to be the entries of the normalised adjacency (mean squared
-    error). The linear maps are thrown away, the weights of the encoder are kept for fine-tuning.
+    From the final state of a node a linear map is to tell its tag (cross-entropy) or real vector (mean squared error),
+    and the cosines of the states of two nodes are to be the entries of the normalised adjacency (mean squared error).
+    The linear maps are thrown away, the weights of the encoder are kept for fine-tuning.
 
     Differs from the paper: texts and images are not reconstructed; graphs without tags or vectors have the second
     task alone.
@@ -51,10 +52,9 @@ def pretrain(
         table: Features of the graphs.
         options: See :class:`PretrainingOptions`.
         graphs: Positions in ``table`` of the graphs to learn from; None: all.
-        seed: Of mini-batches, dropout, and the maps that are thrown away afterwards.
+        seed: The seed of mini-batches, dropout, and the maps that are thrown away afterwards.
     """
-    options = options or PretrainingOptions()
-    check_seed(seed)
+    options, seed = options or PretrainingOptions(), checked_count(seed, "seed", least=0)
     chosen = np.arange(len(table)) if graphs is None else np.asarray(graphs, dtype=np.int64)
     if len(chosen) == 0:
         raise InvalidArgument("there is nothing to pre-train on: no graphs were given")
@@ -86,14 +86,11 @@ class PretrainingTasks(nn.Module):
     def reconstruct_attributes(self, encoded: Encoded, batch: BatchTensors) -> Tensor:
         """Over the real nodes of the graphs that have the attribute; 0 without any."""
         total = encoded.states.new_zeros(())
-        if self.tags is not None and batch.tag is not None:
-            there = batch.mask & batch.has_attributes[:, 0, None]
-            if bool(there.any()):
-                total = total + F.cross_entropy(self.tags(encoded.states[there]), batch.tag[there].long())
-        if self.vectors is not None and batch.vector is not None:
-            there = batch.mask & batch.has_attributes[:, 1, None]
-            if bool(there.any()):
-                total = total + F.mse_loss(self.vectors(encoded.states[there]), batch.vector[there])
+        for kind, read, given in ((0, self.tags, batch.tag), (1, self.vectors, batch.vector)):
+            there = batch.mask & batch.has_attributes[:, kind, None]
+            if read is not None and given is not None and bool(there.any()):
+                said, true = read(encoded.states[there]), given[there]
+                total = total + (F.cross_entropy(said, true.long()) if kind == 0 else F.mse_loss(said, true))
         return total
 
 
