@@ -159,6 +159,7 @@ def test_paper_map_has_every_equation() -> None:
             assert source.count(rf"\qquad ({part})") == 1, f"{file} does not hold equation {part}"
 
 
+@pytest.mark.slow
 def test_departures_are_up_to_date() -> None:
     tool = load_module(ROOT / "tools" / "collect_departures.py")
     found = tool.find_departures()

@@ -70,6 +70,7 @@ class TestContract:
         assert all(value is strange for value in estimator.get_params().values())
         assert sorted(vars(estimator)) == sorted(names)
 
+    @pytest.mark.slow
     def test_clone_has_the_parameters_and_nothing_learned(self, model: gm.GraphDistance) -> None:
         copied = clone(model)
         assert copied.get_params() == model.get_params()
@@ -134,6 +135,7 @@ class TestContract:
         last = make_pipeline(FunctionTransformer(), gm.GraphDistance(**QUICK)).fit(list(molecules))
         assert last.transform(list(molecules)).shape[0] == len(molecules)
 
+    @pytest.mark.slow
     def test_grid_search_computes_labels_in_each_fold(self, molecules: GraphCollection) -> None:
         search = GridSearchCV(gm.GraphDistance(**QUICK), {"head": ["matching", "block-norm"]}, cv=2)
         search.fit(list(molecules))
@@ -305,6 +307,7 @@ class TestAxioms:
 
 
 class TestInput:
+    @pytest.mark.slow
     def test_very_different_graphs_in_one_collection(self) -> None:
         rng = np.random.default_rng(0)
         several = [gm.Graph(0), gm.Graph(1), gm.Graph(1, node_labels=["C"]), gm.Graph(2, [(0, 1)], edge_weights=[0.5])]
@@ -465,6 +468,7 @@ class TestAnswers:
         assert isinstance(mapped, np.memmap)
         assert np.array_equal(mapped, model.pairwise(molecules))
 
+    @pytest.mark.slow
     def test_neighbours(self, model: gm.GraphDistance, molecules: GraphCollection) -> None:
         distances, positions = model.kneighbors(molecules[:4], k=3)
         matrix = model.pairwise(molecules[:4], molecules)

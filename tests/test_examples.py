@@ -95,6 +95,7 @@ def test_classes_of_a_tudataset(shared_data: Path) -> None:
     assert (len(graphs), np.unique(classes).tolist()) == (188, [-1, 1])
 
 
+@pytest.mark.slow
 def test_grouping_functions(capsys: pytest.CaptureFixture[str]) -> None:
     dense, nearest = load_example("clustering").group_functions(**QUICK)
     assert len(dense) == len(nearest) == 60
@@ -104,6 +105,7 @@ def test_grouping_functions(capsys: pytest.CaptureFixture[str]) -> None:
     assert text.count(" edits from ") == 5
 
 
+@pytest.mark.slow
 def test_clusters_of_families() -> None:
     found = load_example("clustering").compare_with_classes(count=80, max_steps=60, label_budget=500, n_jobs=1)
     assert len(found) == 15
@@ -128,6 +130,7 @@ def test_no_exchange_of_one_medoid_is_better(points: np.ndarray, number: int) ->
         assert all(cost(found) <= cost([*rest, other]) for other in range(len(points)))
 
 
+@pytest.mark.slow
 def test_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
     assert load_example("neighbours").main(**QUICK) > 0.5
     assert capsys.readouterr().out.count("exact") == 5

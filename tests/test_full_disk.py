@@ -202,6 +202,7 @@ def test_a_full_disk_behind_standard_output(tmp_path: Path, arguments: list[str]
     assert done.stderr == f"Error: standard output: cannot be written: {os.strerror(errno.ENOSPC)}\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error() -> None:
     command = [sys.executable, "-m", "graphmetric", "info", "molecules", "--json"]
     job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -139,6 +139,7 @@ def test_a_pair_is_an_entry_of_the_matrix(options: ModelOptions) -> None:
     assert found == pytest.approx(fitted.matrix(GRAPHS)[pairs[:, 0], pairs[:, 1]], abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", ALL)
 def test_promises_hold_for_random_weights(options: ModelOptions) -> None:
     @settings(max_examples=25)

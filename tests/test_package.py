@@ -37,6 +37,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> tarfile.TarFile:
     return tarfile.open(path)
 
 
+@pytest.mark.slow
 def test_the_source_archive_is_whole(archive: tarfile.TarFile) -> None:
     shipped = {name.partition("/")[2] for name in archive.getnames()}
     for name in (*TEXTS, "CITATION.cff", "LICENSE", "Makefile", "constraints.txt", "setup.py"):

@@ -69,6 +69,7 @@ def test_labels_it_does_not_know_stay_one_to_it(model: gm.GraphDistance) -> None
     assert (model.pairwise(strange) == model.pairwise(others)).all()
 
 
+@pytest.mark.slow
 def test_without_a_model_it_begins_anew(molecules: GraphCollection) -> None:
     fits = [gm.GraphDistance(**QUICK, warm_start=warm).fit(molecules) for warm in (False, True)]
     assert are_equal(*map(weights, fits))

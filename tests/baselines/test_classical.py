@@ -80,6 +80,7 @@ def test_rows_of_linux(shared_data: Path, name: str, tau: float, p10: float) -> 
     assert (scores.tau, scores.generous_precision[10]) == pytest.approx((tau, p10), abs=6e-4)
 
 
+@pytest.mark.slow
 def test_beam_80(aids: Benchmark) -> None:
     predicted = build_baseline("beam-80").predict(aids.queries[:8], aids.database)
     np.testing.assert_array_equal(predicted, aids.published["beam80"][:8])

@@ -123,6 +123,7 @@ def test_colours_that_occur_together_are_alike() -> None:
     assert kernel.predict(nitrogen, oxygen)[0, 0] < 0.5 < kernel.predict(nitrogen, sulphur)[0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("name", ["molecules", "programs"])
 def test_kernels_are_positive_semidefinite_and_symmetric(kernel: Callable[[], GraphKernel], name: str) -> None:
@@ -134,6 +135,7 @@ def test_kernels_are_positive_semidefinite_and_symmetric(kernel: Callable[[], Gr
     assert distances.max() > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_isomorphic_graphs_are_at_distance_zero(kernel: Callable[[], GraphKernel]) -> None:
     rng = np.random.default_rng(1)

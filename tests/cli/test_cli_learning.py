@@ -221,6 +221,7 @@ def test_wrong_use_is_one_clear_line(
     assert "Traceback" not in errors
 
 
+@pytest.mark.slow
 def test_without_torch_the_message_has_the_pip_command() -> None:
     code = "import sys; sys.modules['torch'] = None; from graphmetric.cli import main; main(sys.argv[1:])"
     done = subprocess.run(
@@ -233,6 +234,7 @@ def test_without_torch_the_message_has_the_pip_command() -> None:
     assert done.stderr.strip().endswith("needs torch, which is not installed: pip install 'graphmetric[learn]'")
 
 
+@pytest.mark.slow
 def test_help_does_not_wait_for_torch() -> None:
     names = "train, learned"
     code = f"import sys; from graphmetric.cli import {names}; sys.exit('torch' in sys.modules)"

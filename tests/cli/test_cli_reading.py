@@ -59,6 +59,7 @@ def test_python_and_command_line_read_alike(capsys: pytest.CaptureFixture[str], 
         assert list(read_graphs(target)) == list(read_graphs(calls, node_label="kind", directed=False))
 
 
+@pytest.mark.slow
 def test_warnings_are_words_without_source_lines(calls: Path) -> None:
     command = [sys.executable, "-m", "graphmetric", "info", str(calls)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

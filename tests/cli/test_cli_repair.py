@@ -42,6 +42,7 @@ def test_summary_and_matrix(capsys: pytest.CaptureFixture[str], broken: Path, tm
     assert picture.read_text().startswith("<?xml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", ["l2", "l1", "linf"])
 def test_known_distances_are_kept(capsys: pytest.CaptureFixture[str], broken: Path, tmp_path: Path, norm: str) -> None:
     known = tmp_path / "known.csv"

@@ -14,6 +14,7 @@ from graphmetric.errors import InvalidArgument
 from tests.datasets.dataset_checks import assert_disjoint_up_to_isomorphism, assert_well_formed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "parts", "classes", "leakage"),
     [
@@ -67,6 +68,7 @@ def test_aids42k(shared_data: Path) -> None:
     assert "count edge labels" in plain.distance_kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [entry.name for entry in CATALOGUE.values() if not entry.embedded])
 def test_every_stored_set_loads(shared_data: Path, name: str) -> None:
     data = load_dataset(name, shared_data)

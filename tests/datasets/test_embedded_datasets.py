@@ -136,6 +136,7 @@ def test_basic_blocks(source: str, blocks: int, edges: set[tuple[int, int]]) -> 
     assert tool.control_flow(code) == (blocks, edges)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["molecules", "programs", "atlas"])
 def test_embedded_distances_are_exact(name: str) -> None:
     data = load_dataset(name)

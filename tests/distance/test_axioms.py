@@ -73,6 +73,7 @@ def test_never_negative_and_zero_on_equal(name: str, seed: int) -> None:
     assert not head(left, left).any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in HEADS if HEADS[name]().is_metric])
 @pytest.mark.parametrize("spread", [1e-3, 1.0, 30.0])
 @pytest.mark.parametrize("seed", [0, 1])
@@ -173,6 +174,7 @@ def test_views_of_a_graph_and_the_empty_one(name: str) -> None:
     assert torch.equal(head.distance_to_empty(graphs.empty_graph()), torch.zeros(1, dtype=torch.float64))
 
 
+@pytest.mark.slow
 @every_head
 def test_float32_matrices_of_many_graphs_are_metrics_up_to_rounding(name: str) -> None:
     graphs = random_graphs(60, seed=5)

@@ -40,6 +40,7 @@ def test_atoms_of_a_drug_are_clear_of_each_other(smiles: str) -> None:
     assert discs[0, 2] >= 7  # large enough for a letter
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(n=st.integers(1, 50), density=st.floats(0, 1), seed=st.integers(0, 9), directed=st.booleans())
 def test_no_two_nodes_overlap(n: int, density: float, seed: int, directed: bool) -> None:
@@ -103,6 +104,7 @@ def test_words_that_would_be_too_small_are_left_to_the_pointer() -> None:
     assert "<title>word</title>" in draw_graph(large)
 
 
+@pytest.mark.slow
 @given(labels=st.lists(st.text(min_size=1, max_size=8), min_size=2, max_size=12, unique=True))
 def test_a_dozen_labels_have_colours_that_can_be_told_apart(labels: list[str]) -> None:
     colors = label_colors(labels)

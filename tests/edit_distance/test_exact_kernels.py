@@ -197,6 +197,7 @@ def clique_union(rng: np.random.Generator, n: int, n_node_labels: int) -> PlainG
     return PlainGraph([int(a) for a in rng.integers(0, n_node_labels, n)], dict.fromkeys(edges, 0), False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_node_labels", [1, 2])
 def test_twins_equal_enumeration(n_node_labels: int) -> None:
     rng = np.random.default_rng(n_node_labels)
@@ -362,6 +363,7 @@ def read_published(folder: Path, name: str) -> Problem:
     return encode(graphs, unit_costs(len(labels), 1), False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n_pairs"), [("AIDS700nef", 20_000), ("LINUX", 40_000), ("ALKANE", 10_000)])
 def test_published_distances(shared_data: Path, name: str, n_pairs: int) -> None:
     distance = np.load(shared_data / f"{name}.ged.npz")["ged"]
@@ -371,6 +373,7 @@ def test_published_distances(shared_data: Path, name: str, n_pairs: int) -> None
     assert np.array_equal(results.lower, results.upper)
 
 
+@pytest.mark.slow
 def test_published_distances_with_edge_labels(shared_data: Path) -> None:
     arrays, truth = dict(np.load(shared_data / "AIDS42k.npz")), np.load(shared_data / "AIDS42k.ged.npz")
     n_labels = int(arrays["node_label"].max()) + 1

@@ -261,6 +261,7 @@ def test_stopped_again_and_again_it_goes_on_to_the_same_results(tmp_path: Path, 
     assert resumed.nodes_expanded == expected.nodes_expanded
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_the_middle_keeps_what_is_done(tmp_path: Path) -> None:
     """With one job, too, and at once."""
     graphs = [sparse(60, seed) for seed in range(4)]

@@ -59,6 +59,7 @@ def test_time_limits_are_kept_at_every_size(nodes: int, costs: EditCosts, second
         check_bounds(result)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [ExactSearch(), BeamSearch(3), LocalSearch(2), BranchBound()])
 @given(sizes=st.tuples(st.integers(0, 12), st.integers(0, 12)), seed=st.integers(0, 50), when=st.integers(0, 300))
 @settings(max_examples=25)
@@ -118,6 +119,7 @@ def test_results_say_why_they_are_not_proven() -> None:
     assert graph_edit_distance(HARD[0], HARD[0]).note is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [50, 290, 600])
 def test_ctrl_c_ends_a_search_at_once_with_what_is_known(nodes: int) -> None:
     pair = sparse(nodes, 1), sparse(nodes + 5, 2)
@@ -137,6 +139,7 @@ def test_ctrl_c_ends_a_search_at_once_with_what_is_known(nodes: int) -> None:
     assert isinstance(stopped.value, KeyboardInterrupt)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["beam:1000", "local:100000", "hungarian"])
 def test_ctrl_c_ends_other_methods_too(method: str) -> None:
     pair = sparse(900, 1), sparse(1000, 2)

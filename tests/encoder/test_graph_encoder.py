@@ -67,6 +67,7 @@ def test_graphs_far_beyond_the_training_sizes(name: str) -> None:
     assert len(np.unique(z.round(5), axis=0)) == 3
 
 
+@pytest.mark.slow
 def test_two_thousand_nodes_beside_one() -> None:
     long = Graph(2000, [(i, i + 1) for i in range(1999)], node_labels=["a", "b"] * 1000)
     graphs = [long, Graph(1), long.relabeled(np.random.default_rng(0).permutation(2000))]

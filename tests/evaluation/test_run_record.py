@@ -39,6 +39,7 @@ records = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(records)
 def test_round_trip(record: RunRecord) -> None:
     assert RunRecord.from_json(record.to_json()) == record

@@ -66,6 +66,7 @@ def test_units_of_tables() -> None:
             title_of(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("matrix", "method"),
     [("beam2", "Beam 2"), ("beam80", "Beam 80"), ("hungarian", "Hungarian"), ("vj", "VJ"), ("hed", "HED")],

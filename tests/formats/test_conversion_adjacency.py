@@ -24,6 +24,7 @@ def structure(graph: Graph) -> Graph:
     return Graph(graph.num_nodes, graph.edges, directed=graph.directed, edge_weights=None if all_one else weights)
 
 
+@pytest.mark.slow
 @given(any_graphs(), st.booleans())
 def test_round_trip(graph: Graph, sparse: bool) -> None:
     matrix = to_adjacency(graph, sparse=sparse)

@@ -110,6 +110,7 @@ def test_any_text_is_a_graph_or_our_error(text: str) -> None:
         assert isinstance(from_smiles(text), Graph)
 
 
+@pytest.mark.slow
 def test_log_of_rdkit_is_as_before_even_with_threads() -> None:
     def attempt(k: int) -> bool:
         try:

@@ -131,6 +131,7 @@ def test_one_warning_for_all() -> None:
         as_graph(coloured)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [edge_list, rdkit])
 def test_examples_in_the_documentation(module: ModuleType) -> None:
     results = doctest.testmod(module)

@@ -140,6 +140,7 @@ class TestLabelLists:
         (graph,) = read_text('[{"nodes": [null, null], "edges": [[0, 1]]}]', "json")
         assert graph.node_labels is None
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("name", "count", "nodes"), [("AIDS700nef", 700, 6230), ("LINUX", 1000, 7580)])
     def test_benchmarks(self, shared_data: Path, name: str, count: int, nodes: int) -> None:
         graphs = read_graphs(shared_data / f"{name}.json")

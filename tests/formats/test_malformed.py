@@ -346,6 +346,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "content", "limits", "field"), SMALL)
 def test_every_limit_is_kept_and_named(tmp_path: Path, name: str, content: bytes, limits: Limits, field: str) -> None:
     (tmp_path / name).write_bytes(content)
@@ -354,6 +355,7 @@ def test_every_limit_is_kept_and_named(tmp_path: Path, name: str, content: bytes
     assert caught.value.path == str(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_many_defaults_for_many_nodes(tmp_path: Path) -> None:
     keys = "".join(f"<key id='k{k}' for='node' attr.type='int'><default>1</default></key>" for k in range(5000))
     graph = "<graph>" + "".join(f"<node id='{k}'/>" for k in range(5000)) + "</graph>"
@@ -396,6 +398,7 @@ def test_lines_keep_their_numbers_over_empty_ones(tmp_path: Path) -> None:
         read_graphs(tmp_path / "a.tve")
 
 
+@pytest.mark.slow
 def test_a_gzip_bomb_meets_the_default_limits(tmp_path: Path) -> None:
     bomb = gzip.compress(b"\0" * (1 << 20), mtime=0) * 300
     for name in ("a.jsonl", "a.json", "a.gexf", "a.tve"):

@@ -76,6 +76,7 @@ def test_json_lines_hold_everything(given: list[Graph]) -> None:
 _JSON_METADATA = metadata_of_any_kind.filter(lambda given: "node_names" not in given)
 
 
+@pytest.mark.slow
 @FEW
 @given(st.lists(graphs(node_images=False, metadata=_JSON_METADATA), max_size=3))
 def test_json_node_link(given: list[Graph]) -> None:
@@ -112,6 +113,7 @@ def xml_graphs(**changes: Any) -> st.SearchStrategy[list[Graph]]:
     return st.tuples(xml_labels, xml_labels).flatmap(of_kinds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", ["graphml", "gxl"])
 @FEW
 @given(given=xml_graphs())
@@ -145,6 +147,7 @@ def test_dot_and_gml(format: str, given: st.DataObject) -> None:
     assert_same(there_and_back(expected, format), expected)
 
 
+@pytest.mark.slow
 @FEW
 @given(xml_graphs(metadata=None))
 def test_gexf(given: list[Graph]) -> None:
@@ -152,6 +155,7 @@ def test_gexf(given: list[Graph]) -> None:
         assert_same(there_and_back(graph, "gexf"), [graph])
 
 
+@pytest.mark.slow
 @FEW
 @given(xml_graphs(metadata=None, ids=st.integers()))
 def test_gexf_folder(given: list[Graph]) -> None:
@@ -166,6 +170,7 @@ def test_gexf_folder(given: list[Graph]) -> None:
 line_labels = st.none() | words | st.integers(-(10**17), 10**17)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("directed", [False, True])
 @FEW
 @given(data=st.data())
@@ -194,6 +199,7 @@ def test_line_graphs(directed: bool, data: st.DataObject) -> None:
 small_integers = st.integers(-(10**15), 10**15)
 
 
+@pytest.mark.slow
 @FEW
 @given(
     st.booleans().flatmap(

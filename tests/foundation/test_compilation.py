@@ -39,6 +39,7 @@ def compile_in_process(cache: Path, before: str = "") -> tuple[float, float, str
     return wall, counted, problem, done.stderr
 
 
+@pytest.mark.slow
 def test_code_is_compiled_once_and_kept(tmp_path: Path) -> None:
     wall, counted, problem, said = compile_in_process(tmp_path)
     assert problem == "None"
@@ -49,6 +50,7 @@ def test_code_is_compiled_once_and_kept(tmp_path: Path) -> None:
     assert (problem, said) == ("None", "")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs a folder that nobody can write to")
 def test_a_folder_that_cannot_be_written_to_is_gone_without() -> None:
     _, _, problem, said = compile_in_process(Path("/proc/nobody/writes/here"))
@@ -56,6 +58,7 @@ def test_a_folder_that_cannot_be_written_to_is_gone_without() -> None:
     assert "in every process, as it cannot be kept: /proc/nobody" in said
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of file sizes")
 def test_a_full_disk_is_gone_without(tmp_path: Path) -> None:
     full = "import resource, signal; resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))"
@@ -64,6 +67,7 @@ def test_a_full_disk_is_gone_without(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.tmp.*"))
 
 
+@pytest.mark.slow
 def test_code_is_made_again_exactly_where_a_source_has_changed(tmp_path: Path) -> None:
     kernels = [tmp_path / f"{name}.py" for name in ("entry", "part", "other")]
     monkeypatched = f"""
@@ -84,6 +88,7 @@ print(compilation._digest_of(Path({str(kernels[0])!r})), compilation._digest_of(
     assert before[1] == after[1]
 
 
+@pytest.mark.slow
 def test_damaged_code_is_made_again(tmp_path: Path) -> None:
     compile_in_process(tmp_path)
     for path in tmp_path.rglob("*.nb?"):

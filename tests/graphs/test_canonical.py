@@ -387,6 +387,7 @@ def test_without_igraph_the_budget_error_stays(monkeypatch: pytest.MonkeyPatch) 
 # Benchmarks and stability
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "classes"), [("AIDS700nef", 667), ("LINUX", 89), ("IMDBMulti", 387)])
 def test_classes_of_the_benchmarks(name: str, classes: int, shared_data: Path) -> None:
     given_graphs = json.loads((shared_data / f"{name}.json").read_text())["graphs"]

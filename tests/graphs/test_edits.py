@@ -151,6 +151,7 @@ def test_nothing_is_changed_twice(graph: Graph, count: int, connected: bool, see
     assert len(places) == len(set(places))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(connected_graphs(max_nodes=4), st.integers(0, 3), st.booleans(), SEEDS)
 def test_the_number_bounds_the_distance(graph: Graph, count: int, connected: bool, seed: int) -> None:
@@ -321,6 +322,7 @@ def test_words() -> None:
     assert [str(edit) for edit in words] == list(words.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [edits_module])
 def test_examples_in_the_documentation(module: Any) -> None:
     results = doctest.testmod(module)

@@ -87,6 +87,7 @@ class TestWhatIsThere:
 
 
 class TestWhatTheySay:
+    @pytest.mark.slow
     @settings(max_examples=25)
     @given(data=st.data())
     def test_metric_on_any_graphs(self, name: str, model: gm.GraphDistance, data: st.DataObject) -> None:

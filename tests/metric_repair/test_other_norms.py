@@ -24,6 +24,7 @@ def measure(norm: str, changes: np.ndarray) -> float:
     return float(above.sum() if norm == "l1" else above.max(initial=0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", NORMS)
 @settings(max_examples=30)
 @given(matrix=distance_matrices(min_items=3, max_items=6), seed=st.integers(0, 1000), choice=st.integers(0, 7))

@@ -16,6 +16,7 @@ from graphmetric.metric_repair import draw_repair, repair_matrix, shortest_path_
 from tests.metric_repair.random_matrices import distance_matrices, largest_violation, points_in_space
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(distance_matrices(min_items=3), st.integers(0, 1000), st.sampled_from(["l2", "l1", "linf"]))
 def test_known_distances_are_kept(predicted: np.ndarray, seed: int, norm: Any) -> None:

@@ -48,6 +48,7 @@ def test_whatever_the_time_limit_the_answer_is_a_metric(m: int, seed: int, limit
     assert ((apart >= low) & (apart <= high)).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(m=st.integers(3, 30), seed=st.integers(0, 99), limit=st.sampled_from([0.0, 0.002, 0.01]))
 def test_fixed_distances_stay_or_the_time_was_too_short(m: int, seed: int, limit: float) -> None:
@@ -77,6 +78,7 @@ def test_raised_corners_are_a_metric(m: int, seed: int, only_worst: bool, share:
     assert triangle_violations(raise_to_half(problem, x)).count == 0
 
 
+@pytest.mark.slow
 def test_a_time_limit_is_kept() -> None:
     """Shortest paths alone would take several times as long."""
     distances = random_matrix(2_500)

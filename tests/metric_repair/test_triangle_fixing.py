@@ -65,6 +65,7 @@ def questions(draw: st.DrawFn) -> Question:
     return Question(distances, options)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(questions())
 def test_equals_a_general_quadratic_program(question: Question) -> None:
@@ -74,6 +75,7 @@ def test_equals_a_general_quadratic_program(question: Question) -> None:
     np.testing.assert_allclose(result.matrix, naive.solve_nearest_metric(distances, **options), atol=1e-6)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(questions())
 def test_meets_the_optimality_conditions(question: Question) -> None:
@@ -94,6 +96,7 @@ def conditions_of(result: RepairResult, distances: Matrix, **options: Any) -> na
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixed_share", [0.0, 0.6])
 def test_a_larger_matrix_meets_the_optimality_conditions(fixed_share: float) -> None:
     distances, m = make_noisy(80), 80

@@ -18,6 +18,7 @@ from graphmetric.report import ModelEvaluation, evaluate_model, render_report
 from graphmetric.training import TrainingLabels
 
 
+@pytest.mark.slow
 def test_predictions_are_the_models_and_truths_the_searchs(
     evaluation: ModelEvaluation, model: gm.GraphDistance, molecules: gm.GraphCollection
 ) -> None:
@@ -51,6 +52,7 @@ def test_scores_are_those_of_the_arrays(evaluation: ModelEvaluation) -> None:
     assert evaluation.calibration.count.sum() == evaluation.size_errors.count.sum() == evaluation.pairs
 
 
+@pytest.mark.slow
 def test_a_data_set_is_asked_by_its_test_graphs(model: gm.GraphDistance) -> None:
     data = gm.load_dataset("molecules")
     found = evaluate_model(model, data, label_budget=3_000)
@@ -173,6 +175,7 @@ def test_axioms_are_promised_and_measured(evaluation: ModelEvaluation, molecules
     assert found["separation"].holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_tolerance_is_said(molecules: gm.GraphCollection, strict: bool) -> None:
     quick = {"max_steps": 2, "label_budget": 50, "n_jobs": 1}

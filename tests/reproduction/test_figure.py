@@ -55,6 +55,7 @@ def test_picture_shows_every_row(figure: tuple[RunOptions, list[Path]]) -> None:
             assert f"{'✓' if hit['right'] else '✗'} {hit['predicted']:.2f}, true {hit['true']:g}" in words
 
 
+@pytest.mark.slow
 def test_second_call_trains_nothing(figure: tuple[RunOptions, list[Path]], monkeypatch: pytest.MonkeyPatch) -> None:
     options, paths = figure
     before = [path.read_bytes() for path in paths]

@@ -30,6 +30,7 @@ def in_view(distances: Any, view: str, queries: gm.GraphCollection, graphs: gm.G
     return gm.steinhaus_distance(distances, queries, graphs) if view == "steinhaus" else distances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 def test_top_ten_of_molecules_is_the_true_one(index: gm.GraphIndex, molecules: gm.GraphCollection, view: Any) -> None:
     graphs, queries = molecules[:100], molecules[95:110]
@@ -114,6 +115,7 @@ def test_more_than_there_are(model: gm.GraphDistance, molecules: gm.GraphCollect
     assert [hit.exact for hit in result] == np.sort(exact).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time_limit", [0.0, 0.02])
 def test_a_time_limit_leaves_valid_bounds(model: gm.GraphDistance, time_limit: float) -> None:
     """Trees of 24 nodes, whose distances take long; checked against the bounds of a longer search."""

@@ -36,6 +36,7 @@ def copy(saved: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(saved, tmp_path / "copy"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", HEADS)
 def test_round_trip(
     models: dict[str, gm.GraphDistance], molecules: gm.GraphCollection, head: str, tmp_path: Path
@@ -223,6 +224,7 @@ def test_kill_9_while_building_leaves_no_index(
     assert len(list((tmp_path / "index" / "segments").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_reader_beside_a_writer(copy: Path, molecules: gm.GraphCollection, monkeypatch: pytest.MonkeyPatch) -> None:
     """The writer replaces the only segment again and again; every reader sees a whole index."""
     monkeypatch.setattr(graph_index, "_MOST_SEGMENTS", 1)
@@ -254,6 +256,7 @@ def test_two_writers_at_once(copy: Path, index: gm.GraphIndex) -> None:
         index.save(copy)
 
 
+@pytest.mark.slow
 def test_lists_are_kept_beside_large_segments(
     model: gm.GraphDistance, molecules: gm.GraphCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from tests.search.conftest import HEADS
 VIEWS = ("raw", "steinhaus", "paper")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("view", VIEWS)
 def test_exact_search_equals_full_scan(
@@ -91,6 +92,7 @@ def test_many_copies_are_ranked_by_position(
     assert (np.diff(distances[0]) >= 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", HEADS)
 def test_nine_hundred_copies(
     models: dict[str, gm.GraphDistance], molecules: gm.GraphCollection, head: str, monkeypatch: pytest.MonkeyPatch
@@ -112,6 +114,7 @@ def test_nine_hundred_copies(
     assert models[head].kneighbors([query], graphs, k=5)[1].tolist() == [[0, 1, 2, 3, 4]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("head", HEADS)
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_renumbered_copy_is_at_distance_zero_to_the_last_bit(

@@ -107,6 +107,7 @@ def test_explanations(models: dict[str, gm.GraphDistance], index: gm.GraphIndex,
     assert "the graphs are the same" in str(index.explain(molecules[4], molecules[4].id))
 
 
+@pytest.mark.slow
 def test_drawings(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     for certified in (False, True):
         result = index.search(molecules[102], 3, certified=certified)

@@ -59,6 +59,7 @@ def test_other_queries_and_conditions(folders: tuple[Path, Path], molecules: gm.
     assert len(json.loads(search(folders[1], "molecules:4", "--radius", "1e9", "--json"))["hits"]) == 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), [("a.svg", b"<svg"), ("a.png", b"\x89PNG"), ("a.html", b"<!DOCTYPE html>")])
 def test_plots(folders: tuple[Path, Path], tmp_path: Path, name: str, start: bytes) -> None:
     search(folders[1], "molecules:4", "-k", "3", "--plot", str(tmp_path / name))

@@ -28,6 +28,7 @@ def test_a_small_set_is_learned_by_heart() -> None:
     assert objective.of_labels(data.labels) < 0.05  # squared edits: nearly every distance rounds to the right number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [MATCHING, PAPER])
 @pytest.mark.parametrize("loss", ["interval", "masked"])
 def test_the_loss_goes_down(options: ModelOptions, loss: str) -> None:
@@ -37,6 +38,7 @@ def test_the_loss_goes_down(options: ModelOptions, loss: str) -> None:
     assert min(losses[-3:]) < 0.8 * losses[0]
 
 
+@pytest.mark.slow
 def test_one_seed_one_model() -> None:
     data = small_set(PAPER)
     models = [new_model(PAPER) for _ in range(3)]

@@ -70,6 +70,7 @@ def test_a_matrix_without_gradient_stays() -> None:
     assert not torch.equal(moved, torch.ones(2, 3))
 
 
+@pytest.mark.slow
 def test_a_training_learns_and_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     data, in_peace, resumed = small_set(MATCHING), new_model(MATCHING), new_model(MATCHING)
     result = train_model(in_peace, data.table, data.labels, MUON)

@@ -152,6 +152,7 @@ def test_several_cliques_of_a_large_collection() -> None:
     assert len(set(pool.drawn.tolist())) == len(pool.drawn)
 
 
+@pytest.mark.slow
 @given(several=st.lists(graphs(max_nodes=4, direction=False), min_size=1, max_size=5), seed=st.integers(0, 9))
 @settings(max_examples=60)
 def test_any_collection_has_a_pool(several: list[gm.Graph], seed: int) -> None:
