@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pytest
 from hypothesis import given
 
 from graphmetric import graph_edit_distance, load_dataset, pairwise_edit_distances
-from graphmetric.baselines import Baseline, TrainingTask
+from graphmetric.baselines import TrainingTask
 from graphmetric.baselines.floors import (
     DegreeSequences,
     FittedLabelCounts,
@@ -83,28 +82,6 @@ def test_public_floors(shared_data: Path) -> None:
     assert scores.precision[10] < 0.32, "most of it is ties of the prediction"
 
 
-class Halved(Baseline):
-    """Half of a given matrix, whatever is asked."""
-
-    name, scale = "halved", "raw"
-
-    def __init__(self, matrix: np.ndarray) -> None:
-        self.matrix = matrix / 2
-
-    def fit(self, task: TrainingTask) -> Self:
-        return self
-
-    def predict(self, queries: GraphCollection, database: GraphCollection) -> np.ndarray:
-        return self.matrix
-
-
-def test_the_factor_of_edits_is_found(molecules: TrainingTask) -> None:
-    exact = pairwise_edit_distances(molecules.graphs).distances
-    calibrated = Calibrated(Halved(exact)).fit(molecules)
-    assert calibrated.scale == "raw"
-    np.testing.assert_allclose(calibrated.predict(molecules.graphs, molecules.graphs), exact)
-
-
 def test_the_factor_of_an_order_is_found_on_the_papers_scale(molecules: TrainingTask) -> None:
     graphs = molecules.graphs
     pairs = molecules.training.pairs
@@ -130,6 +107,8 @@ def test_no_calibration_twice_and_none_unfitted() -> None:
     calibrated = Calibrated(WeisfeilerLehmanSubtree())
     with pytest.raises(InvalidArgument, match="paper's scale already"):
         Calibrated(calibrated)
+    with pytest.raises(InvalidArgument, match="size-difference predicts edits already"):
+        Calibrated(SizeDifference())
     for baseline in (calibrated, FittedLabelCounts()):
         with pytest.raises(InvalidArgument, match="not fitted"):
             baseline.predict(GraphCollection([Graph(1)]), GraphCollection([Graph(1)]))

@@ -17,7 +17,7 @@ from graphmetric.errors import FileError
 from graphmetric.formats.distance_matrices import read_matrix
 from graphmetric.graphs.collection import certificates
 from graphmetric.reproduction import demo as module
-from graphmetric.reproduction.demo import QUICK, Molecules, claim_folder, run_demo, square_matrix
+from graphmetric.reproduction.demo import QUICK, claim_folder, load_molecules, run_demo, square_matrix
 from graphmetric.search import GraphIndex
 
 
@@ -45,17 +45,18 @@ def test_everything_is_written(demo: tuple[Path, str]) -> None:
     assert str(out / "report.html") in text
     for name in ("report.html", "nearest.svg", "nearest-proven.svg", "edits.svg"):
         ElementTree.parse(out / name)
-    graphs = Molecules.load(QUICK.graphs).graphs
+    graphs = load_molecules(QUICK.graphs).graphs
     model = gm.GraphDistance.load(out / "model")
     assert model.distance(graphs[0], graphs[0]) == 0
-    assert len(GraphIndex.load(out / "index")) == len(Molecules.load(QUICK.graphs).seen)
+    data = load_molecules(QUICK.graphs)
+    assert len(GraphIndex.load(out / "index")) == len(data.train) + len(data.val)
 
 
 def test_repair_made_a_metric_that_is_no_farther_from_the_truth(demo: tuple[Path, str]) -> None:
     out, _ = demo
     before, after = read_matrix(out / "matrix.csv"), read_matrix(out / "matrix-repaired.csv")
-    molecules = Molecules.load(QUICK.graphs)
-    chosen = molecules.unseen[: QUICK.matrix]
+    molecules = load_molecules(QUICK.graphs)
+    chosen = np.sort(molecules.test)[: QUICK.matrix]
     assert before.ids == after.ids == tuple(str(molecules.graphs[int(k)].id) for k in chosen)
     excess = after.matrix[:, :, None] - after.matrix[:, None, :] - after.matrix[None, :, :]
     assert excess.max() <= 1e-9
@@ -65,17 +66,16 @@ def test_repair_made_a_metric_that_is_no_farther_from_the_truth(demo: tuple[Path
 
 
 def test_unseen_graphs_are_unseen() -> None:
-    molecules = Molecules.load(QUICK.graphs)
+    molecules = load_molecules(QUICK.graphs)
     found = certificates(molecules.graphs)
     assert len(set(found)) == len(molecules.graphs)
-    assert not set(molecules.seen) & set(molecules.unseen)
-    assert set(molecules.validating) < set(molecules.seen)
-    assert len(molecules.seen) + len(molecules.unseen) == len(molecules.graphs)
+    parts = [set(part.tolist()) for part in molecules.split]
+    assert sum(map(len, parts)) == len(set.union(*parts)) == len(molecules.graphs)
     assert abs(len(molecules.graphs) - (QUICK.graphs or 0)) <= 2
 
 
 def test_square_matrix_is_that_of_the_graphs() -> None:
-    graphs = Molecules.load(QUICK.graphs).graphs[:12]
+    graphs = load_molecules(QUICK.graphs).graphs[:12]
     pairs = np.column_stack(np.triu_indices(12, 1))
     found = gm.pairwise_edit_distances(graphs, pairs=pairs)
     labels = Labels(pairs, found.lower, found.upper)

@@ -1,4 +1,4 @@
-"""What the learned distance is compared with, behind one interface: fit on labelled graphs, predict a matrix."""
+"""The methods that the learned distance is compared with, behind one interface: fit on labelled graphs, predict."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The combinatorial rows of the paper's table: approximate edit distances from the engine, nothing learned.
+"""The combinatorial rows of the paper's table: approximate edit distances of the engine, without any learning.
 
-Each is the variant behind the public distances of AIDS700nef and depends on the order of the nodes, HED excepted; it is
-asked from the query to the database, as there.
+Each is the variant that produced the public distances of AIDS700nef. All but HED depend on the order of the nodes, and
+on the direction: as there, distances are computed from the query to the database.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class EngineBaseline(Baseline):
     _threads = 1
 
     def fit(self, task: TrainingTask) -> Self:
-        """Learn nothing but the number of threads."""
+        """Take the number of threads; nothing is learned."""
         self._threads = task.threads
         return self
 
@@ -37,7 +37,7 @@ class EngineBaseline(Baseline):
 
 
 class Beam(EngineBaseline):
-    """Neuhaus, Riesen and Bunke (2006). The paper's "Beam" keeps two open paths, the least that is called a beam."""
+    """Neuhaus, Riesen and Bunke (2006). The paper's "Beam" keeps two open paths, the fewest that make a beam."""
 
     def __init__(self, width: int = 2) -> None:
         self.method = PublishedBeam(width)

@@ -1,11 +1,11 @@
-"""Trivial floors: what sizes, label counts and degrees alone tell. What does not beat them has learned nothing.
+"""Trivial floors: distances from sizes, label counts and degrees alone. A method that does not beat them is useless.
 
 All but the fitted one are lower bounds of the edit distance with unit costs, and weighted L1 distances of the vectors
 of :mod:`graphmetric.edit_distance.collection_bounds` (the combined one is the larger of two).
 
-Their rankings are full of ties, so a precision that takes all graphs that tie flatters them:
-:func:`graphmetric.evaluation.precision_at` with ties "both" gives .473 at 10 to the fitted one on AIDS700nef, with
-ties "truth" .311.
+Their rankings are full of ties, so a precision that counts all graphs that tie flatters them:
+:func:`graphmetric.evaluation.precision_at` with ties "both" gives the fitted one .473 at 10 on AIDS700nef, with ties
+"truth" .311.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from scipy.spatial.distance import cdist
 
 from graphmetric.baselines.method import Baseline, TrainingTask, sample_labelled_block
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
-from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 
 Matrix = NDArray[np.float64]
@@ -33,7 +32,7 @@ class Differences(NamedTuple):
     node_labels: Matrix
     edge_labels: Matrix
     degrees: Matrix
-    """Of sequences in falling order."""
+    """Of the degrees in falling order."""
 
     @property
     def node_part(self) -> Matrix:
@@ -57,12 +56,9 @@ def count_differences(queries: GraphCollection, database: GraphCollection) -> Di
 
 
 class Floor(Baseline):
-    """A distance read from the differences; nothing is learned unless a subclass says so."""
+    """A distance that is read from the differences; nothing is learned."""
 
     scale = "raw"
-
-    def fit(self, task: TrainingTask) -> Self:
-        return self
 
     def predict(self, queries: GraphCollection, database: GraphCollection) -> Matrix:
         return self.combine(count_differences(queries, database))
@@ -82,7 +78,7 @@ class SizeDifference(Floor):
 
 
 class LabelCounts(Floor):
-    """Nodes and edges that must be deleted, inserted or relabelled because the counts of labels differ."""
+    """Nodes and edges that must be deleted, inserted or relabelled since the counts of their labels differ."""
 
     name = "label-counts"
 
@@ -100,7 +96,7 @@ class DegreeSequences(Floor):
 
 
 class LabelsAndDegrees(Floor):
-    """The best of these bounds: node labels, and edges by label or by degree, whichever says more."""
+    """The best of these bounds: node labels, and edges by label or by degree, whichever is larger."""
 
     name = "labels-and-degrees"
 
@@ -111,14 +107,13 @@ class LabelsAndDegrees(Floor):
 class FittedLabelCounts(Baseline):
     """Three parameters by least squares: edits = a (label counts) + b (mean number of nodes) + c, at least 0.
 
-    A regression, not a distance: it keeps b and c between a graph and itself.
+    It is a regression, not a distance: between a graph and itself it keeps b and c.
     """
 
     name = "fitted-label-counts"
     scale = "raw"
 
-    def __init__(self) -> None:
-        self._coefficients: NDArray[np.float64] | None = None
+    _coefficients: NDArray[np.float64] | None = None
 
     def fit(self, task: TrainingTask) -> Self:
         block = sample_labelled_block(task)
@@ -128,9 +123,7 @@ class FittedLabelCounts(Baseline):
         return self
 
     def predict(self, queries: GraphCollection, database: GraphCollection) -> Matrix:
-        if self._coefficients is None:
-            raise InvalidArgument(f"{self.name} is not fitted yet; call fit with labelled graphs first")
-        slope, per_node, constant = self._coefficients
+        slope, per_node, constant = self.fitted(self._coefficients)
         mean_sizes = (queries.sizes[:, None] + database.sizes[None, :]) / 2
         fitted = slope * LabelCounts().predict(queries, database) + per_node * mean_sizes + constant
         predicted: Matrix = np.maximum(fitted, 0)

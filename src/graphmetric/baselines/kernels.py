@@ -1,43 +1,15 @@
-r"""From a graph kernel to a distance.
+r"""The graph kernels that the paper cites, as distances; the multiscale Laplacian kernel has a file of its own.
 
-A kernel is first normalised, then taken as the inner product that it is:
+A kernel is first normalised and then taken as an inner product:
 
 .. math::
     \hat k(G, H) = \frac{k(G, H)}{\sqrt{k(G, G)\, k(H, H)}}, \qquad
     d(G, H) = \sqrt{\hat k(G, G) + \hat k(H, H) - 2 \hat k(G, H)} = \sqrt{2 - 2 \hat k(G, H)}.
 
-It is the distance of two points on a sphere, a pseudo-metric in [0, 2]. A graph without any feature, k(G, G) = 0, is
-at distance 0 from its like and at :math:`\sqrt 2` from all others.
+This is the distance of two points on a sphere, a pseudo-metric in [0, 2]. A graph without any feature, k(G, G) = 0, is
+at distance 0 from other such graphs and at :math:`\sqrt 2` from all others.
 
-Weisfeiler-Lehman colours of whole collections, counted per graph.
-
-Graph kernels that the paper cites, as distances; see :mod:`graphmetric.baselines.kernels`.
-
-The deep graph kernel: colours that occur together are alike.
-
-Yanardag and Vishwanathan (2015) put a similarity of substructures into the Weisfeiler-Lehman kernel,
-:math:`k(G, H) = \varphi(G)^\top E E^\top \varphi(H)`, where the rows of E are embeddings of the colours, learned like
-those of words: a graph is a sentence, its colours are the words.
-
-Differs from the cited work: E is not trained by stochastic skip-gram but by the factorisation that skip-gram
-approximates, the leading singular vectors of the positive pointwise mutual information of colours (Levy and Goldberg
-2014). It takes seconds and is the same for every seed.
-
-The graphlet kernel: which shapes do k nodes of the graph form, and how often?
-
-The Wasserstein Weisfeiler-Lehman kernel, exactly and without solving a transport problem.
-
-Togninalli et al. (2019) compare two graphs by the cheapest transport between their nodes, each node of G with mass
-1/\|G\|. For tagged graphs a node is the list of its colours c_0 .. c_h, and moving mass from one to another costs the
-share of rounds in which they differ. Colours are nested: nodes that differ in one round differ in all later ones. So
-this cost is the length of a path in a tree whose nodes at depth r are the colours of round r, and transport in a tree
-has a closed form: each edge carries the difference of the masses below it,
-
-.. math:: W(G, H) = \frac{1}{2 (h + 1)} \sum_{r=0}^{h} \lVert p_r(G) - p_r(H) \rVert_1,
-
-with p_r(G) the shares of colours in round r. An L1 distance, so that :math:`e^{-\lambda W}` is positive definite.
-
-The Weisfeiler-Lehman subtree kernel.
+Three of the kernels count Weisfeiler-Lehman colours of nodes: see :mod:`graphmetric.features.weisfeiler_lehman`.
 """
 
 from __future__ import annotations
@@ -60,30 +32,17 @@ from graphmetric.features.weisfeiler_lehman import node_colours
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 
-
-class ColourCounts(NamedTuple):
-    """How often each colour of each round occurs in each graph."""
-
-    colours: NDArray[np.int64]
-    """The distinct colours, ascending. One means the same in every collection, and rounds share none."""
-    counts: csr_array
-    """(graphs, colours)."""
-
-
-def count_colours(graphs: GraphCollection, rounds: int) -> ColourCounts:
-    """Colours of rounds 0 (the tags) to ``rounds``; tags and directions count, numbers do not."""
-    columns = graphs.columns
-    found = node_colours(columns, rounds, weights=False)
-    colours, place = np.unique(found.ravel(), return_inverse=True)
-    owner = np.tile(np.repeat(np.arange(len(graphs)), np.diff(columns.node_ptr)), rounds + 1)
-    shape = (len(graphs), len(colours))
-    return ColourCounts(colours, csr_array((np.ones(len(owner)), (owner, place.ravel())), shape=shape))
-
-
 Floats = NDArray[np.float64]
 
+LARGEST_SIZE = 5
+"""Largest number of nodes of a graphlet: 34 shapes. With 6 nodes the table of shapes alone has 32,768 entries."""
 _DECIMALS = 12
-"""Of a normalised kernel; what is beyond is rounding noise."""
+"""Decimals of a normalised kernel; those beyond are rounding noise."""
+_SPARE_DIRECTIONS = 16
+"""Directions that are iterated beyond those that are kept, which then converge sooner."""
+_ITERATIONS = 8
+_BLOCK = 2_000
+"""Colours that are compared at a time, since their shares are dense rows meanwhile."""
 
 
 class KernelValues(NamedTuple):
@@ -98,12 +57,9 @@ class KernelValues(NamedTuple):
 
 
 class GraphKernel(Baseline):
-    """A kernel as a distance of which the order counts. See :class:`~graphmetric.baselines.method.Calibrated`."""
+    """A kernel as a distance of which only the order counts; a subclass writes :meth:`evaluate`."""
 
     scale = "rank"
-
-    def fit(self, task: TrainingTask) -> Self:
-        return self
 
     def predict(self, queries: GraphCollection, database: GraphCollection) -> Floats:
         return kernel_distances(self.evaluate(queries, database))
@@ -126,152 +82,58 @@ def kernel_distances(values: KernelValues) -> Floats:
 def inner_products(features: Any, num_queries: int) -> KernelValues:
     """The linear kernel of feature rows, dense or sparse: those of the queries, then those of the database."""
     left, right = features[:num_queries], features[num_queries:]
-    cross = left @ right.T
-    return KernelValues(_dense(cross), _dense((left * left).sum(axis=1)), _dense((right * right).sum(axis=1)))
+    parts = left @ right.T, (left * left).sum(axis=1), (right * right).sum(axis=1)
+    return KernelValues(*(np.asarray(part.toarray() if hasattr(part, "toarray") else part, float) for part in parts))
 
 
-def _dense(values: Any) -> Floats:
-    return np.asarray(values.toarray() if hasattr(values, "toarray") else values, dtype=np.float64)
+class ColourCounts(NamedTuple):
+    """How often each colour of each round occurs in each graph."""
+
+    colours: NDArray[np.int64]
+    """The distinct colours, ascending. A colour means the same in every collection, and rounds share none."""
+    counts: csr_array
+    """(graphs, colours)."""
 
 
-_SPARE_DIRECTIONS = 16
-"""Iterated beyond those that are kept, which then settle sooner."""
-_ITERATIONS = 8
-
-
-@dataclass(eq=False)
-class DeepGraphKernel(GraphKernel):
-    """Embeddings come from the graphs of the task, without labels. A colour that is not among them counts nothing."""
-
-    rounds: int = 2
-    """Of refinement."""
-    dimensions: int = 64
-    """Of the embedding of a colour."""
-
-    name = "deep-graph-kernel"
-    _colours: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
-    _embeddings: NDArray[np.float64] = field(init=False, repr=False)
-
-    def fit(self, task: TrainingTask) -> Self:
-        self._colours, counts = count_colours(task.graphs, self.rounds)
-        self._embeddings = _embed_colours(counts, self.dimensions)
-        return self
-
-    def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
-        if self._colours is None:
-            raise InvalidArgument(f"{self.name} is not fitted yet; call fit with graphs first")
-        found = count_colours(queries + database, self.rounds)
-        _, rows, columns = np.intersect1d(self._colours, found.colours, assume_unique=True, return_indices=True)
-        features = found.counts.tocsc()[:, columns] @ self._embeddings[rows]
-        return inner_products(features, len(queries))
-
-
-def _embed_colours(counts: csr_array, dimensions: int) -> NDArray[np.float64]:
-    """(colours, dimensions): singular vectors, each scaled by the root of its singular value.
-
-    By subspace iteration (Halko, Martinsson and Tropp 2011), which also copes with a matrix of low rank.
-    """
-    information = _mutual_information(counts)
-    size = information.shape[0]
-    start = np.random.default_rng(0).standard_normal((size, min(size, dimensions + _SPARE_DIRECTIONS)))
-    basis = np.linalg.qr(start).Q
-    for _ in range(_ITERATIONS):
-        basis = np.linalg.qr(information @ basis).Q
-    values, vectors = np.linalg.eigh(basis.T @ (information @ basis))
-    leading = np.argsort(-np.abs(values))[:dimensions]
-    return np.asarray(basis @ vectors[:, leading] * np.sqrt(np.abs(values[leading])))
-
-
-def _mutual_information(counts: csr_array) -> csr_array:
-    """Positive logarithms of how much more often one graph has these two colours than by chance."""
-    itself = diags_array(np.asarray(counts.sum(axis=0)).ravel())
-    together = (counts.T @ counts - itself).tocoo()
-    occurrences = np.asarray(together.sum(axis=1)).ravel()
-    rows, columns = together.coords
-    chance = occurrences[rows] * occurrences[columns] / occurrences.sum()
-    ratio = np.divide(together.data, chance, out=np.zeros(len(rows)), where=chance > 0)
-    positive = ratio > 1
-    return csr_array((np.log(ratio[positive]), (rows[positive], columns[positive])), shape=together.shape)
-
-
-LARGEST_SIZE = 5
-"""Of a graphlet: 34 shapes. With 6 nodes the table of shapes alone has 32,768 entries."""
+def count_colours(graphs: GraphCollection, rounds: int) -> ColourCounts:
+    """Count the colours of rounds 0 (the tags) to ``rounds``; they depend on tags and directions, not on numbers."""
+    columns = graphs.columns
+    found = node_colours(columns, rounds, weights=False)
+    colours, place = np.unique(found.ravel(), return_inverse=True)
+    owner = np.tile(np.repeat(np.arange(len(graphs)), np.diff(columns.node_ptr)), rounds + 1)
+    shape = (len(graphs), len(colours))
+    return ColourCounts(colours, csr_array((np.ones(len(owner)), (owner, place.ravel())), shape=shape))
 
 
 @dataclass(eq=False)
-class Graphlet(GraphKernel):
-    """Shervashidze et al. (2009): the inner product of the shares of all shapes of k nodes, connected or not.
+class WeisfeilerLehmanSubtree(GraphKernel):
+    """Shervashidze et al. (2011): the inner product of the counts of colours of all rounds."""
 
-    Labels, directions and self-loops do not count. A graph of fewer than k nodes is filled up with isolated ones.
-    """
+    rounds: int = 3
+    """Rounds of refinement, after the tags themselves."""
 
-    sizes: tuple[int, ...] = (3, 4, 5)
-    """Numbers of nodes k, 2 to 5; the shares of the sizes are put one after the other."""
-    most_subsets: int = 50_000
-    """Up to so many sets of k nodes are all counted; of a larger graph as many are sampled as ``samples`` says."""
-    samples: int = 20_000
-    """Sets sampled from a large graph, the same for all graphs of its size. Its shares then depend a little on the
-    order of its nodes: by less than 1 %, with 95 % confidence."""
-
-    name = "graphlet"
-
-    def __post_init__(self) -> None:
-        if not self.sizes or not all(2 <= k <= LARGEST_SIZE for k in self.sizes):
-            raise InvalidArgument(f"sizes is {self.sizes!r}; graphlets have 2 to {LARGEST_SIZE} nodes")
+    name = "wl-subtree"
 
     def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
-        shares = np.array([self.count_shares(graph) for graph in queries + database])
-        return inner_products(shares, len(queries))
-
-    def count_shares(self, graph: Graph) -> NDArray[np.float64]:
-        """For each size the shares of its shapes, which sum to one."""
-        padded = max(graph.num_nodes, *self.sizes)
-        adjacency = np.zeros((padded, padded), dtype=np.bool_)
-        tails, heads = graph.edges.T
-        adjacency[tails, heads] = adjacency[heads, tails] = True
-        return np.concatenate([self._count_shapes(adjacency, max(graph.num_nodes, k), k) for k in self.sizes])
-
-    def _count_shapes(self, adjacency: NDArray[np.bool_], n: int, k: int) -> NDArray[np.float64]:
-        subsets = _choose_subsets(n, k, self.most_subsets, self.samples)
-        pattern = np.zeros(len(subsets), dtype=np.int64)
-        for bit, (i, j) in enumerate(combinations(range(k), 2)):
-            pattern |= adjacency[subsets[:, i], subsets[:, j]].astype(np.int64) << bit
-        shapes = _number_shapes(k)
-        return np.bincount(shapes[pattern], minlength=int(shapes.max()) + 1) / len(subsets)
-
-
-@lru_cache(maxsize=256)
-def _choose_subsets(n: int, k: int, most: int, samples: int) -> NDArray[np.int32]:
-    """(sets, k): all sets of k of n nodes, or a sample of them."""
-    if comb(n, k) <= most:
-        return np.array(list(combinations(range(n), k)), dtype=np.int32)
-    drawn = np.sort(np.random.default_rng([n, k]).integers(n, size=(4 * samples, k), dtype=np.int32), axis=1)
-    return drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)][:samples]
-
-
-@cache
-def _number_shapes(k: int) -> NDArray[np.int64]:
-    """The number of the shape of each pattern of edges, a bit for each pair of the k nodes."""
-    pairs = list(combinations(range(k), 2))
-    bit = {pair: b for b, pair in enumerate(pairs)}
-    patterns = np.arange(1 << len(pairs))
-    least = patterns.copy()
-    for order in permutations(range(k)):
-        moved = np.zeros_like(patterns)
-        for b, (i, j) in enumerate(pairs):
-            u, v = sorted((order[i], order[j]))
-            moved |= (patterns >> b & 1) << bit[u, v]
-        np.minimum(least, moved, out=least)
-    return np.unique(least, return_inverse=True)[1].astype(np.int64)
-
-
-_BLOCK = 2_000
-"""Colours compared at a time, since their shares are dense rows meanwhile."""
+        return inner_products(count_colours(queries + database, self.rounds).counts, len(queries))
 
 
 @dataclass(eq=False)
 class WassersteinWeisfeilerLehman(GraphKernel):
-    r"""The kernel :math:`e^{-\lambda W}` of tagged or plain graphs; the version for real vectors is not here."""
+    r"""The kernel :math:`e^{-\lambda W}` of Togninalli et al. (2019) for tagged or plain graphs, not for real vectors.
+
+    W is the cost of the cheapest transport between the nodes of two graphs, each node of G with mass 1/\|G\|. A node is
+    the list of its colours c_0 .. c_h, and moving mass from one node to another costs the share of rounds in which they
+    differ. It is computed exactly and without solving a transport problem. Colours are nested: nodes that differ in one
+    round differ in all later ones. So this cost is the length of a path in a tree whose nodes at depth r are the
+    colours of round r, and transport in a tree has a closed form: each edge carries the difference of the masses below
+    it,
+
+    .. math:: W(G, H) = \frac{1}{2 (h + 1)} \sum_{r=0}^{h} \lVert p_r(G) - p_r(H) \rVert_1,
+
+    with p_r(G) the shares of colours in round r. This is an L1 distance, so :math:`e^{-\lambda W}` is positive
+    definite.
+    """
 
     rounds: int = 3
     """h, rounds of refinement."""
@@ -285,30 +147,151 @@ class WassersteinWeisfeilerLehman(GraphKernel):
         return KernelValues(cross, np.ones(len(queries)), np.ones(len(database)))
 
 
-def wasserstein_distances(queries: GraphCollection, database: GraphCollection, rounds: int) -> NDArray[np.float64]:
+def wasserstein_distances(queries: GraphCollection, database: GraphCollection, rounds: int) -> Floats:
     """W for all pairs, in [0, 1]; the empty graph, which has no mass to move, is at distance 1 from all others."""
+
+    def compare(rows: Floats) -> Floats:
+        return cdist(rows[: len(queries)], rows[len(queries) :], "cityblock")
+
     graphs = queries + database
     counts = count_colours(graphs, rounds).counts.tocsc()
     sizes = graphs.sizes[:, None]
-    total = cdist(*_halves(sizes == 0, len(queries)), "cityblock") * (rounds + 1)
+    total = compare((sizes == 0).astype(np.float64)) * (rounds + 1)
     for start in range(0, counts.shape[1], _BLOCK):
-        shares = counts[:, start : start + _BLOCK].toarray() / np.maximum(sizes, 1)
-        total += cdist(*_halves(shares, len(queries)), "cityblock")
+        total += compare(counts[:, start : start + _BLOCK].toarray() / np.maximum(sizes, 1))
     return total / (2 * (rounds + 1))
 
 
-def _halves(rows: NDArray[np.generic], first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    return rows[:first].astype(np.float64), rows[first:].astype(np.float64)
+@dataclass(eq=False)
+class DeepGraphKernel(GraphKernel):
+    r"""The Weisfeiler-Lehman kernel with a similarity of colours: colours that occur together are alike.
+
+    Yanardag and Vishwanathan (2015) use :math:`k(G, H) = \varphi(G)^\top E E^\top \varphi(H)`, where the rows of E are
+    embeddings of the colours, learned like those of words: a graph is a sentence, and its colours are the words. Here
+    they are learned from the graphs of the task, without labels; other colours do not count.
+
+    Differs from the cited work: E is not trained by stochastic skip-gram but by the factorisation that skip-gram
+    approximates, the leading singular vectors of the positive pointwise mutual information of colours (Levy and
+    Goldberg 2014). It takes seconds and is the same for every seed.
+    """
+
+    rounds: int = 2
+    """Rounds of refinement."""
+    dimensions: int = 64
+    """Width of the embedding of a colour."""
+
+    name = "deep-graph-kernel"
+    _colours: NDArray[np.int64] | None = field(default=None, init=False, repr=False)
+    _embeddings: Floats = field(init=False, repr=False)
+
+    def fit(self, task: TrainingTask) -> Self:
+        self._colours, counts = count_colours(task.graphs, self.rounds)
+        self._embeddings = _embed_colours(counts, self.dimensions)
+        return self
+
+    def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
+        known, found = self.fitted(self._colours), count_colours(queries + database, self.rounds)
+        _, rows, columns = np.intersect1d(known, found.colours, assume_unique=True, return_indices=True)
+        features = found.counts.tocsc()[:, columns] @ self._embeddings[rows]
+        return inner_products(features, len(queries))
+
+
+def _embed_colours(counts: csr_array, dimensions: int) -> Floats:
+    """(colours, dimensions): singular vectors, each scaled by the root of its singular value.
+
+    They are found by subspace iteration (Halko, Martinsson and Tropp 2011), which also copes with a low rank.
+    """
+    information = _mutual_information(counts)
+    size = information.shape[0]
+    start = np.random.default_rng(0).standard_normal((size, min(size, dimensions + _SPARE_DIRECTIONS)))
+    basis = np.linalg.qr(start).Q
+    for _ in range(_ITERATIONS):
+        basis = np.linalg.qr(information @ basis).Q
+    values, vectors = np.linalg.eigh(basis.T @ (information @ basis))
+    leading = np.argsort(-np.abs(values))[:dimensions]
+    return np.asarray(basis @ vectors[:, leading] * np.sqrt(np.abs(values[leading])))
+
+
+def _mutual_information(counts: csr_array) -> csr_array:
+    """Positive logarithms of how much more often a graph has two colours together than by chance."""
+    itself = diags_array(np.asarray(counts.sum(axis=0)).ravel())
+    together = (counts.T @ counts - itself).tocoo()
+    occurrences = np.asarray(together.sum(axis=1)).ravel()
+    rows, columns = together.coords
+    chance = occurrences[rows] * occurrences[columns] / occurrences.sum()
+    ratio = np.divide(together.data, chance, out=np.zeros(len(rows)), where=chance > 0)
+    positive = ratio > 1
+    return csr_array((np.log(ratio[positive]), (rows[positive], columns[positive])), shape=together.shape)
 
 
 @dataclass(eq=False)
-class WeisfeilerLehmanSubtree(GraphKernel):
-    """Shervashidze et al. (2011): the inner product of the counts of colours of all rounds."""
+class Graphlet(GraphKernel):
+    """Shervashidze et al. (2009): the inner product of the shares of all shapes that k nodes form, connected or not.
 
-    rounds: int = 3
-    """Of refinement, beyond the tags themselves."""
+    Labels, directions and self-loops do not count. A graph of fewer than k nodes is filled up with isolated ones.
+    """
 
-    name = "wl-subtree"
+    sizes: tuple[int, ...] = (3, 4, 5)
+    """Numbers of nodes k, from 2 to 5; the shares of all sizes form one vector."""
+    most_subsets: int = 50_000
+    """Up to this number, all sets of k nodes are counted; in a larger graph, ``samples`` of them."""
+    samples: int = 20_000
+    """Number of sets sampled from a large graph, the same for all graphs of its size. Its shares then depend a little
+    on the order of its nodes: by less than 1 %, with 95 % confidence."""
+
+    name = "graphlet"
+
+    def __post_init__(self) -> None:
+        if not self.sizes or not all(2 <= k <= LARGEST_SIZE for k in self.sizes):
+            raise InvalidArgument(f"sizes is {self.sizes!r}; graphlets have 2 to {LARGEST_SIZE} nodes")
 
     def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
-        return inner_products(count_colours(queries + database, self.rounds).counts, len(queries))
+        shares = np.array([self.count_shares(graph) for graph in queries + database])
+        return inner_products(shares, len(queries))
+
+    def count_shares(self, graph: Graph) -> Floats:
+        """For each size the shares of its shapes, which sum to one."""
+        adjacency = plain_adjacency(graph, max(graph.num_nodes, *self.sizes))
+        return np.concatenate([self._count_shapes(adjacency, max(graph.num_nodes, k), k) for k in self.sizes])
+
+    def _count_shapes(self, adjacency: NDArray[np.bool_], n: int, k: int) -> Floats:
+        subsets = _choose_subsets(n, k, self.most_subsets, self.samples)
+        pattern = np.zeros(len(subsets), dtype=np.int64)
+        for bit, (i, j) in enumerate(combinations(range(k), 2)):
+            pattern |= adjacency[subsets[:, i], subsets[:, j]].astype(np.int64) << bit
+        shapes = _number_shapes(k)
+        return np.bincount(shapes[pattern], minlength=int(shapes.max()) + 1) / len(subsets)
+
+
+def plain_adjacency(graph: Graph, size: int | None = None) -> NDArray[np.bool_]:
+    """The adjacency matrix without directions, filled up with isolated nodes to ``size``."""
+    size = graph.num_nodes if size is None else size
+    adjacency = np.zeros((size, size), dtype=np.bool_)
+    tails, heads = graph.edges.T
+    adjacency[tails, heads] = adjacency[heads, tails] = True
+    return adjacency
+
+
+@lru_cache(maxsize=256)
+def _choose_subsets(n: int, k: int, most: int, samples: int) -> NDArray[np.int32]:
+    """(sets, k): all sets of k of n nodes, or a sample of them."""
+    if comb(n, k) <= most:
+        return np.array(list(combinations(range(n), k)), dtype=np.int32)
+    drawn = np.sort(np.random.default_rng([n, k]).integers(n, size=(4 * samples, k), dtype=np.int32), axis=1)
+    return drawn[(np.diff(drawn, axis=1) > 0).all(axis=1)][:samples]
+
+
+@cache
+def _number_shapes(k: int) -> NDArray[np.int64]:
+    """The number of the shape of each pattern of edges, which has a bit for each pair of the k nodes."""
+    pairs = list(combinations(range(k), 2))
+    bit = {pair: b for b, pair in enumerate(pairs)}
+    patterns = np.arange(1 << len(pairs))
+    least = patterns.copy()
+    for order in permutations(range(k)):
+        moved = np.zeros_like(patterns)
+        for b, (i, j) in enumerate(pairs):
+            u, v = sorted((order[i], order[j]))
+            moved |= (patterns >> b & 1) << bit[u, v]
+        np.minimum(least, moved, out=least)
+    return np.unique(least, return_inverse=True)[1].astype(np.int64)

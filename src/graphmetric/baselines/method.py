@@ -1,16 +1,6 @@
-r"""What every baseline is given and what it answers.
+r"""The interface of baselines: what they learn from, how they are called, and their names.
 
-A few training graphs and the labels among them, for what has a handful of parameters to fit.
-
-From any distance to edits, by one factor: errors then mean something, and no ranking changes.
-
-.. math:: \text{edits} = s\,d \quad\text{or}\quad \text{edits} = s\,d\,\tfrac{n_1 + n_2}{2},
-   \text{ that is } 1 - e^{-s d} \text{ on the paper's scale.}
-
-The first is for distances that already count edits, the second for those of which only the order counts: kernel
-distances do not grow with the graphs, and neither does the paper's scale.
-
-Baselines by name. Each is imported when it is asked for: the neural ones need torch, the others do not.
+A baseline is imported when it is asked for: the neural ones need torch, the others do not.
 """
 
 from __future__ import annotations
@@ -19,7 +9,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,30 +22,31 @@ from graphmetric.graphs.collection import GraphCollection
 if TYPE_CHECKING:
     from graphmetric.training.labels import TrainingLabels
 
+Learned = TypeVar("Learned")
 PredictionScale = Literal["raw", "paper", "rank"]
-"""Of the predictions: edits; 1 - exp(-2d / (n1 + n2)) of d edits; or any numbers of which only the order counts."""
+"""Scale of predictions: edits; 1 - exp(-2d / (n1 + n2)) of d edits; or numbers of which only the order counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingTask:
-    """What a baseline may learn from. Test graphs are not in it."""
+    """What a baseline may learn from, which never includes test graphs."""
 
     graphs: GraphCollection
     """Training graphs, then validation graphs."""
     training: TrainingLabels
     """Distances of pairs of positions in ``graphs``, in edits."""
     validation: TrainingLabels
-    """Likewise; they choose weights, stopping times and parameters, and nothing is fitted to them."""
+    """The same for pairs that choose weights, stopping times and parameters; nothing is fitted to them."""
     seed: int = 0
     threads: int = 1
     folder: Path | None = None
-    """Where checkpoints go; None: nowhere."""
+    """Folder for checkpoints; None for no checkpoints."""
 
     @classmethod
     def of_protocol(
         cls, protocol: Protocol, graphs: GraphCollection, distances: NDArray[np.float64], seed: int, threads: int
     ) -> TrainingTask:
-        """What a protocol shows of all graphs and their distances in edits, NaN where unknown."""
+        """What a protocol lets a baseline see of all graphs and their distances in edits, NaN where unknown."""
         from graphmetric.training.labels import TrainingLabels
 
         labels = TrainingLabels.from_matrix(protocol.visible_distances(distances))
@@ -68,26 +59,32 @@ class Baseline(ABC):
     """A distance between graphs. Parameters are given when it is built; ``fit`` learns the rest."""
 
     name: str
-    """As the registry and the tables call it."""
+    """Name in the registry and the tables."""
     scale: PredictionScale
 
-    @abstractmethod
     def fit(self, task: TrainingTask) -> Self:
-        """Learn from labelled graphs; does nothing where nothing is learned."""
+        """Learn from labelled graphs; by default nothing is learned."""
+        return self
 
     @abstractmethod
     def predict(self, queries: GraphCollection, database: GraphCollection) -> NDArray[np.float64]:
         """Distances of shape (queries, database), on ``scale``; smaller is nearer."""
 
+    def fitted(self, learned: Learned | None) -> Learned:
+        """``learned`` as it is; raises InvalidArgument if it is None because ``fit`` was not called."""
+        if learned is None:
+            raise InvalidArgument(f"{self.name} is not fitted yet; call fit with graphs and labels first")
+        return learned
+
 
 class LabelledBlock(NamedTuple):
-    """Graphs few enough for a square matrix, and known pairs of them."""
+    """A few graphs, so that a square matrix of them fits into memory, and known pairs of them."""
 
     graphs: GraphCollection
     pairs: NDArray[np.int64]
     """(n, 2): positions in ``graphs``."""
     distances: NDArray[np.float64]
-    """In edits; of a pair of which only bounds are known, their middle."""
+    """In edits; the middle of the bounds if only these are known."""
 
     @property
     def mean_sizes(self) -> NDArray[np.float64]:
@@ -97,7 +94,7 @@ class LabelledBlock(NamedTuple):
 
 
 def sample_labelled_block(task: TrainingTask, largest: int = 500) -> LabelledBlock:
-    """The graphs of randomly drawn training labels, ``largest`` at most, with all training labels among them."""
+    """The graphs of randomly drawn training labels, at most ``largest``, with all training labels among them."""
     labels = task.training
     bounded = np.flatnonzero(np.isfinite(labels.upper) & (labels.pairs[:, 0] != labels.pairs[:, 1]))
     if len(bounded) == 0:
@@ -113,43 +110,38 @@ def sample_labelled_block(task: TrainingTask, largest: int = 500) -> LabelledBlo
 
 
 class Calibrated(Baseline):
-    """Another baseline, with its distances scaled to fit the training labels."""
+    r"""A baseline of which only the order counts, brought to the paper's scale by one factor s, fitted to the labels.
+
+    .. math:: \text{edits} = s\,d\,\tfrac{n_1 + n_2}{2}, \text{ that is } 1 - e^{-s d} \text{ on the paper's scale.}
+
+    Kernel distances do not grow with the graphs, and neither does the paper's scale. Errors then mean something, and no
+    ranking changes.
+    """
+
+    scale = "paper"
+    _factor: float | None = None
 
     def __init__(self, inner: Baseline) -> None:
-        if inner.scale == "paper":
-            raise InvalidArgument(f"{inner.name} predicts on the paper's scale already; it needs no calibration")
-        self.inner = inner
-        self.name = f"{inner.name}, calibrated"
-        self.scale = "raw" if inner.scale == "raw" else "paper"
-        self._factor: float | None = None
+        if inner.scale != "rank":
+            known = "edits" if inner.scale == "raw" else "on the paper's scale"
+            raise InvalidArgument(f"{inner.name} predicts {known} already; it needs no calibration")
+        self.inner, self.name = inner, f"{inner.name}, calibrated"
 
     def fit(self, task: TrainingTask) -> Self:
         """Fit the inner baseline, then the factor, both on training labels only."""
         self.inner.fit(task)
         block = sample_labelled_block(task)
         distances = self.inner.predict(block.graphs, block.graphs)[tuple(block.pairs.T)]
-        self._factor = _fit_edits(distances, block) if self.scale == "raw" else _fit_paper_scale(distances, block)
+        truth = -np.expm1(-block.distances / block.mean_sizes)
+
+        def squared_error(log_factor: float) -> float:
+            return float(np.mean((-np.expm1(-np.exp(log_factor) * distances) - truth) ** 2))
+
+        self._factor = float(np.exp(minimize_scalar(squared_error, bounds=(-7.0, 7.0), method="bounded").x))
         return self
 
     def predict(self, queries: GraphCollection, database: GraphCollection) -> NDArray[np.float64]:
-        if self._factor is None:
-            raise InvalidArgument(f"{self.name} is not fitted yet; call fit with labelled graphs first")
-        scaled = self._factor * self.inner.predict(queries, database)
-        return scaled if self.scale == "raw" else -np.expm1(-scaled)
-
-
-def _fit_edits(distances: NDArray[np.float64], block: LabelledBlock) -> float:
-    square = float(distances @ distances)
-    return float(distances @ block.distances) / square if square > 0 else 1.0
-
-
-def _fit_paper_scale(distances: NDArray[np.float64], block: LabelledBlock) -> float:
-    truth = -np.expm1(-block.distances / block.mean_sizes)
-
-    def squared_error(log_factor: float) -> float:
-        return float(np.mean((-np.expm1(-np.exp(log_factor) * distances) - truth) ** 2))
-
-    return float(np.exp(minimize_scalar(squared_error, bounds=(-7.0, 7.0), method="bounded").x))
+        return -np.expm1(-self.fitted(self._factor) * self.inner.predict(queries, database))
 
 
 _HOMES = {
@@ -176,14 +168,14 @@ _HOMES = {
     "labels-and-degrees": ("floors", "LabelsAndDegrees"),
     "fitted-label-counts": ("floors", "FittedLabelCounts"),
 }
-"""Name, then module below this package and class in it."""
+"""Module and class of each baseline, by its name."""
 
 BASELINES: tuple[str, ...] = tuple(_HOMES)
 """The names, in the order of the tables."""
 
 
 def build_baseline(name: str, **parameters: Any) -> Baseline:
-    """The baseline of this name, not fitted yet; ``parameters`` are those of its class.
+    """The baseline of this name, not fitted yet; ``parameters`` go to its class.
 
     Example:
         >>> build_baseline("gcn-mean").scale

@@ -10,9 +10,9 @@ L being the graph Laplacian. At level 0 nodes are alike if their tags (or degree
 they are as alike as the balls of radius l around them, which k compares by the features of level l - 1; and whole
 graphs are compared by the features of the last level.
 
-As in the cited work features are finite vectors by Nyström's method: a node is described by its likeness to a sample
+As in the cited work, features are finite vectors by Nyström's method: a node is described by its likeness to a sample
 of nodes, the anchors, in the directions in which anchors vary most. Anchors are drawn from the graphs of the task, so
-that the kernel does not depend on what it is asked.
+the kernel does not depend on the queries.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.baselines.kernels import GraphKernel, KernelValues
+from graphmetric.baselines.kernels import GraphKernel, KernelValues, plain_adjacency
 from graphmetric.baselines.method import TrainingTask
-from graphmetric.errors import InvalidArgument
 from graphmetric.features.weisfeiler_lehman import node_colours
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Has
@@ -40,7 +39,7 @@ _BLOCK = 200_000
 
 
 class Precisions(NamedTuple):
-    """Inverse covariances of some graphs, or of balls in them."""
+    """Inverse covariances of graphs, or of balls in them."""
 
     inverse: Floats
     """(items, directions, directions)."""
@@ -52,19 +51,19 @@ class Level(NamedTuple):
     """How the nodes of any graph get their features of one level."""
 
     anchors: Precisions | None
-    """Of the balls around the anchors; None at level 0, where tags are compared."""
+    """Precisions of the balls around the anchors; None at level 0, where tags are compared."""
     projection: Floats
     """(anchors, directions)."""
 
 
 @dataclass(eq=False)
 class MultiscaleLaplacian(GraphKernel):
-    """Directions, weights and self-loops do not count."""
+    """The kernel; directions, weights and self-loops do not count."""
 
     levels: int = 2
     """The largest radius of a ball."""
     directions: int = 12
-    """The most features of a node at each level."""
+    """The largest number of features of a node at each level."""
     anchors: int = 100
     """Nodes of the graphs of the task to which all others are compared."""
     eta: float = 1.0
@@ -79,7 +78,7 @@ class MultiscaleLaplacian(GraphKernel):
     _levels: list[Level] = field(default_factory=list, init=False, repr=False)
 
     def fit(self, task: TrainingTask) -> Self:
-        """Draw the anchors and settle their directions, level by level."""
+        """Draw the anchors and find their directions, level by level."""
         self._by_degree = not task.graphs.any_has(Has.NODE_LABELS)
         tags = self._node_tags(task.graphs)
         count = min(self.anchors, len(tags))
@@ -95,8 +94,7 @@ class MultiscaleLaplacian(GraphKernel):
         return self
 
     def evaluate(self, queries: GraphCollection, database: GraphCollection) -> KernelValues:
-        if self._tags is None:
-            raise InvalidArgument(f"{self.name} is not fitted yet; call fit with graphs first")
+        self.fitted(self._tags)
         left, right = (self._graph_precisions(graphs) for graphs in (queries, database))
         return KernelValues(_overlaps(left, right), np.ones(len(queries)), np.ones(len(database)))
 
@@ -106,7 +104,7 @@ class MultiscaleLaplacian(GraphKernel):
         return _invert(covariances, features.shape[1])
 
     def _node_features(self, graphs: GraphCollection) -> Floats:
-        """Features of all nodes at the last level that is settled."""
+        """Features of all nodes at the last level that is fitted so far."""
         alike = (self._node_tags(graphs)[:, None] == self._tags).astype(np.float64)
         features: Floats = alike @ self._levels[0].projection
         for radius, level in enumerate(self._levels[1:], start=1):
@@ -124,7 +122,7 @@ class MultiscaleLaplacian(GraphKernel):
     def _ball_precisions(
         self, graphs: GraphCollection, features: Floats, radius: int
     ) -> tuple[Precisions, NDArray[np.intp]]:
-        """Of the distinct balls around the nodes, and for each node the place of its ball."""
+        """Precisions of the distinct balls around the nodes, and for each node the place of its ball."""
         covariances: list[Floats] = []
         places = [np.empty(0, dtype=np.intp)]
         for rows, laplacian, adjacency in _laplacians(graphs):
@@ -147,9 +145,7 @@ def _laplacians(graphs: GraphCollection) -> Iterator[tuple[slice, Floats, NDArra
     """For each graph its rows among all nodes, its Laplacian and its adjacency matrix."""
     start = 0
     for graph in graphs:
-        adjacency = np.zeros((graph.num_nodes, graph.num_nodes), dtype=np.bool_)
-        tails, heads = graph.edges.T
-        adjacency[tails, heads] = adjacency[heads, tails] = True
+        adjacency = plain_adjacency(graph)
         np.fill_diagonal(adjacency, False)
         laplacian = np.diag(adjacency.sum(axis=1)) - adjacency.astype(np.float64)
         yield slice(start, start + graph.num_nodes), laplacian, adjacency

@@ -1,17 +1,11 @@
-"""The neural baselines: which encoder, which distance, how trained.
+"""The neural baselines: which encoder, which distance, and how they are trained.
 
-The first four are the learned rows of the paper's table, which names them and their sources but not how a distance is
-made of their vectors. Where the source makes none, Eq. 9 does, with a hidden layer: of plain squares alone no distance
-is fitted that is mostly about its mean, as edit distances are.
+Each is an encoder of one graph and a distance of two encoded ones, trained by :mod:`graphmetric.training`. A network
+that lets two graphs look at each other has a trivial encoder and does its work in the distance.
 
-Sizes of the networks. How they are trained is :class:`~graphmetric.training.TrainingOptions`.
-
-What the neural baselines share: features, training and prediction.
-
-Neural baselines: their encoders and pair networks, behind the training of :mod:`graphmetric.training`.
-
-Each is a :class:`~graphmetric.model.GraphDistanceModel`: an encoder of one graph and a distance of two encoded ones. A
-network that lets two graphs look at each other has a trivial encoder and does its work in the distance.
+The first four are the learned rows of the paper's table, which names them and their sources but does not say how a
+distance is made of their vectors. Where the source does not say it either, Eq. 9 is used, with a hidden layer: plain
+squares alone cannot fit distances that mostly vary about their mean, as edit distances do.
 """
 
 from __future__ import annotations
@@ -23,10 +17,11 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from graphmetric._foundation.options import to_plain
 from graphmetric._foundation.threads import working_threads
-from graphmetric.baselines.method import Baseline, TrainingTask
+from graphmetric.baselines.method import Baseline, PredictionScale, TrainingTask
 from graphmetric.baselines.neural_encoders import (
     FEATURES,
     AttentionPooling,
@@ -51,9 +46,12 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.model import GraphDistanceModel
 from graphmetric.training import TrainingLabels, TrainingOptions, TrainingResult, train_model
 
+_CHUNK = 4096
+"""Graphs of the database that are encoded at a time."""
+
 
 class NetworkOptions:
-    """What all have in common: every size is 1 or more."""
+    """Sizes of a network; every size is 1 or more."""
 
     __slots__ = ()
 
@@ -69,88 +67,20 @@ class NetworkOptions:
                 raise InvalidArgument(f"{type(self).__name__}: {name} must be 1 or more; got {value}")
 
 
-@dataclass(frozen=True, slots=True)
-class AverageOptions(NetworkOptions):
-    """Of EmbAvg."""
-
-    width: int = 64
-    """Of the embedded inputs; even."""
-    hidden: tuple[int, ...] = (16,)
-    """Widths of the layers of Eq. 9 before the last; may be none."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConvolutionOptions(NetworkOptions):
-    """Of GCN-Mean and GCN-Max."""
-
-    widths: tuple[int, ...] = (64, 32, 16)
-    """Of the states after each convolution; the inputs are as wide as the first, which is even."""
-    hidden: tuple[int, ...] = (16,)
-    """Widths of the layers of Eq. 9 before the last; may be none."""
-
-
-@dataclass(frozen=True, slots=True)
-class MessagePassingOptions(NetworkOptions):
-    """Of Siamese MPNN."""
-
-    width: int = 64
-    """Of the states; even."""
-    rounds: int = 3
-    """Of messages."""
-
-
-@dataclass(frozen=True, slots=True)
-class SimGNNOptions(NetworkOptions):
-    """Of SimGNN; the defaults are its paper's."""
-
-    widths: tuple[int, ...] = (64, 32, 16)
-    """Of the states after each convolution; the inputs are as wide as the first, which is even."""
-    slices: int = 16
-    """Of the neural tensor network."""
-    bins: int = 16
-    """Of the histogram of node similarities."""
-    hidden: tuple[int, ...] = (16, 8)
-    """Widths of the layers between both and the score."""
-
-
-@dataclass(frozen=True, slots=True)
-class MatchingOptions(NetworkOptions):
-    """Of GMN."""
-
-    width: int = 32
-    """Of the states; even."""
-    rounds: int = 4
-    """Of messages within and across the graphs."""
-    vector_width: int = 64
-    """Of the vector that stands for a graph in the end."""
-
-
-@dataclass(frozen=True, slots=True)
-class GreedOptions(NetworkOptions):
-    """Of GREED."""
-
-    width: int = 64
-    """Of the states and of the vector of a graph; even."""
-    layers: int = 8
-    """Of the isomorphism network."""
-
-
 Network = TypeVar("Network", bound=NetworkOptions)
-
-_CHUNK = 4096
-"""Graphs of the database that are encoded at a time."""
 
 
 class NeuralBaseline(Baseline, Generic[Network]):
-    """A network that :func:`graphmetric.training.train_model` trains.
+    """A network trained by :func:`graphmetric.training.train_model`.
 
     A subclass names its defaults and writes :meth:`build`.
     """
 
+    scale: PredictionScale = "paper"
     network: Network
     training: TrainingOptions
     model_: GraphDistanceModel
-    """After ``fit``, as the two below."""
+    """Set by ``fit``, like the two below."""
     featurizer_: GraphFeaturizer
     result_: TrainingResult
 
@@ -203,7 +133,7 @@ class NeuralBaseline(Baseline, Generic[Network]):
 
 
 def turn_half(labels: TrainingLabels) -> TrainingLabels:
-    """The same labels, every other pair turned round.
+    """The same labels with every other pair reversed.
 
     Labels mostly list each pair once, the lower position first. A network that treats its two sides differently would
     then see some graphs on one side only.
@@ -212,53 +142,77 @@ def turn_half(labels: TrainingLabels) -> TrainingLabels:
     return TrainingLabels(np.where(odd[:, None], labels.pairs[:, ::-1], labels.pairs), labels.lower, labels.upper)
 
 
-class EmbAvg(NeuralBaseline[AverageOptions]):
-    """The mean of the node embeddings and nothing else: a floor, which hardly knows of edges."""
+@dataclass(frozen=True, slots=True)
+class AverageOptions(NetworkOptions):
+    """Sizes of EmbAvg."""
 
-    name, scale = "emb-avg", "paper"
+    width: int = 64
+    """Width of the embedded inputs; even."""
+    hidden: tuple[int, ...] = (16,)
+    """Widths of the layers of Eq. 9 before the last; may be empty."""
+
+
+class EmbAvg(NeuralBaseline[AverageOptions]):
+    """The mean of the node embeddings and nothing else: a floor that hardly knows about edges."""
+
+    name = "emb-avg"
     network = AverageOptions()
     training = TrainingOptions(steps=1500, learning_rate=5e-3)
 
     def build(self, schema: FeatureSchema) -> GraphDistanceModel:
-        network = self.network
-        encoder = AverageEncoder(schema, network.width)
-        return GraphDistanceModel(network, encoder, SquaredFC(network.width, network.hidden))
+        encoder = AverageEncoder(schema, self.network.width)
+        return GraphDistanceModel(self.network, encoder, SquaredFC(self.network.width, self.network.hidden))
+
+
+@dataclass(frozen=True, slots=True)
+class ConvolutionOptions(NetworkOptions):
+    """Sizes of GCN-Mean and GCN-Max."""
+
+    widths: tuple[int, ...] = (64, 32, 16)
+    """Widths of the states after each convolution; the inputs have the first, which is even."""
+    hidden: tuple[int, ...] = (16,)
+    """Widths of the layers of Eq. 9 before the last; may be empty."""
 
 
 class GCNMean(NeuralBaseline[ConvolutionOptions]):
-    """Graph convolutions, the mean of the states.
+    """Graph convolutions, then the mean of the states.
 
     Differs from the architecture that the paper cites: it pools a hierarchy of ever coarser graphs, made for graphs of
     hundreds of nodes; ours have about ten and are pooled at once.
     """
 
-    name, scale = "gcn-mean", "paper"
+    name = "gcn-mean"
     network = ConvolutionOptions()
     training = TrainingOptions(steps=3000, learning_rate=3e-3, validate_every=200)
+    pooling: type[nn.Module] = MeanPooling
 
     def build(self, schema: FeatureSchema) -> GraphDistanceModel:
-        network = self.network
-        encoder = ConvolutionEncoder(schema, network.widths, MeanPooling())
-        return GraphDistanceModel(network, encoder, SquaredFC(network.widths[-1], network.hidden))
+        widths = self.network.widths
+        encoder = ConvolutionEncoder(schema, widths, self.pooling())
+        return GraphDistanceModel(self.network, encoder, SquaredFC(widths[-1], self.network.hidden))
 
 
-class GCNMax(NeuralBaseline[ConvolutionOptions]):
-    """Graph convolutions, the largest value of each coordinate; see :class:`GCNMean`."""
+class GCNMax(GCNMean):
+    """Graph convolutions, then the largest value of each coordinate; see :class:`GCNMean`."""
 
-    name, scale = "gcn-max", "paper"
-    network = ConvolutionOptions()
-    training = GCNMean.training
+    name = "gcn-max"
+    pooling = MaxPooling
 
-    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
-        network = self.network
-        encoder = ConvolutionEncoder(schema, network.widths, MaxPooling())
-        return GraphDistanceModel(network, encoder, SquaredFC(network.widths[-1], network.hidden))
+
+@dataclass(frozen=True, slots=True)
+class MessagePassingOptions(NetworkOptions):
+    """Sizes of Siamese MPNN."""
+
+    width: int = 64
+    """Width of the states; even."""
+    rounds: int = 3
+    """Rounds of messages."""
 
 
 class SiameseMPNN(NeuralBaseline[MessagePassingOptions]):
-    """Riba et al.'s: message passing with gates, then the Hausdorff edit distance of the two sets of states."""
+    """Riba et al.: message passing with gates, then the Hausdorff edit distance of the two sets of states."""
 
-    name, scale = "siamese-mpnn", "paper"
+    name = "siamese-mpnn"
     network = MessagePassingOptions()
     training = TrainingOptions(steps=2000, graphs_per_step=48, learning_rate=2e-3, validate_every=200)
 
@@ -267,10 +221,24 @@ class SiameseMPNN(NeuralBaseline[MessagePassingOptions]):
         return GraphDistanceModel(self.network, encoder, HausdorffDistance())
 
 
-class SimGNN(NeuralBaseline[SimGNNOptions]):
-    """Bai et al.'s: convolutions, attention pooling, a neural tensor network and a histogram of node similarities."""
+@dataclass(frozen=True, slots=True)
+class SimGNNOptions(NetworkOptions):
+    """Sizes of SimGNN; the defaults are those of its paper."""
 
-    name, scale = "simgnn", "paper"
+    widths: tuple[int, ...] = (64, 32, 16)
+    """Widths of the states after each convolution; the inputs have the first, which is even."""
+    slices: int = 16
+    """Slices of the neural tensor network."""
+    bins: int = 16
+    """Bins of the histogram of node similarities."""
+    hidden: tuple[int, ...] = (16, 8)
+    """Widths of the layers between these and the score."""
+
+
+class SimGNN(NeuralBaseline[SimGNNOptions]):
+    """Bai et al.: convolutions, attention pooling, a neural tensor network and a histogram of node similarities."""
+
+    name = "simgnn"
     network = SimGNNOptions()
     training = TrainingOptions(
         steps=8000, graphs_per_step=48, learning_rate=5e-3, weight_decay=0.03, validate_every=200
@@ -282,11 +250,23 @@ class SimGNN(NeuralBaseline[SimGNNOptions]):
         return GraphDistanceModel(network, encoder, SimGNNDistance(width, network.slices, network.bins, network.hidden))
 
 
+@dataclass(frozen=True, slots=True)
+class MatchingOptions(NetworkOptions):
+    """Sizes of GMN."""
+
+    width: int = 32
+    """Width of the states; even."""
+    rounds: int = 4
+    """Rounds of messages within and across the graphs."""
+    vector_width: int = 64
+    """Width of the vector that stands for a graph in the end."""
+
+
 class GMN(NeuralBaseline[MatchingOptions]):
     """Li et al.'s graph matching network: nodes attend to the other graph in every round, so no graph has a vector of
     its own, and every pair costs all rounds."""
 
-    name, scale = "gmn", "paper"
+    name = "gmn"
     network = MatchingOptions()
     training = TrainingOptions(steps=2000, graphs_per_step=20, learning_rate=2e-3, validate_every=500)
 
@@ -296,14 +276,23 @@ class GMN(NeuralBaseline[MatchingOptions]):
         return MatchingModel(network, InputsAndEdges(schema, network.width), head)
 
 
+@dataclass(frozen=True, slots=True)
+class GreedOptions(NetworkOptions):
+    """Sizes of GREED."""
+
+    width: int = 64
+    """Width of the states and of the vector of a graph; even."""
+    layers: int = 8
+    """Layers of the isomorphism network."""
+
+
 class Greed(NeuralBaseline[GreedOptions]):
-    """Ranjan et al.'s: an isomorphism network, sums, and the Euclidean distance, in edits: a metric by construction."""
+    """Ranjan et al.: an isomorphism network, sums, and the Euclidean distance, in edits: a metric by construction."""
 
     name, scale = "greed", "raw"
     network = GreedOptions()
     training = TrainingOptions(steps=5000, graphs_per_step=64, learning_rate=1e-3, validate_every=200)
 
     def build(self, schema: FeatureSchema) -> GraphDistanceModel:
-        network = self.network
-        encoder = IsomorphismEncoder(schema, network.width, network.layers)
-        return GraphDistanceModel(network, encoder, BlockNorm(network.width, blocks=1))
+        encoder = IsomorphismEncoder(schema, self.network.width, self.network.layers)
+        return GraphDistanceModel(self.network, encoder, BlockNorm(self.network.width, blocks=1))

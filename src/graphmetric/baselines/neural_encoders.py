@@ -1,10 +1,7 @@
-"""Encoders of one graph: node inputs, layers, pooling.
+"""Encoders of the neural baselines: node inputs, layers of message passing, and pooling to one vector per graph.
 
-Layers of message passing on padded batches; states are zero in padding, before and after.
-
-What the first layer of every baseline sees of a node.
-
-From node states to one vector per graph; the empty graph is at zero.
+They work on padded batches. States are zero in padding before and after each layer, and the vector of the empty graph
+is zero.
 """
 
 from __future__ import annotations
@@ -24,6 +21,27 @@ from graphmetric.encoder.options import Input
 from graphmetric.features import FeatureOptions, FeatureSchema
 
 States = Float[Tensor, "graphs k d"]
+Vectors = Float[Tensor, "graphs d"]
+
+FEATURES = FeatureOptions(neighbourhood=False, role_rounds=0, canonical=False)
+"""Attributes and degrees only. No baseline depends on the order of nodes, so it need not be canonical."""
+
+
+class NodeInputs(nn.Module):
+    """Learned embeddings of the attributes or, if the training graphs have none, of the degrees, as is usual.
+
+    A learned table of tags is a linear map of their one-hot codes.
+    """
+
+    def __init__(self, schema: FeatureSchema, width: int) -> None:
+        super().__init__()
+        known = schema.num_tags or schema.vector_width or schema.num_words or schema.image_shape
+        inputs: tuple[Input, ...] = ("attributes",) if known else ("degree",)
+        options = EncoderOptions(hidden_size=width, inputs=inputs, positions="learned")
+        self.embedding = InputEmbedding(schema, options)
+
+    def forward(self, batch: BatchTensors) -> States:
+        return clear_padding(self.embedding(batch), batch)
 
 
 class GraphConvolution(nn.Module):
@@ -52,7 +70,7 @@ class GraphIsomorphism(nn.Module):
 
 
 class GatedMessages(nn.Module):
-    """Gilmer et al.'s scheme in its gated form: neighbours send a linear map of their state, a GRU takes in the sum."""
+    """Gilmer et al.'s scheme with gates: neighbours send a linear map of their state, and a GRU takes in the sum."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -65,45 +83,19 @@ class GatedMessages(nn.Module):
         return clear_padding(updated, batch)
 
 
-FEATURES = FeatureOptions(neighbourhood=False, role_rounds=0, canonical=False)
-"""Attributes and degrees. No baseline depends on the order of nodes, so none is made canonical."""
-
-
-class NodeInputs(nn.Module):
-    """Attributes by learned embeddings; where the training graphs have none, degrees, as is the custom.
-
-    A learned table of tags is a linear map of their one-hot codes.
-    """
-
-    def __init__(self, schema: FeatureSchema, width: int) -> None:
-        super().__init__()
-        known = schema.num_tags or schema.vector_width or schema.num_words or schema.image_shape
-        inputs: tuple[Input, ...] = ("attributes",) if known else ("degree",)
-        options = EncoderOptions(hidden_size=width, inputs=inputs, positions="learned")
-        self.embedding = InputEmbedding(schema, options)
-
-    def forward(self, batch: BatchTensors) -> Float[Tensor, "graphs k d"]:
-        """Zero in padding."""
-        return clear_padding(self.embedding(batch), batch)
-
-
-Vectors = Float[Tensor, "graphs d"]
-
-
 class SumPooling(nn.Module):
-    """Keeps the size of the graph."""
+    """The sum of the states, which reflects the size of the graph."""
 
     def forward(self, states: States, batch: BatchTensors) -> Vectors:
-        """``states`` are zero in padding."""
         return states.sum(dim=1)
 
 
 class MeanPooling(nn.Module):
-    """Forgets the size of the graph."""
+    """The mean of the states, which does not reflect the size of the graph."""
 
     def forward(self, states: States, batch: BatchTensors) -> Vectors:
-        """``states`` are zero in padding."""
-        return states.sum(dim=1) / count_nodes(batch, states)
+        nodes = batch.mask.sum(dim=1, keepdim=True).clamp(min=1)  # 1 for the empty graph
+        return states.sum(dim=1) / nodes.to(states.dtype)
 
 
 class MaxPooling(nn.Module):
@@ -115,8 +107,8 @@ class MaxPooling(nn.Module):
         return largest.masked_fill(~batch.mask.any(dim=1, keepdim=True), 0)
 
 
-class AttentionPooling(nn.Module):
-    r"""SimGNN's: nodes count by how much they resemble the graph as a whole.
+class AttentionPooling(MeanPooling):
+    r"""SimGNN's pooling: nodes count by how much they resemble the graph as a whole.
 
     .. math:: c = \tanh\Big(\frac{1}{n} \sum_i W h_i\Big), \quad z = \sum_i \sigma(h_i^\top c) \, h_i
     """
@@ -126,65 +118,59 @@ class AttentionPooling(nn.Module):
         self.context = nn.Linear(width, width, bias=False)
 
     def forward(self, states: States, batch: BatchTensors) -> Vectors:
-        """``states`` are zero in padding."""
-        context = torch.tanh(self.context(states.sum(dim=1) / count_nodes(batch, states)))
+        context = torch.tanh(self.context(super().forward(states, batch)))
         share = torch.sigmoid(states @ context[..., None])
         return (share * states).sum(dim=1)
 
 
-def count_nodes(batch: BatchTensors, states: States) -> Float[Tensor, "graphs 1"]:
-    """Numbers of nodes as divisors: 1 for the empty graph."""
-    return batch.mask.sum(dim=1, keepdim=True).clamp(min=1).to(states.dtype)
-
-
 class AverageEncoder(nn.Module):
-    """The mean of the input embeddings: edges play no part beyond the degrees that may be among the inputs."""
+    """The mean of the input embeddings: edges play no part, unless degrees are among the inputs."""
 
-    def __init__(self, schema: FeatureSchema, width: int) -> None:
+    def __init__(self, schema: FeatureSchema, width: int, pooling: nn.Module | None = None) -> None:
         super().__init__()
         self.output_size = width
-        self.inputs, self.pooling = NodeInputs(schema, width), MeanPooling()
+        self.inputs, self.pooling = NodeInputs(schema, width), pooling or MeanPooling()
 
     def forward(self, batch: BatchTensors) -> Encoded:
-        states = self.inputs(batch)
+        states = self.update(self.inputs(batch), batch)
         return Encoded(self.pooling(states, batch), states, batch.mask)
 
+    def update(self, states: States, batch: BatchTensors) -> States:
+        """Apply the layers, of which there are none here."""
+        return states
 
-class ConvolutionEncoder(nn.Module):
+
+class ConvolutionEncoder(AverageEncoder):
     """Graph convolutions with ReLU between them, the last one linear, and a pooling."""
 
     def __init__(self, schema: FeatureSchema, widths: Sequence[int], pooling: nn.Module) -> None:
-        super().__init__()
+        super().__init__(schema, widths[0], pooling)
         self.output_size = widths[-1]
-        self.inputs = NodeInputs(schema, widths[0])
         self.layers = nn.ModuleList(GraphConvolution(*pair) for pair in pairwise((widths[0], *widths)))
-        self.pooling = pooling
 
-    def forward(self, batch: BatchTensors) -> Encoded:
-        states = self.inputs(batch)
+    def update(self, states: States, batch: BatchTensors) -> States:
         for layer in self.layers[:-1]:
             states = F.relu(layer(states, batch))
-        states = self.layers[-1](states, batch)
-        return Encoded(self.pooling(states, batch), states, batch.mask)
+        last: Tensor = self.layers[-1](states, batch)
+        return last
 
 
-class MessagePassingEncoder(nn.Module):
-    """Several rounds of gated messages with the same weights; the vector of the graph is their sum."""
+class MessagePassingEncoder(AverageEncoder):
+    """Several rounds of gated messages with the same weights; the vector of the graph is the sum of its states."""
 
     def __init__(self, schema: FeatureSchema, width: int, rounds: int) -> None:
-        super().__init__()
-        self.output_size, self.rounds = width, rounds
-        self.inputs, self.layer, self.pooling = NodeInputs(schema, width), GatedMessages(width), SumPooling()
+        super().__init__(schema, width, SumPooling())
+        self.rounds = rounds
+        self.layer = GatedMessages(width)
 
-    def forward(self, batch: BatchTensors) -> Encoded:
-        states = self.inputs(batch)
+    def update(self, states: States, batch: BatchTensors) -> States:
         for _ in range(self.rounds):
             states = self.layer(states, batch)
-        return Encoded(self.pooling(states, batch), states, batch.mask)
+        return states
 
 
 class IsomorphismEncoder(nn.Module):
-    """GREED's: isomorphism layers, the sums of the states of all of them joined, and an MLP."""
+    """GREED's encoder: isomorphism layers, the sums of the states of all of them joined, and an MLP."""
 
     def __init__(self, schema: FeatureSchema, width: int, layers: int) -> None:
         super().__init__()

@@ -1,15 +1,12 @@
-"""Graph matching networks: two graphs that look at each other in every round.
+"""Distances of the neural baselines that compare every node of one graph with every node of the other.
 
-Node states of pairs of graphs, padded, for networks that compare every node with every node.
-
-The Hausdorff edit distance of node states.
-
-SimGNN's comparison of two encoded graphs: a neural tensor network, and a histogram of node similarities.
+Pairs of graphs are grouped by size and padded, so that a few large graphs do not pad all others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -30,14 +27,14 @@ from graphmetric.features import BatchLimits, FeatureSchema, FeatureTable
 from graphmetric.features.table import group_by_size
 from graphmetric.model import GraphDistanceModel
 
-Measure = Callable[[Representation, Representation], Tensor]
-
 _LIMITS = BatchLimits(nodes=1 << 15, spare=1 << 13)
-"""Of the pairs that are compared at once: a few megabytes per table of states."""
+"""Limits of the pairs that are compared at once: a few megabytes per table of states."""
+_FAR = -1e9
+"""Score of padding: its exp is exactly 0, yet attention to an empty graph is not NaN as with -inf."""
 
 
 class PaddedNodes(NamedTuple):
-    """One side of some pairs."""
+    """The nodes of one side of some pairs."""
 
     states: Float[Tensor, "pairs k d"]
     """Zero in padding."""
@@ -45,7 +42,7 @@ class PaddedNodes(NamedTuple):
 
 
 def pair_up(left: Representation, right: Representation) -> tuple[Representation, Representation]:
-    """Both sides with one batch axis, a graph each per pair, after broadcasting."""
+    """Both sides after broadcasting, with one batch axis that has one graph per pair."""
     shape = broadcast_shape(left, right)
 
     def spread(side: Representation) -> Representation:
@@ -56,15 +53,8 @@ def pair_up(left: Representation, right: Representation) -> tuple[Representation
     return spread(left), spread(right)
 
 
-def group_pairs(left: Representation, right: Representation) -> Iterator[Tensor]:
-    """Positions of pairs of like sizes, so that a few large graphs do not pad all others."""
-    sizes = torch.maximum(left.size, right.size).cpu().numpy()
-    for group in group_by_size(sizes, _LIMITS):
-        yield torch.from_numpy(group).to(left.start.device)
-
-
 def pad_nodes(graphs: Representation, k: int | None = None) -> PaddedNodes:
-    """The states of graphs on one axis, padded to ``k`` nodes; None: to the largest (one node at least)."""
+    """The states of graphs on one axis, padded to ``k`` nodes; None means to the largest, at least one node."""
     k = max(1, int(graphs.size.max())) if k is None else k
     place = torch.arange(k, device=graphs.size.device)
     mask = place < graphs.size[:, None]
@@ -75,24 +65,32 @@ def pad_nodes(graphs: Representation, k: int | None = None) -> PaddedNodes:
     return PaddedNodes(states.masked_fill(~mask[..., None], 0), mask)
 
 
-def measure_in_groups(left: Representation, right: Representation, measure: Measure) -> Tensor:
-    """Distances of all pairs after broadcasting, a group of pairs of like sizes at a time."""
-    a, b = pair_up(left, right)
-    groups = list(group_pairs(a, b))
-    if not groups:
-        return a.z.new_zeros(broadcast_shape(left, right))
-    values = torch.cat([measure(a.take(group), b.take(group)) for group in groups])
-    return values[torch.argsort(torch.cat(groups))].reshape(broadcast_shape(left, right))
+class NodeComparison(PairDistance):
+    """A distance that is measured on groups of pairs of similar sizes; a subclass writes :meth:`measure`."""
+
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        shape = broadcast_shape(left, right)
+        a, b = pair_up(left, right)
+        sizes = torch.maximum(a.size, b.size).cpu().numpy()
+        groups = [torch.from_numpy(group).to(a.start.device) for group in group_by_size(sizes, _LIMITS)]
+        if not groups:
+            return a.z.new_zeros(shape)
+        values = torch.cat([self.measure(a.take(group), b.take(group)) for group in groups])
+        return values[torch.argsort(torch.cat(groups))].reshape(shape)
+
+    @abstractmethod
+    def measure(self, left: Representation, right: Representation) -> Tensor:
+        """The distance of each pair of a group."""
 
 
-class HausdorffDistance(PairDistance):
-    r"""Each node goes to the nearest node of the other graph, whoever else goes there.
+class HausdorffDistance(NodeComparison):
+    r"""The Hausdorff edit distance: each node goes to the nearest node of the other graph, no matter which others do.
 
     .. math:: h = \sum_i \min\Big(\lVert h_i \rVert, \tfrac12 \min_j \lVert h_i - h'_j \rVert\Big)
               + \sum_j \min\Big(\lVert h'_j \rVert, \tfrac12 \min_i \lVert h_i - h'_j \rVert\Big)
 
-    in edits, brought to the paper's scale. A turn is paid for from both sides, hence the halves; the norm of a state
-    is the price of deleting it.
+    in edits, brought to the paper's scale. A substitution is paid for by both sides, hence the halves; the norm of a
+    state is the price of deleting it.
     """
 
     axioms = METRIC - {Axiom.TRIANGLE_INEQUALITY}
@@ -100,29 +98,26 @@ class HausdorffDistance(PairDistance):
     width = 0
 
     def project(self, z: Tensor) -> Tensor:
-        """The pooled vector plays no part."""
+        """The pooled vector is not used."""
         return z[..., :0]
 
-    def compare(self, left: Representation, right: Representation) -> Tensor:
-        return measure_in_groups(left, right, self._measure)
-
-    def _measure(self, left: Representation, right: Representation) -> Tensor:
+    def measure(self, left: Representation, right: Representation) -> Tensor:
         a, b = pad_nodes(left), pad_nodes(right)
         exact = "donot_use_mm_for_euclid_dist"  # the fast way is 1e-3 off for states that are nearly equal
-        turns = torch.cdist(a.states, b.states, compute_mode=exact) / 2
-        prices = sum_least(turns, a, b) + sum_least(turns.transpose(1, 2), b, a)
+        substitution = torch.cdist(a.states, b.states, compute_mode=exact) / 2
+        prices = sum_least(substitution, a, b) + sum_least(substitution.transpose(1, 2), b, a)
         return to_paper(prices, left.size.to(prices), right.size.to(prices))
 
 
-def sum_least(turns: Tensor, own: PaddedNodes, other: PaddedNodes) -> Tensor:
-    """The first sum: over the real nodes of ``own`` the least of deletion and of the turns into real nodes."""
-    nearest = turns.masked_fill(~other.mask[:, None, :], torch.inf).amin(dim=2)
+def sum_least(substitution: Tensor, own: PaddedNodes, other: PaddedNodes) -> Tensor:
+    """The first sum: over the real nodes of ``own``, the cheapest of deletion and substitution by a real node."""
+    nearest = substitution.masked_fill(~other.mask[:, None, :], torch.inf).amin(dim=2)
     deletion: Tensor = torch.linalg.vector_norm(own.states, dim=2)
     return torch.minimum(deletion, nearest).masked_fill(~own.mask, 0).sum(dim=1)
 
 
 class NeuralTensor(nn.Module):
-    r"""Socher et al.'s network: for each of K slices a bilinear form and a linear one.
+    r"""Socher et al.'s network: a bilinear form and a linear one for each of K slices.
 
     .. math:: \mathrm{ReLU}\big(z^\top W_{1..K} \, z' + V [z; z'] + b\big)
 
@@ -135,16 +130,16 @@ class NeuralTensor(nn.Module):
         self.linear = nn.Linear(2 * width, slices)
 
     def forward(self, left: Float[Tensor, "pairs d"], right: Float[Tensor, "pairs d"]) -> Float[Tensor, "pairs K"]:
-        turned = self.slices(left).unflatten(-1, (-1, right.shape[-1]))  # one product; nn.Bilinear makes one per slice
-        bilinear = (turned @ right[..., None]).squeeze(-1)
+        mapped = self.slices(left).unflatten(-1, (-1, right.shape[-1]))  # one product; nn.Bilinear makes one per slice
+        bilinear = (mapped @ right[..., None]).squeeze(-1)
         return F.relu(bilinear + self.linear(torch.cat([left, right], dim=-1)))
 
 
-class SimGNNDistance(PairDistance):
-    """One minus the similarity that an MLP makes of both parts.
+class SimGNNDistance(NodeComparison):
+    """One minus SimGNN's similarity: an MLP of a neural tensor network and of a histogram of node similarities.
 
-    Differs from SimGNN in nothing but the training that surrounds it. As there, the histogram has no gradient, and the
-    smaller graph is filled up with zero states for it, whose similarity to all others is a half.
+    Only the training around it differs from SimGNN. As there, the histogram has no gradient, and for it the smaller
+    graph is filled up with zero states, whose similarity to all others is a half.
     """
 
     axioms = frozenset({Axiom.NON_NEGATIVE})
@@ -159,10 +154,7 @@ class SimGNNDistance(PairDistance):
     def extra_repr(self) -> str:
         return f"bins={self.bins}"
 
-    def compare(self, left: Representation, right: Representation) -> Tensor:
-        return measure_in_groups(left, right, self._measure)
-
-    def _measure(self, left: Representation, right: Representation) -> Tensor:
+    def measure(self, left: Representation, right: Representation) -> Tensor:
         values = torch.cat([self.tensor(left.z, right.z), self.count_similarities(left, right)], dim=-1)
         for layer in self.layers[:-1]:
             values = F.relu(layer(values))
@@ -171,7 +163,7 @@ class SimGNNDistance(PairDistance):
 
     @torch.no_grad()
     def count_similarities(self, left: Representation, right: Representation) -> Float[Tensor, "pairs bins"]:
-        """Which share of the pairs of nodes has its similarity, sigmoid of the dot product, in each equal bin."""
+        """The share of pairs of nodes whose similarity, the sigmoid of their dot product, lies in each equal bin."""
         a, b = pad_nodes(left), pad_nodes(right)
         similarity = torch.sigmoid(a.states @ b.states.transpose(1, 2))
         bin_of = (similarity * self.bins).long().clamp(max=self.bins - 1)
@@ -183,12 +175,8 @@ class SimGNNDistance(PairDistance):
         return counts / filled_up.clamp(min=1)[:, None]
 
 
-_FAR = -1e9
-"""Score of padding: its exp is exactly 0, yet attention to an empty graph is not NaN as with -inf."""
-
-
 class InputsAndEdges(nn.Module):
-    """No encoder at all: of each node its inputs and, beside them, its row of the adjacency matrix."""
+    """Not really an encoder: the inputs of each node and, beside them, its row of the adjacency matrix."""
 
     def __init__(self, schema: FeatureSchema, width: int) -> None:
         super().__init__()
@@ -200,8 +188,8 @@ class InputsAndEdges(nn.Module):
         return Encoded(states[:, 0, :0], torch.cat([states, batch.weights], dim=-1), batch.mask)
 
 
-class MatchingDistance(PairDistance):
-    r"""Rounds of messages within and across the graphs, a gated sum, and the paper's distance of the two sums.
+class MatchingDistance(NodeComparison):
+    r"""Li et al.: rounds of messages within and across the graphs, a gated sum, and Eq. 9 of the two sums.
 
     .. math::
         m_i = \sum_j A_{ij} \, W_2 \mathrm{ReLU}(W_1 [h_i; h_j] + b), \quad
@@ -229,10 +217,7 @@ class MatchingDistance(PairDistance):
     def extra_repr(self) -> str:
         return f"rounds={self.rounds}"
 
-    def compare(self, left: Representation, right: Representation) -> Tensor:
-        return measure_in_groups(left, right, self._measure)
-
-    def _measure(self, left: Representation, right: Representation) -> Tensor:
+    def measure(self, left: Representation, right: Representation) -> Tensor:
         k = max(1, int(left.size.max()), int(right.size.max()))
         sides = [pad_nodes(side, k) for side in (left, right)]
         states = torch.cat([side.states[..., : self.state_width] for side in sides])
@@ -258,7 +243,7 @@ class MatchingDistance(PairDistance):
         return updated.masked_fill(~mask[..., None], 0)
 
     def _send(self, states: Tensor, adjacency: Tensor) -> Tensor:
-        """Messages along edges alone: in molecules one pair of nodes in six is one."""
+        """Send messages only along edges: in molecules, one pair of nodes in six is an edge."""
         graph, i, j = adjacency.nonzero(as_tuple=True)
         k = states.shape[1]
         to, source = graph * k + i, graph * k + j
@@ -273,12 +258,12 @@ class MatchingDistance(PairDistance):
 def attend(
     states: Float[Tensor, "graphs k d"], others: Float[Tensor, "graphs k d"], mask: Bool[Tensor, "graphs k"]
 ) -> Float[Tensor, "graphs k d"]:
-    """What each node sees of the other graph: its states, those that resemble the node most; zero if it is empty."""
+    """What each node sees of the other graph: the mean of its states, weighted by how much they resemble the node."""
     return F.scaled_dot_product_attention(states, others, others, (~mask).to(states.dtype).mul(_FAR)[:, None, :])
 
 
 def _square(rows: Tensor) -> Tensor:
-    """The adjacency of padded graphs; rows reach as far as the largest graph of the whole collection."""
+    """The adjacency of padded graphs; the rows are as long as the largest graph of the whole collection."""
     k = rows.shape[1]
     return rows[..., :k] if rows.shape[2] >= k else F.pad(rows, (0, k - rows.shape[2]))
 
@@ -286,7 +271,7 @@ def _square(rows: Tensor) -> Tensor:
 class MatchingModel(GraphDistanceModel):
     """Encodes all graphs in one batch, since their rows of the adjacency matrix must be equally long.
 
-    This costs the square of the largest graph for each; what every pair costs makes it no matter.
+    This costs the square of the largest graph for each, which is little beside the cost of every pair.
     """
 
     def encode_rows(

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 @model_argument
 @click.argument("source")
 @click.option("--labels", type=FOLDER, help="Folder of `graphmetric label` that holds the true distances.")
-@click.option("--queries", type=COUNT, help="Number of query graphs. By default all test graphs, or 100 if no split.")
+@click.option(
+    "--queries", type=COUNT, help="Number of query graphs. By default all test graphs, or 100 without a split."
+)
 @click.option(
     "--label-budget",
     type=COUNT,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
     type=TIME_LIMIT,
     default="120",
     metavar="SECONDS",
-    help="Seconds for these. Pairs that are not proven by then count by their bounds. 'none' means no limit.",
+    help="Seconds for computing them; pairs not proven by then count by their bounds. 'none' means no limit.",
 )
 @ignore_option(" By default what the model was trained to ignore; anything else is refused.")
 @click.option("--report", type=FILE, help="Write a report to this HTML file.")

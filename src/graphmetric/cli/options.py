@@ -19,6 +19,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class _Jobs(IntParamType):
+    name = "n"
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number: int = super().convert(value, param, ctx)
         if number == 0:
@@ -27,14 +29,14 @@ class _Jobs(IntParamType):
 
 
 class _Number(FloatParamType):
-    """A number of at least ``least``, or above it if ``open``; never NaN. Click's own range lets NaN pass."""
+    """A number of at least 0, or above 0 if ``open``; never NaN, which click's own range lets pass."""
 
-    def __init__(self, allowed: str, least: float = 0.0, most: float = math.inf, *, open: bool = False) -> None:
-        self.allowed, self.least, self.most, self.open = allowed, least, most, open
+    def __init__(self, name: str, allowed: str, *, most: float = math.inf, open: bool = False) -> None:
+        self.name, self.allowed, self.most, self.open = name, allowed, most, open
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
-        if not self.least <= number <= self.most or (self.open and number == self.least):
+        if not 0 <= number <= self.most or (self.open and number == 0):
             self.fail(f"{value} is not {self.allowed}.", param, ctx)
         return number
 
@@ -57,11 +59,12 @@ class _TimeLimit(FloatParamType):
 
 JOBS = _Jobs()
 TIME_LIMIT = _TimeLimit()
-SECONDS = _Number("a number of seconds above 0", open=True)
-FRACTION = _Number("a fraction of at least 0 and below 1", most=math.nextafter(1.0, 0.0))
-NOT_NEGATIVE = _Number("a number of at least 0")
-POSITIVE = _Number("a number above 0", open=True)
+SECONDS = _Number("seconds", "a number of seconds above 0", open=True)
+FRACTION = _Number("fraction", "a fraction of at least 0 and below 1", most=math.nextafter(1.0, 0.0))
+NOT_NEGATIVE = _Number("number", "a number of at least 0")
+POSITIVE = _Number("number", "a number above 0", open=True)
 COUNT = click.IntRange(1)
+COUNT.name = "n"  # shown in the help as N
 FILE = click.Path(dir_okay=False)
 FOLDER = click.Path(file_okay=False)
 

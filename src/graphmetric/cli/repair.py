@@ -38,7 +38,7 @@ _COUNTED_AT_ONCE, _SMALL_SAMPLE = 300, 200_000  # the same if there is a time li
 @click.option("--decrease-only", is_flag=True, help="Only decrease distances, to the lengths of their shortest paths.")
 @click.option("--bounds", type=float, nargs=2, help="Least and largest distance of two different items.")
 @click.option("--weights", type=FILE, help="Matrix of the cost of changing each distance.")
-@click.option("--tolerance", type=POSITIVE, default=1e-6, help="Relative violation to accept.")
+@click.option("--tolerance", type=POSITIVE, default=1e-6, help="Relative violation and gap to accept.")
 @click.option(
     "--time-limit", type=SECONDS, help="Seconds of work, not counting files; the best matrix found by then is written."
 )
@@ -58,7 +58,8 @@ def repair_command(
     """Change the distances of IN as little as possible so that the triangle inequality holds, and write OUT.
 
     IN is a symmetric matrix in a .npy, .npz, .csv (with or without names) or .parquet file, square or condensed; OUT
-    has the same form. In KNOWN, an unknown distance is NaN or left empty; IN may lack the distances that KNOWN has.
+    has the same form. In the matrix of --known, an unknown distance is NaN or left empty; its known distances may be
+    missing in IN.
 
     \b
     Examples:

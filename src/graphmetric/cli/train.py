@@ -63,6 +63,7 @@ _FEWEST = 3
 @click.option(
     "--mutation-edits",
     type=click.IntRange(0),
+    metavar="N",
     default=5,
     help="Also learn from mutations of the graphs, made by at most this many edits; 0 for none.",
 )

@@ -105,7 +105,7 @@ def load_benchmark(
 
     ``limit`` takes that many graphs: the first of each part, in the proportions of the parts.
     """
-    data = _take_first(load_dataset(name, root=root), limit)
+    data = take_first(load_dataset(name, root=root), limit)
     classes, parts = data.isomorphism_classes, data.split
     distances = _load_or_compute(data, truth, store)
     if split == "as given":
@@ -230,7 +230,8 @@ REPAIRS: Mapping[str, Callable[[Floats, Floats], Floats]] = MappingProxyType(
 """Functions of predicted distances on the paper's scale, in [0, 1], and of the distances of :func:`known_for`."""
 
 
-def _take_first(data: Dataset, limit: int | None) -> Dataset:
+def take_first(data: Dataset, limit: int | None) -> Dataset:
+    """About ``limit`` graphs of the data set: the first of each part, in the proportions of the parts."""
     if limit is None or limit >= len(data.graphs):
         return data
     shares = [part[: max(1, len(part) * limit // len(data.graphs))] for part in data.split]

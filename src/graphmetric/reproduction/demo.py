@@ -29,15 +29,17 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric._foundation.options import to_plain
-from graphmetric.datasets import load_dataset
+from graphmetric.datasets import Dataset, load_dataset
 from graphmetric.edit_distance import Labels, graph_edit_distance, label_graphs
 from graphmetric.errors import FileError
 from graphmetric.estimator import GraphDistance
 from graphmetric.formats.distance_matrices import write_matrix
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.learned.model_folder import CHECKPOINT, CONFIG
+from graphmetric.learned.model_folder import CHECKPOINT
 from graphmetric.metric_repair import triangle_fixing, triangle_violations
 from graphmetric.report import ModelEvaluation, evaluate_model, write_report
+from graphmetric.reproduction.benchmark import take_first
+from graphmetric.reproduction.runner import fit_once
 from graphmetric.search import GraphIndex
 from graphmetric.search.gallery import draw_hits
 from graphmetric.training import PretrainingOptions, preset
@@ -68,41 +70,12 @@ QUICK = DemoOptions(graphs=90, pretraining_epochs=1, steps=20, paper_epochs=1, m
 """Takes seconds and hardly trains the model: to see that everything works."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Molecules:
-    """Molecules no two of which are isomorphic, so that a copy of an unseen one has not been seen either."""
+def load_molecules(count: int | None = None) -> Dataset:
+    """The embedded molecules, or about ``count`` of them.
 
-    graphs: GraphCollection
-    """Training, validation and unseen graphs, in this order."""
-    training: int
-    """Number of training graphs."""
-    validation: int
-    copies: int
-    """Number of graphs of the data set that were left out as copies."""
-
-    @classmethod
-    def load(cls, count: int | None = None) -> Molecules:
-        """The embedded molecules, or about ``count`` of them: the first of each part."""
-        whole = load_dataset("molecules")
-        data = whole.leak_free()
-        share = 1.0 if count is None else min(1.0, count / len(data.graphs))
-        parts = [part[: max(2, round(share * len(part)))] for part in data.split]
-        copies = len(whole.graphs) - len(data.graphs)
-        return cls(data.graphs[np.concatenate(parts)], len(parts[0]), len(parts[1]), copies)
-
-    @property
-    def seen(self) -> NDArray[np.int64]:
-        """Positions of the training and validation graphs."""
-        return np.arange(self.training + self.validation)
-
-    @property
-    def validating(self) -> NDArray[np.int64]:
-        """Positions of the graphs that only choose the weights."""
-        return self.seen[self.training :]
-
-    @property
-    def unseen(self) -> NDArray[np.int64]:
-        return np.arange(self.training + self.validation, len(self.graphs))
+    No two of them are isomorphic, so that a copy of an unseen molecule has not been seen either.
+    """
+    return take_first(load_dataset("molecules").leak_free(), count)
 
 
 def run_demo(out: Path, options: DemoOptions, say: Callable[[str], object], n_jobs: int | None = -1) -> ModelEvaluation:
@@ -176,20 +149,20 @@ class _Demo:
 
     def read(self) -> None:
         with self.step("Read the molecules"):
-            data = self.molecules = Molecules.load(self.options.graphs)
+            data = self.data = load_molecules(self.options.graphs)
+            self.seen = np.sort(np.concatenate([data.train, data.val]))
             sizes = data.graphs.sizes
             self.tell(
-                f"There are {len(data.graphs):,} molecules of {sizes.min()} to {sizes.max()} atoms, no two the same "
-                f"({data.copies:,} copies are left out):",
-                f"{data.training:,} to learn from, {data.validation:,} to choose the best weights, and "
-                f"{len(data.unseen):,} that the network never sees.",
+                f"There are {len(data.graphs):,} molecules of {sizes.min()} to {sizes.max()} atoms, no two the same:",
+                f"{len(data.train):,} to learn from, {len(data.val):,} to choose the best weights, and "
+                f"{len(data.test):,} that the network never sees.",
             )
 
     def label(self) -> Labels:
         """Compute all exact edit distances; the models do not get those of unseen molecules."""
         with self.step("Label: search for the exact edit distance of every pair"):
-            labels = label_graphs(self.molecules.graphs, self.out / "labels", pairs="all", n_jobs=self.n_jobs)
-            known = len(labels.among(self.molecules.seen).pairs)
+            labels = label_graphs(self.data.graphs, self.out / "labels", pairs="all", n_jobs=self.n_jobs)
+            known = len(labels.among(self.seen).pairs)
             self.tell(
                 f"{len(labels.pairs):,} pairs, {labels.exact.mean():.1%} proven exact, {labels.upper.mean():.1f} edits "
                 "on average.",
@@ -201,7 +174,7 @@ class _Demo:
         """Show what a distance is worth before any training, and after pre-training alone."""
         with self.step("Pre-train: learn to recover hidden atoms and bonds, without labels"):
             epochs = self.options.pretraining_epochs
-            before, after = (self._fit(self._small(count, steps=0), labels) for count in (0, epochs))
+            before, after = (self._small(count, steps=0).fit(*self._learning_data(labels)) for count in (0, epochs))
             self.tell(
                 f"untrained    {_agreement(before)}",
                 f"pre-trained  {_agreement(after)}, after {_count(epochs, 'pass', 'passes')}",
@@ -213,7 +186,7 @@ class _Demo:
         with self.step("Train on the labels"):
             model = self._small(self.options.pretraining_epochs, self.options.steps)
             model.set_params(checkpoint=self.out / "model" / CHECKPOINT)
-            model, is_new = self._fit_or_load("model", model, labels)
+            model, is_new = fit_once(model, self.out / "model", *self._learning_data(labels))
             self.tell(f"trained      {_agreement(model)}, after {_count(self.options.steps, 'step', 'steps')}")
             if not is_new:
                 self.tell("(kept from an earlier run)")
@@ -228,9 +201,9 @@ class _Demo:
         with self.step("Repair: turn distances that break the triangle inequality into a metric"):
             epochs = self.options.paper_epochs
             paper = GraphDistance("paper", epochs=epochs, pretrain=False, n_jobs=self.n_jobs)
-            paper, _ = self._fit_or_load("paper-model", paper, labels)
-            chosen = self.molecules.unseen[: self.options.matrix]
-            graphs, exact = self.molecules.graphs[chosen], square_matrix(labels, chosen)
+            paper, _ = fit_once(paper, self.out / "paper-model", *self._learning_data(labels))
+            chosen = np.sort(self.data.test)[: self.options.matrix]
+            graphs, exact = self.data.graphs[chosen], square_matrix(labels, chosen)
             predicted = paper.pairwise(graphs).astype(np.float64)
             result = triangle_fixing(predicted, n_jobs=self.n_jobs)
             files = {"matrix.csv": predicted, "matrix-repaired.csv": result.matrix}
@@ -255,8 +228,7 @@ class _Demo:
 
     def evaluate(self, model: GraphDistance, labels: Labels) -> ModelEvaluation:
         with self.step("Evaluate on molecules that the network has never seen"):
-            data = self.molecules
-            found = evaluate_model(model, data.graphs, distances=labels, train=data.seen, name="molecules")
+            found = evaluate_model(model, self.data, distances=labels, name="molecules")
             found = replace(found, truth_source="edit distances at unit costs, by the exact search, all pairs")
             write_report(found, self.out / "report.html", command=f"graphmetric demo --out {self.out}")
             scores, k = found.raw_scores, found.nearest
@@ -277,9 +249,9 @@ class _Demo:
     def search(self, model: GraphDistance) -> None:
         """Index the molecules that the model has seen, and search for the first that it has not."""
         with self.step("Search: find the nearest molecules of an unseen one"):
-            data, k = self.molecules, self.options.neighbours
-            index = GraphIndex.build(model, data.graphs[data.seen], out=self.out / "index")
-            query = data.graphs[int(data.unseen[0])]
+            k, graphs = self.options.neighbours, self.data.graphs
+            index = GraphIndex.build(model, graphs[self.seen], out=self.out / "index")
+            query = graphs[int(self.data.test[0])]
             learned, proven = index.search(query, k), index.search(query, k, certified=True)
             exact = [graph_edit_distance(query, hit.graph).upper for hit in learned]
             explanation = index.explain(query, proven[0])
@@ -334,17 +306,10 @@ and then
         options = architecture, replace(training, steps=steps, pretraining=pretraining)
         return GraphDistance(options, n_jobs=self.n_jobs)
 
-    def _fit(self, model: GraphDistance, labels: Labels) -> GraphDistance:
-        data = self.molecules
-        return model.fit(data.graphs[data.seen], labels.among(data.seen), data.validating)
-
-    def _fit_or_load(self, name: str, model: GraphDistance, labels: Labels) -> tuple[GraphDistance, bool]:
-        """The trained model, and whether it is new; a training that was stopped continues."""
-        folder = self.out / name
-        if (folder / CONFIG).exists():
-            return GraphDistance.load(folder).set_params(n_jobs=self.n_jobs), False
-        self._fit(model, labels).save(folder)
-        return model, True
+    def _learning_data(self, labels: Labels) -> tuple[GraphCollection, Labels, NDArray[np.int64]]:
+        """The arguments of ``fit``: the seen graphs, their distances, and which of them are for validation."""
+        validation = np.searchsorted(self.seen, self.data.val)
+        return self.data.graphs[self.seen], labels.among(self.seen), validation
 
 
 def _correlation(model: GraphDistance) -> float:

@@ -17,11 +17,11 @@ from graphmetric._foundation.options import to_plain
 from graphmetric.drawing.svg import INK, graph_canvas, svg_picture
 from graphmetric.estimator import GraphDistance
 from graphmetric.graphs.graph import Graph
-from graphmetric.learned.model_folder import CHECKPOINT, CONFIG
+from graphmetric.learned.model_folder import CHECKPOINT
 from graphmetric.report.rankings import Neighbour, RankingTask, choose_examples
 from graphmetric.reproduction.benchmark import Benchmark
 from graphmetric.reproduction.experiments import Row, make_experiment
-from graphmetric.reproduction.runner import RunOptions, load_for
+from graphmetric.reproduction.runner import RunOptions, fit_once, load_for
 
 NEAREST = 10
 _CELL, _PICTURE, _ROW, _TITLE = 128.0, 96.0, 190.0, 30.0
@@ -43,16 +43,10 @@ class FigureRow:
 
     def to_dict(self) -> dict[str, Any]:
         """The numbers, for JSON."""
-        hits = [
-            {
-                "graph": hit.graph,
-                "predicted": hit.predicted,
-                "true": hit.lower,  # all distances are known here
-                "right": hit.right,
-                "id": str(self.graphs[hit.graph].id),
-            }
-            for hit in self.neighbours
-        ]
+        hits = []
+        for hit in self.neighbours:
+            scores = {"predicted": hit.predicted, "true": hit.lower, "right": hit.right}  # all distances are known here
+            hits.append({"graph": hit.graph, "id": str(self.graphs[hit.graph].id), **scores})
         return {"dataset": self.dataset, "query": str(self.graphs[self.query].id), "ranked": self.ranked, "hits": hits}
 
 
@@ -91,15 +85,11 @@ def _train_or_load(benchmark: Benchmark, options: RunOptions, folder: Path) -> G
     seed = options.seeds[0]
     settings = f"{to_plain(model)} {to_plain(training)} {seed} {options.limit}"
     path = folder / f"{benchmark.name}-{blake2b(settings.encode(), digest_size=6).hexdigest()}"
-    if (path / CONFIG).exists():
-        return GraphDistance.load(path).set_params(n_jobs=options.threads)  # type: ignore[no-any-return]
+    learned = GraphDistance((model, training), random_state=seed, n_jobs=options.threads, checkpoint=path / CHECKPOINT)
     protocol = benchmark.protocol("A")
     held_out = np.arange(len(protocol.train), len(protocol.seen))
-    learned = GraphDistance(
-        (model, training), random_state=seed, n_jobs=options.threads, checkpoint=path / CHECKPOINT
-    ).fit(benchmark.graphs[protocol.seen], protocol.visible_distances(benchmark.distances), held_out)
-    learned.save(path)
-    return learned
+    distances = protocol.visible_distances(benchmark.distances)
+    return fit_once(learned, path, benchmark.graphs[protocol.seen], distances, held_out)[0]
 
 
 def draw_rows(rows: Sequence[FigureRow]) -> str:
@@ -119,37 +109,25 @@ def _draw_row(row: FigureRow, top: float) -> str:
         f'<rect x="4" y="{top + _TITLE - 4:.0f}" width="{_CELL - 8:.0f}" height="{_PICTURE + 8:.0f}" rx="6" '
         'fill="none" stroke="#5b8def" stroke-width="1.5"/>'
     )
-    parts = [_text(8, top + 18, title, size=13), frame, _draw_cell(row.graphs[row.query], 0, top)]
-    parts.append(_text(_CELL / 2, top + _TITLE + _PICTURE + 22, "query", anchor="middle"))
-    parts.append(_name(row.graphs[row.query], _CELL / 2, top))
-    for rank, neighbour in enumerate(row.neighbours, 1):
-        left, graph = rank * _CELL, row.graphs[neighbour.graph]
-        sign, color = ("✓", _RIGHT) if neighbour.right else ("✗", _WRONG)
-        words = f"{sign} {neighbour.predicted:.2f}, true {neighbour.true}"
-        parts += [
-            _draw_cell(graph, left, top),
-            _text(left + _CELL / 2, top + _TITLE + _PICTURE + 22, words, anchor="middle", color=color),
-            _name(graph, left + _CELL / 2, top),
-        ]
-    return "\n".join(parts)
+    cells = [(row.query, "query", INK)]
+    for hit in row.neighbours:
+        sign, color = ("✓", _RIGHT) if hit.right else ("✗", _WRONG)
+        cells.append((hit.graph, f"{sign} {hit.predicted:.2f}, true {hit.true}", color))
+    drawn = [_draw_cell(row.graphs[k], words, color, n * _CELL, top) for n, (k, words, color) in enumerate(cells)]
+    return "\n".join([_text(8, top + 18, title, size=13, anchor="start"), frame, *drawn])
 
 
-def _draw_cell(graph: Graph, left: float, top: float) -> str:
-    """The graph, scaled down if it does not fit."""
-    canvas = graph_canvas(graph)
+def _draw_cell(graph: Graph, words: str, color: str, left: float, top: float) -> str:
+    """The graph, scaled down if it does not fit, with words and its id below."""
+    canvas, middle, bottom = graph_canvas(graph), left + _CELL / 2, top + _TITLE + _PICTURE
     scale = min((_CELL - 12) / max(canvas.width, 1), _PICTURE / max(canvas.height, 1), 0.75)
-    x = left + (_CELL - scale * canvas.width) / 2
-    y = top + _TITLE + (_PICTURE - scale * canvas.height) / 2
-    return f'<g transform="translate({x:.1f} {y:.1f}) scale({scale:.4f})">{canvas.to_svg()}</g>'
+    x, y = middle - scale * canvas.width / 2, bottom - (_PICTURE + scale * canvas.height) / 2
+    picture = f'<g transform="translate({x:.1f} {y:.1f}) scale({scale:.4f})">{canvas.to_svg()}</g>'
+    name = "" if graph.id is None else str(graph.id)[:20]
+    texts = _text(middle, bottom + 22, words, color=color), _text(middle, bottom + 37, name, size=10, color=_FAINT)
+    return "\n".join([picture, *texts])
 
 
-def _name(graph: Graph, x: float, top: float) -> str:
-    words = "" if graph.id is None else str(graph.id)
-    return _text(x, top + _TITLE + _PICTURE + 37, words[:20], anchor="middle", size=10, color=_FAINT)
-
-
-def _text(x: float, y: float, words: str, *, size: float = 12, anchor: str = "start", color: str = INK) -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{color}">'
-        f"{escape(words)}</text>"
-    )
+def _text(x: float, y: float, words: str, *, size: float = 12, anchor: str = "middle", color: str = INK) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{color}"'
+    return f"<text {place}>{escape(words)}</text>"

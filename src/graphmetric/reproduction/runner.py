@@ -11,6 +11,7 @@ from hashlib import blake2b
 from itertools import groupby, product
 from operator import itemgetter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from graphmetric._foundation.progress import progress
 from graphmetric.baselines import TrainingTask
 from graphmetric.edit_distance import normalized_distance
 from graphmetric.errors import InvalidArgument
+from graphmetric.estimator import GraphDistance
 from graphmetric.evaluation import RunRecord, make_tables, read_record, write_tables
+from graphmetric.learned.model_folder import CONFIG
 from graphmetric.reproduction.benchmark import (
     Benchmark,
     Floats,
@@ -79,6 +82,14 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> list[RunRecor
     records = [read_record(path) for path in paths if path.exists()]
     write_tables(options.out / experiment.name, make_tables(records, metrics=experiment.metrics))
     return records
+
+
+def fit_once(model: GraphDistance, folder: Path, *data: Any) -> tuple[GraphDistance, bool]:
+    """The model of the folder or, if there is none, this one fitted to the data and saved; and whether it is new."""
+    if (folder / CONFIG).exists():
+        return GraphDistance.load(folder).set_params(n_jobs=model.n_jobs), False
+    model.fit(*data).save(folder)
+    return model, True
 
 
 def _units(experiment: Experiment, rows: Sequence[Row], options: RunOptions) -> Iterator[_Unit]:
