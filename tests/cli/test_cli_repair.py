@@ -95,7 +95,7 @@ WRONG = {
     "negative.csv": ("0,-1\n-1,0\n", "negative.csv: the matrix[0, 1] = -1 is negative"),
     "text.csv": ("0,1\n1,no\n", "text.csv: line 2: column 2: 'no' is not a number"),
     "picture.png": ("", "distance matrices are files .npy, .npz, .csv, .parquet"),
-    "array.npy": ("not numpy", "array.npy: is no readable numpy array"),
+    "array.npy": ("not numpy", "array.npy: is not a readable numpy array"),
 }
 
 
