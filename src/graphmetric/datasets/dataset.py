@@ -67,7 +67,7 @@ class Dataset:
 
     @property
     def upper(self) -> NDArray[np.float64]:
-        """Upper bounds, likewise."""
+        """Upper bounds; equal to ``distances`` where those are known, NaN where nothing is."""
         return self._bounds.upper
 
     @cached_property

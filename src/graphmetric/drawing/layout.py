@@ -1,6 +1,6 @@
-"""Where to draw the nodes: the same graph always gets the same picture.
+"""Positions of nodes on paper; the same graph always gets the same picture.
 
-Positions make the distances on paper like the numbers of steps between nodes (stress majorization), which shows rings
+Distances on paper are made similar to the numbers of steps between nodes (stress majorization), which shows rings
 as rings and grids as grids. Then nodes that came too close are pushed apart, so that no two discs overlap.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy  # whose parts are imported when they are first used
@@ -22,17 +23,17 @@ CLEARANCE = 0.66
 """No two nodes are nearer than this, in units of the length of an edge; a node's diameter is less."""
 
 _LARGEST_BY_STRESS = 400
-"""Nodes of a component that all pairs are looked at for; of a larger one, the distances to some nodes."""
+"""Components of up to this many nodes are placed by the distances of all pairs, larger ones by those to some nodes."""
 _PIVOTS = 60
 _MOST_ITERATIONS = 150
-_SETTLED = 2e-4  # of an edge: no node moves further any more
+_SETTLED = 2e-4  # edge lengths; the layout is done when no node moves further than this
 _PUSHES = 300
 _TRIALS, _FEWER_TRIALS = 8, 2
-"""Starts of which the best end is kept; fewer above ``_MANY_NODES``, where one takes longer."""
+"""Layouts that are tried, of which the best is kept; fewer above ``_MANY_NODES``, where each takes longer."""
 _MANY_NODES = 120
 _TURN = 0.5
 _FREE_DEGREE, _ROOM = 5.0, 0.75
-_CROWDED = 0.6  # of all possible edges
+_CROWDED = 0.6  # share of all possible edges; above it, nodes are put on a circle
 _GOLDEN_ANGLE = math.pi * (3.0 - math.sqrt(5.0))
 _ASPECT = 1.7  # width of a picture of many components, as a multiple of its height
 
@@ -93,21 +94,22 @@ def _starts(paths: Floats) -> Iterator[Positions]:
     flat, rest = axes[:, :2], axes[:, 2:]
     yield flat + 0.05 * _spiral(n) * paths.max() / 2
     for k in range((_TRIALS if n <= _MANY_NODES else _FEWER_TRIALS) - 1):
-        angles = _GOLDEN_ANGLE * (k + 1) * np.arange(1, 7)
-        yield flat + _TURN * rest @ np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        yield flat + _TURN * rest @ _directions(_GOLDEN_ANGLE * (k + 1) * np.arange(1, 7))
 
 
 def _circle(n: int) -> Positions:
-    """All nodes on a circle, for graphs with so many edges that only their ends can be seen."""
-    angle = 2 * math.pi * np.arange(n) / n
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1) * max(0.5, 0.5 / math.sin(math.pi / max(n, 2)))
+    """All nodes on a circle, for dense graphs, where edges cannot be told apart anyway."""
+    return _directions(2 * math.pi * np.arange(n) / n) * max(0.5, 0.5 / math.sin(math.pi / max(n, 2)))
 
 
 def _spiral(n: int) -> Positions:
     """Points spread evenly over the unit disc."""
     k = np.arange(n)
-    radius, angle = np.sqrt((k + 0.5) / n), k * _GOLDEN_ANGLE
-    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    return np.sqrt((k + 0.5) / n)[:, None] * _directions(k * _GOLDEN_ANGLE)
+
+
+def _directions(angles: NDArray[np.floating[Any]]) -> Positions:
+    return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
 class _Majorizer:
@@ -118,9 +120,7 @@ class _Majorizer:
         weight = 1.0 / np.maximum(paths, 1.0) ** 2
         np.fill_diagonal(weight, 0.0)
         laplacian = np.diag(weight.sum(axis=0)) - weight
-        self._inverse = np.asarray(
-            np.linalg.inv(laplacian + 1.0 / n) - 1.0 / n, dtype=np.float64
-        )  # of the part that is not a common shift
+        self._inverse: Any = np.linalg.inv(laplacian + 1.0 / n) - 1.0 / n  # on layouts without a common shift
         self._pull = weight * paths
         self._lengths = scipy.spatial.distance.squareform(paths, checks=False)
 
@@ -139,17 +139,17 @@ class _Majorizer:
         return positions
 
     def stress(self, positions: Positions) -> float:
-        """How far from the lengths of paths the distances on paper are."""
+        """The relative squared differences between lengths of paths and distances on paper, summed up."""
         return float(((scipy.spatial.distance.pdist(positions) / self._lengths - 1) ** 2).sum())
 
 
 def _product(matrix: Floats, columns: Positions) -> Positions:
-    """By numpy alone: for two columns, the threads of a BLAS cost more than they save."""
+    """A product by numpy alone: for two columns, the threads of a BLAS cost more than they save."""
     return np.stack([(matrix * column).sum(axis=1) for column in columns.T], axis=1)
 
 
 def _place_by_pivots(links: scipy.sparse.csr_array) -> Positions:
-    """For large components: scaling by the distances to some nodes that are far from each other (Brandes and Pich)."""
+    """Large components are scaled by the distances to some nodes that are far from each other (Brandes and Pich)."""
     n = links.shape[0]
     nearest = np.full(n, np.inf)
     rows, pivot = [], 0
@@ -167,7 +167,7 @@ def _place_by_pivots(links: scipy.sparse.csr_array) -> Positions:
 
 
 def _spread(positions: Positions) -> Positions:
-    """Push nodes that are too near each other apart, and last make everything larger if some are still too near."""
+    """Push nodes that are too near each other apart; if some still are in the end, make everything larger."""
     moved = positions.copy()
     for _ in range(_PUSHES):
         pairs = scipy.spatial.cKDTree(moved).query_pairs(CLEARANCE, output_type="ndarray")
@@ -175,13 +175,8 @@ def _spread(positions: Positions) -> Positions:
             return moved
         between = moved[pairs[:, 0]] - moved[pairs[:, 1]]
         apart = np.hypot(*between.T)
-        angle = pairs @ (_GOLDEN_ANGLE, 1.0)
-        way = np.where(
-            apart[:, None] > 1e-6,
-            between / np.maximum(apart, 1e-6)[:, None],
-            np.stack([np.cos(angle), np.sin(angle)], axis=1),
-        )
-        push = 0.55 * (1.02 * CLEARANCE - apart)[:, None] * way
+        towards, anywhere = between / np.maximum(apart, 1e-6)[:, None], _directions(pairs @ (_GOLDEN_ANGLE, 1.0))
+        push = 0.55 * (1.02 * CLEARANCE - apart)[:, None] * np.where(apart[:, None] > 1e-6, towards, anywhere)
         np.add.at(moved, pairs[:, 0], push)
         np.add.at(moved, pairs[:, 1], -push)
     return np.asarray(moved * (1.01 * CLEARANCE / max(float(nearest_distances(moved).min()), 1e-3)))
@@ -203,7 +198,7 @@ def _lay_flat(positions: Positions) -> Positions:
 
 
 def _pack(parts: list[Positions]) -> list[Positions]:
-    """Corners of the components: rows from left to right, as many as make a picture that is wider than tall."""
+    """Corners of the components, in rows from left to right that make a picture wider than tall."""
     boxes = [part.max(axis=0) + 1.0 for part in parts]
     widest = max(math.sqrt(_ASPECT * sum(float(box.prod()) for box in boxes)), *(float(box[0]) for box in boxes), 0.0)
     corners, left, top, height = [], 0.0, 0.0, 0.0

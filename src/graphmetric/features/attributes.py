@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.graphs.columns import COLUMNS, Columns, Has, take_rows
+from graphmetric.graphs.columns import COLUMNS, Columns, Has
 from graphmetric.graphs.labels import LabelColumn, label_from_json, label_key, label_to_json
 
 _LARGEST = 100.0
@@ -210,7 +210,7 @@ def fit_attributes(columns: Columns, *, max_words: int, text_length: int) -> dic
     """A vocabulary or scale for each kind that the training graphs have."""
     parts: dict[str, Any] = {}
     for name, rows in rows_present(columns).items():
-        values = take_rows(getattr(columns, KINDS[name]), np.flatnonzero(rows))
+        values = getattr(columns, KINDS[name])[np.flatnonzero(rows)]
         if name == "texts":
             parts[name] = TextVocabulary.fit(values, max_words=max_words, length=text_length)
         else:

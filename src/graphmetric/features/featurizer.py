@@ -29,7 +29,7 @@ from graphmetric.features.table import FeatureSchema, FeatureTable, edges_of
 from graphmetric.features.weisfeiler_lehman import RoleVocabulary
 from graphmetric.graphs.canonical import canonical_edges, search_orders
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import COLUMNS, Columns, Has, take_rows
+from graphmetric.graphs.columns import COLUMNS, Columns, Has
 from graphmetric.graphs.graph import Graph
 
 STATE_VERSION = 1
@@ -334,7 +334,7 @@ def canonical_form(columns: Columns, budget: int) -> tuple[Columns, NDArray[np.i
         order = np.where(kept, _given_order(columns), order)
     ends, source = canonical_edges(search, order)
     rows = {"node": order + np.repeat(columns.node_ptr[:-1], np.diff(columns.node_ptr)), "edge": source}
-    moved = {name: take_rows(column, rows[COLUMNS[name].per]) for name, column in columns.present().items()}
+    moved = {name: column[rows[COLUMNS[name].per]] for name, column in columns.present().items()}
     return replace(columns, edges=ends, ids=None, metadata=None, **moved), order
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from graphmetric.graphs._kernels.canonical_search import Outcome, PackedGraphs
 
 FORMAT_VERSION = 1
-"""Of certificates; hashed with them."""
+"""The version of the certificates' format, which is hashed with them."""
 
 DEFAULT_BUDGET = 500_000_000
 """Steps (array entries read) per graph: some ten seconds. Ordinary graphs take a few times their number of edges."""
@@ -78,7 +78,7 @@ class CanonicalSearch(NamedTuple):
 
 
 def budget_error(name: str, budget: int) -> WorkBudgetExceeded:
-    """What to raise where the search for a canonical order was given up."""
+    """The error for a graph whose canonical order was not found within the budget."""
     return WorkBudgetExceeded(
         f"{name}: no canonical order found within budget={budget} steps; the graph is very "
         "regular. Pass a larger budget, or compare graphs with is_isomorphic or isomorphism_classes, which turn to "
@@ -152,7 +152,7 @@ def edge_keys(columns: Columns) -> Keys:
 
 
 def shapes(columns: Columns) -> NDArray[np.uint64]:
-    """What isomorphic graphs must share as it is, a row of 64-bit numbers per graph.
+    """Numbers that isomorphic graphs share, a row of 64-bit numbers per graph.
 
     :class:`Has` flags, number of nodes and edges, features per node, height, width and channels of images.
     """

@@ -88,10 +88,8 @@ class Column:
     dtypes: tuple[str, ...] = ()
     """Types of the array; empty for labels and texts, which are kept as codes into a vocabulary."""
     dimensions: int = 1
-    form: str = ""
-    """What the array must be, in words."""
-    row: str = ""
-    """What the shape of one row says, in words."""
+    shape: str = ""
+    """The shape of the array, in words."""
     zero: bool = True
     """Whether the number 0 is allowed."""
     text: bool = False
@@ -112,7 +110,7 @@ class Column:
             if 0 < column.ndim == self.dimensions - 1:
                 column = column[..., None]
             if column.ndim != self.dimensions:
-                raise InvalidGraph(f"{self.name} must {self.form}; got shape {column.shape}")
+                raise InvalidGraph(f"{self.name} must have shape {self.shape}; got {column.shape}")
             if column.dtype not in map(np.dtype, self.dtypes):
                 if column.dtype.kind != "f":
                     raise InvalidGraph(f"{self.name} must be uint8 (0..255) or floats; got {column.dtype}")
@@ -160,43 +158,17 @@ class Column:
         raise InvalidGraph(f"{where}{self.name}[{index}] is {value:g}; {rule}")
 
 
-COLUMNS = {
-    column.name: column
-    for column in (
-        Column("node_labels", "node", Has.NODE_LABELS, _labels),
-        Column("edge_labels", "edge", Has.EDGE_LABELS, _labels),
-        Column(
-            "edge_weights",
-            "edge",
-            Has.EDGE_WEIGHTS,
-            _number_array,
-            dtypes=("f8",),
-            form="be one number per edge",
-            zero=False,
-        ),
-        Column(
-            "node_features",
-            "node",
-            Has.NODE_FEATURES,
-            _vector_array,
-            dtypes=("f8",),
-            dimensions=2,
-            form="have shape (nodes, d)",
-            row="features per node",
-        ),
-        Column("node_texts", "node", Has.NODE_TEXTS, _labels, text=True),
-        Column(
-            "node_images",
-            "node",
-            Has.NODE_IMAGES,
-            _image_array,
-            dtypes=("u1", "f4"),
-            dimensions=4,
-            form="have shape (nodes, height, width[, channels])",
-            row="image shape",
-        ),
-    )
-}
+_TABLE = (
+    Column("node_labels", "node", Has.NODE_LABELS, _labels),
+    Column("edge_labels", "edge", Has.EDGE_LABELS, _labels),
+    Column(
+        "edge_weights", "edge", Has.EDGE_WEIGHTS, _number_array, ("f8",), 1, "(edges), one number per edge", zero=False
+    ),
+    Column("node_features", "node", Has.NODE_FEATURES, _vector_array, ("f8",), 2, "(nodes, d)"),
+    Column("node_texts", "node", Has.NODE_TEXTS, _labels, text=True),
+    Column("node_images", "node", Has.NODE_IMAGES, _image_array, ("u1", "f4"), 4, "(nodes, height, width[, channels])"),
+)
+COLUMNS = {column.name: column for column in _TABLE}
 """Every kind of attribute by name, in the order in which files and keys have them."""
 NODE_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.per == "node")
 EDGE_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.per == "edge")
@@ -254,7 +226,7 @@ class Columns:
         node_rows, node_ptr = _gathered_rows(self.node_ptr, index)
         edge_rows, edge_ptr = _gathered_rows(self.edge_ptr, index)
         rows = {"node": node_rows, "edge": edge_rows}
-        changes = {name: take_rows(column, rows[COLUMNS[name].per]) for name, column in self.present().items()}
+        changes = {name: column[rows[COLUMNS[name].per]] for name, column in self.present().items()}
         for name in ("ids", "metadata"):
             values = getattr(self, name)
             changes[name] = None if values is None else tuple(values[k] for k in index.tolist())
@@ -266,11 +238,6 @@ class Columns:
         dropped: dict[str, Any] = {name: None for name in names if getattr(self, name) is not None}
         bits = sum(COLUMNS[name].flag for name in dropped)
         return replace(self, flags=read_only(self.flags & np.uint8(ALL_FLAGS & ~bits)), **dropped) if dropped else self
-
-
-def take_rows(column: Any, rows: Any) -> Any:
-    """Some rows of a column, as labels or as an array; a slice shares memory."""
-    return column.take(rows) if isinstance(column, LabelColumn) else column[rows]
 
 
 def pointers(sizes: Any) -> NDArray[np.int64]:
@@ -328,10 +295,11 @@ def join_columns(
 def _check_shapes_agree(column: Column, arrays: Sequence[NDArray[Any] | None], item: str, position: int) -> None:
     present = [(k, array) for k, array in enumerate(arrays, position) if array is not None]
     first, expected = present[0]
+    words = f"{column.name[5:]} per {column.per}"
     for k, array in present:
         if array.shape[1:] != expected.shape[1:] or array.dtype != expected.dtype:
             raise InvalidGraph(
-                f"{item}[{k}]: {column.row} {array.shape[1:]} ({array.dtype}) differs from {item}[{first}]: "
+                f"{item}[{k}]: {words} {array.shape[1:]} ({array.dtype}) differs from {item}[{first}]: "
                 f"{expected.shape[1:]} ({expected.dtype}); one collection has one shape per column"
             )
 
@@ -414,7 +382,7 @@ def assemble_columns(
     arcs = ((flags & Has.DIRECTION) != 0)[owner]
     pairs, order = sort_edges(edges.astype(np.int64), np.diff(node_starts)[owner], arcs, owner, in_order=in_order)
     if order is not None:
-        present |= {name: take_rows(present[name], order) for name in EDGE_COLUMNS if name in present}
+        present |= {name: present[name][order] for name in EDGE_COLUMNS if name in present}
     return Columns(
         node_starts,
         edge_starts,

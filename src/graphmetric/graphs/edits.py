@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.columns import take_rows
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 
@@ -294,7 +293,7 @@ class Draft:
         if not self.attributes:
             own = {name: source.column(name) for name in _ATTRIBUTE_COLUMNS}
             rows = np.array(kept, dtype=np.intp)
-            return {name: take_rows(column, rows) for name, column in own.items() if column is not None}
+            return {name: column[rows] for name, column in own.items() if column is not None}
         found = [self.attributes[n] if n in self.attributes else NodeAttributes.of(source, n) for n in kept]
         columns: dict[str, Any] = {}
         for name, values in zip(_ATTRIBUTE_COLUMNS, zip(*found, strict=True), strict=False):

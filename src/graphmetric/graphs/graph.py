@@ -30,7 +30,6 @@ from graphmetric.graphs.columns import (
     pointers,
     read_only,
     sort_edges,
-    take_rows,
 )
 from graphmetric.graphs.labels import LabelColumn
 
@@ -112,7 +111,7 @@ class Graph:
         for column, values in zip(COLUMNS.values(), given, strict=True):
             if values is not None:
                 read = column.read(values, count if column.per == "node" else len(pairs))
-                columns[column.name] = read if order is None or column.per == "node" else take_rows(read, order)
+                columns[column.name] = read if order is None or column.per == "node" else read[order]
         self._fill(count, np.ascontiguousarray(pairs, dtype=np.int32), bool(directed), columns, id, metadata)
 
     def _fill(
@@ -162,11 +161,7 @@ class Graph:
             nodes.stop - nodes.start,
             packed.edges[edges],
             bool(flags & _DIRECTION),
-            {
-                name: take_rows(getattr(packed, name), nodes if per == "node" else edges)
-                for name, per, bit in _BITS
-                if flags & bit
-            },
+            {name: getattr(packed, name)[nodes if per == "node" else edges] for name, per, bit in _BITS if flags & bit},
             None if packed.ids is None else packed.ids[k],
             None if packed.metadata is None else packed.metadata[k],
         )
@@ -268,7 +263,7 @@ class Graph:
         pairs = new_number[self.edges]
         rows = {"node": order, "edge": edge_order(pairs, self.directed)}
         edges = pairs[rows["edge"]].astype(np.int32)
-        columns = {name: take_rows(column, rows[COLUMNS[name].per]) for name, column in self._columns.items()}
+        columns = {name: column[rows[COLUMNS[name].per]] for name, column in self._columns.items()}
         metadata = _with_names_reordered(self.metadata, order)
         return Graph._unchecked(self.num_nodes, edges, self.directed, columns, self.id, metadata)
 
@@ -297,9 +292,9 @@ class Graph:
         pairs, rows = pairs[order], rows[order]
         again = np.zeros(len(pairs), dtype=bool)
         again[1:] = (pairs[1:] == pairs[:-1]).all(axis=1)
-        changed = {name: take_rows(self._columns[name], rows) for name in EDGE_COLUMNS if name in self._columns}
+        changed = {name: self._columns[name][rows] for name in EDGE_COLUMNS if name in self._columns}
         _check_opposite_arcs(pairs, np.flatnonzero(again), changed)
-        columns = {**self._columns, **{name: take_rows(column, ~again) for name, column in changed.items()}}
+        columns = {**self._columns, **{name: column[~again] for name, column in changed.items()}}
         edges = pairs[~again].astype(np.int32)
         return Graph._unchecked(self.num_nodes, edges, directed, columns, self.id, self.metadata)
 

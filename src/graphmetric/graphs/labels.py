@@ -8,6 +8,7 @@ import math
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +51,8 @@ class LabelColumn:
         """The tags themselves."""
         return tuple(self)
 
-    def take(self, rows: slice | NDArray[np.integer]) -> LabelColumn:
-        """The column restricted to ``rows``; slices share memory."""
+    def __getitem__(self, rows: slice | NDArray[Any]) -> LabelColumn:
+        """The column restricted to ``rows``, as arrays are indexed; slices share memory."""
         return LabelColumn(self.codes[rows], self.vocabulary)
 
     @staticmethod

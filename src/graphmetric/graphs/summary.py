@@ -1,11 +1,7 @@
-"""What is in a collection, at a glance.
-
-What tells graphs apart: the attributes that an edit distance counts, and those that make it say nothing.
-"""
+"""What is in a collection, at a glance, and what a user should know before computing with it."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -16,77 +12,28 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
-from graphmetric.graphs.columns import Columns, Has
+from graphmetric.graphs.columns import COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, Columns, Has
 from graphmetric.graphs.labels import LabelColumn
 
-_ELEMENTS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb
-        Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au
-        Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts
-        Og
-        """,
-    )
+_ELEMENTS = (
+    "H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y Zr Nb "
+    "Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au "
+    "Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv "
+    "Ts Og"
 )
 _ROWS_LOOKED_AT = 200_000
-_COUNTED = {
-    "node labels": Has.NODE_LABELS,
-    "node features": Has.NODE_FEATURES,
-    "node texts": Has.NODE_TEXTS,
-    "node images": Has.NODE_IMAGES,
-    "edge labels": Has.EDGE_LABELS,
-    "edge weights": Has.EDGE_WEIGHTS,
-    "directions of edges": Has.DIRECTION,
-}
 _FEWEST_ROWS = 8
 _MOSTLY = 0.5
 """From this share of different values on, numbers are measurements rather than kinds."""
-
-
-def counted_attributes(graphs: GraphCollection) -> tuple[str, ...]:
-    """What an edit distance between these graphs counts unless something is ignored, in words."""
-    return ("nodes", "edges", *(words for words, flag in _COUNTED.items() if graphs.any_has(flag)))
-
-
-def are_elements(labels: Collection[Hashable]) -> bool:
-    """Whether labels look like chemical elements, carbon among them."""
-    return "C" in labels and all(label in _ELEMENTS for label in labels)
-
-
-def unequal_numbers(graphs: GraphCollection, ignored: Collection[str] = ()) -> list[str]:
-    """A sentence for each column that makes an edit distance meaningless: nearly no two nodes, or edges, are alike.
-
-    ``ignored`` are columns that do not count, as in ``EditCosts(ignore=...)``.
-    """
-    columns, found = graphs.columns, []
-    numbers = {"node_features": ("nodes", "feature_distance='euclidean'"), "edge_weights": ("edges", "weight_scale=1")}
-    for name, (rows, remedy) in numbers.items():
-        column = getattr(columns, name)
-        if column is not None and name not in ignored and (share := _share_of_different(column)) > _MOSTLY:
-            found.append(
-                f"{name} are different on {share:.0%} of the {rows}, and an edit distance calls {rows} different "
-                f"whenever they differ at all; leave them out by --ignore {name}, or count how far apart they are "
-                f"by EditCosts({remedy})"
-            )
-    labels = columns.node_labels
-    if labels is not None and "node_labels" not in ignored:
-        share = _share_of_different(labels.codes)
-        if share > _MOSTLY and len(graphs) > 1:
-            found.append(
-                f"node_labels are different on {share:.0%} of the nodes, as names are, and an edit distance calls such "
-                "nodes different; choose another attribute by --node-label, or leave them out by --ignore node_labels"
-            )
-    return found
-
-
-def _share_of_different(column: NDArray[Any]) -> float:
-    """Distinct rows among all rows, of the first so many; 0 where there are too few to tell."""
-    rows = column[:_ROWS_LOOKED_AT]
-    if len(rows) < _FEWEST_ROWS or (rows.ndim == 2 and rows.shape[1] == 0):
-        return 0.0
-    return len(np.unique(rows, axis=0)) / len(rows)
+_TOO_DIFFERENT = (
+    "and an edit distance calls {rows} different whenever they differ at all; leave them out by --ignore {name}"
+)
+_REMEDIES = {
+    "node_features": f"{_TOO_DIFFERENT}, or count how far apart they are by EditCosts(feature_distance='euclidean')",
+    "edge_weights": f"{_TOO_DIFFERENT}, or count how far apart they are by EditCosts(weight_scale=1)",
+    "node_labels": "as names are, and an edit distance calls such nodes different; choose another attribute by "
+    "--node-label, or leave them out by --ignore node_labels",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,56 +70,86 @@ class CollectionSummary:
     with_self_loops: int
     memory_bytes: int
     counts: tuple[str, ...]
-    """What an edit distance between these graphs counts."""
+    """What an edit distance between these graphs counts unless something is ignored."""
     unusual: tuple[str, ...]
     """Sentences about what a user should know before computing with these graphs."""
 
 
 def summarize(graphs: GraphCollection) -> CollectionSummary:
     """Count everything; isomorphism classes are by all attributes the graphs have."""
-    columns = graphs.columns
-    sizes, edge_counts, flags = graphs.sizes, graphs.edge_counts, graphs.flags
-    values, counts = np.unique(sizes, return_counts=True)
+    columns, flags = graphs.columns, graphs.flags
+    values, counts = np.unique(graphs.sizes, return_counts=True)
     classes = int(isomorphism_classes(graphs).max(initial=-1)) + 1
     disconnected = int((component_counts(columns) > 1).sum())
-    node_labels = label_counts(columns.node_labels, np.repeat(flags & Has.NODE_LABELS != 0, sizes))
-    loops = np.repeat(np.arange(len(graphs)), edge_counts)[columns.edges[:, 0] == columns.edges[:, 1]]
+    node_labels = _label_counts(columns, "node_labels")
+    loops = np.repeat(np.arange(len(graphs)), graphs.edge_counts)[columns.edges[:, 0] == columns.edges[:, 1]]
+    attributes = [name for name in (*NODE_COLUMNS, *EDGE_COLUMNS) if graphs.any_has(COLUMNS[name].flag)]
+    direction = ["directions of edges"] if graphs.any_has(Has.DIRECTION) else []
     return CollectionSummary(
         graphs=len(graphs),
-        nodes=Spread.of(sizes),
-        edges=Spread.of(edge_counts),
+        nodes=Spread.of(graphs.sizes),
+        edges=Spread.of(graphs.edge_counts),
         size_histogram=dict(zip(values.tolist(), counts.tolist(), strict=True)),
         directed=int((flags & Has.DIRECTION != 0).sum()),
         weighted=int((flags & Has.EDGE_WEIGHTS != 0).sum()),
         node_labels=node_labels,
-        edge_labels=label_counts(columns.edge_labels, np.repeat(flags & Has.EDGE_LABELS != 0, edge_counts)),
+        edge_labels=_label_counts(columns, "edge_labels"),
         features=0 if columns.node_features is None else columns.node_features.shape[1],
         isomorphism_classes=classes,
         disconnected=disconnected,
         with_self_loops=len(np.unique(loops)),
         memory_bytes=columns.nbytes,
-        counts=counted_attributes(graphs),
+        counts=("nodes", "edges", *(name.replace("_", " ") for name in attributes), *direction),
         unusual=tuple(_unusual(graphs, columns, classes, disconnected, node_labels)),
     )
 
 
+def are_elements(labels: Collection[Hashable]) -> bool:
+    """Whether labels look like chemical elements, carbon among them."""
+    return "C" in labels and set(labels) <= set(_ELEMENTS.split())
+
+
+def unequal_numbers(graphs: GraphCollection, ignored: Collection[str] = ()) -> list[str]:
+    """A sentence for each column that makes an edit distance meaningless: nearly no two nodes, or edges, are alike.
+
+    ``ignored`` are columns that do not count, as in ``EditCosts(ignore=...)``.
+    """
+    columns, found = graphs.columns.present(), []
+    for name, remedy in _REMEDIES.items():
+        if name in columns and name not in ignored and not (name == "node_labels" and len(graphs) < 2):
+            share, rows = _share_of_different(columns[name]), f"{COLUMNS[name].per}s"
+            if share > _MOSTLY:
+                found.append(
+                    f"{name} are different on {share:.0%} of the {rows}, {remedy.format(name=name, rows=rows)}"
+                )
+    return found
+
+
 def component_counts(columns: Columns) -> NDArray[np.int64]:
     """Number of (weakly) connected components of each graph, all graphs at once."""
-    num_nodes = int(columns.node_ptr[-1])
+    num_nodes = columns.num_nodes
     edges = columns.edges + np.repeat(columns.node_ptr[:-1], np.diff(columns.edge_ptr))[:, None]
-    ones = np.ones(len(edges), dtype=np.int8)
-    together = coo_array((ones, (edges[:, 0], edges[:, 1])), shape=(num_nodes, num_nodes))
-    count, component = connected_components(together, directed=False)
-    first_node = np.full(count, num_nodes, dtype=np.int64)
-    np.minimum.at(first_node, component, np.arange(num_nodes))
+    together = coo_array((np.ones(len(edges), dtype=np.int8), edges.T), shape=(num_nodes, num_nodes))
+    _, component = connected_components(together, directed=False)
+    _, first_node = np.unique(component, return_index=True)
     owner = np.searchsorted(columns.node_ptr, first_node, side="right") - 1
     return np.bincount(owner, minlength=columns.num_graphs)
 
 
-def label_counts(column: LabelColumn | None, present: NDArray[np.bool_]) -> dict[Hashable, int]:
-    """How often each tag occurs, most frequent first."""
+def _share_of_different(column: Any) -> float:
+    """Distinct rows as a share of the first rows; 0 where there are too few to tell."""
+    rows = (column.codes if isinstance(column, LabelColumn) else column)[:_ROWS_LOOKED_AT]
+    if len(rows) < _FEWEST_ROWS or (rows.ndim == 2 and rows.shape[1] == 0):
+        return 0.0
+    return len(np.unique(rows, axis=0)) / len(rows)
+
+
+def _label_counts(columns: Columns, name: str) -> dict[Hashable, int]:
+    """How often each label occurs, most frequent first."""
+    column, ptr = getattr(columns, name), columns.node_ptr if COLUMNS[name].per == "node" else columns.edge_ptr
     if column is None:
         return {}
+    present = np.repeat(columns.flags & COLUMNS[name].flag != 0, np.diff(ptr))
     counts = np.bincount(column.codes[present], minlength=len(column.vocabulary))
     order = np.argsort(-counts, kind="stable")
     return {column.vocabulary[code]: int(counts[code]) for code in order.tolist() if counts[code]}
@@ -182,8 +159,8 @@ def _unusual(
     graphs: GraphCollection, columns: Columns, classes: int, disconnected: int, node_labels: dict[Hashable, int]
 ) -> list[str]:
     found = []
-    total = len(graphs)
-    if empty := int((graphs.sizes == 0).sum()):
+    total, sizes = len(graphs), graphs.sizes
+    if empty := int((sizes == 0).sum()):
         found.append(f"{empty} graphs have no nodes")
     if total and classes < 0.9 * total:
         found.append(
@@ -192,9 +169,9 @@ def _unusual(
         )
     if disconnected:
         found.append(f"{disconnected} graphs are not connected")
-    if total and graphs.sizes.max() > 10 * max(1, np.median(graphs.sizes)):
-        k = int(graphs.sizes.argmax())
-        found.append(f"graphs[{k}] has {graphs.sizes[k]} nodes, the median is {np.median(graphs.sizes):g}")
+    if total and sizes.max() > 10 * max(1, np.median(sizes)):
+        k = int(sizes.argmax())
+        found.append(f"graphs[{k}] has {sizes[k]} nodes, the median is {np.median(sizes):g}")
     found += unequal_numbers(graphs)
     if are_elements(node_labels):
         found.append(
@@ -205,9 +182,8 @@ def _unusual(
         found.append(f"{len(rare)} node labels occur only once: {', '.join(map(str, rare[:8]))}")
     if columns.ids is not None and len(set(columns.ids)) < total:
         found.append(f"ids are not unique: {len(set(columns.ids))} for {total} graphs")
-    partial = {"node labels": Has.NODE_LABELS, "edge labels": Has.EDGE_LABELS, "direction": Has.DIRECTION}
-    for what, flag in partial.items():
-        having = int((graphs.flags & flag != 0).sum())
+    for what in (Has.NODE_LABELS, Has.EDGE_LABELS, Has.DIRECTION):
+        having = int((graphs.flags & what != 0).sum())
         if 0 < having < total:
-            found.append(f"only {having} of {total} graphs have {what}")
+            found.append(f"only {having} of {total} graphs have {str(what.name).lower().replace('_', ' ')}")
     return found

@@ -50,7 +50,7 @@ from graphmetric.graphs._kernels.refinement import (
 ORBIT = 0
 """orbits under everything found; the last column counts what was found"""
 LOCAL = 1
-"""orbits under the automorphisms that fix the nodes in hand"""
+"""orbits under the automorphisms that fix the chosen nodes"""
 _IMAGE = 2
 """from here on: node -> image, one row per automorphism"""
 _KEPT = 64
@@ -147,7 +147,7 @@ def compare_leaves(a: NDArray[np.int64], b: NDArray[np.int64], num_nodes: int) -
     return 0
 
 
-# Rows of the path from the root to the tree node in hand, by level.
+# Rows of the path from the root to the current tree node, by level.
 _CHOSEN = 0
 """node individualised last; -1 before the first"""
 _TARGET = 1
@@ -163,7 +163,7 @@ _VERSUS_BEST = 5
 _NUM_ROWS = 6
 
 _HERE, _FIRST, _BEST = 0, 1, 2
-"""The path and leaf in hand, the first, and the best so far: rows of leaves and of traces."""
+"""The current path and leaf, the first, and the best so far: rows of leaves and of traces."""
 
 _CELL_BITS = 40
 
@@ -181,7 +181,7 @@ def find_greatest_leaf(rows: Rows, part: NDArray[np.int64], budget: int) -> bool
     traces = np.zeros((3, 2 * n), np.int64)  # a step per cell that is cut off, and one to end each level
     leaves = np.empty((3, leaf_size(rows)), np.int64)
     group = new_group(n)
-    shared = np.zeros(3, np.int64)  # levels that the path in hand has in common with the first and the best path
+    shared = np.zeros(3, np.int64)  # levels that the current path has in common with the first and the best path
     shared[_FIRST] = shared[_BEST] = -1  # neither is known
     level = 0
     _enter(part, path, level)
@@ -348,8 +348,6 @@ class Outcome(NamedTuple):
     """per node row: the node at this canonical position; some order where the budget did not suffice"""
     solved: NDArray[np.bool_]
     """per graph: whether the budget sufficed"""
-    work: NDArray[np.int64]
-    """per graph: array entries read"""
     invariant: NDArray[np.int64]
     """per graph: equal for isomorphic graphs, also where the budget did not suffice"""
 
@@ -361,7 +359,6 @@ def canonicalise(graphs: PackedGraphs, budget: int) -> Outcome:
         np.empty(graphs.node_ptr[-1], np.int64),
         np.empty(num_graphs, np.bool_),
         np.empty(num_graphs, np.int64),
-        np.empty(num_graphs, np.int64),
     )
     for g in range(num_graphs):
         begin, end = graphs.node_ptr[g], graphs.node_ptr[g + 1]
@@ -372,7 +369,6 @@ def canonicalise(graphs: PackedGraphs, budget: int) -> Outcome:
         part = new_partition(order, starts)
         outcome.invariant[g] = mix(refine(rows, part), len(order))
         outcome.solved[g] = find_greatest_leaf(rows, part, budget)
-        outcome.work[g] = part[COUNT, WORK]
         spread_twins(part[AT], twins, outcome.order[begin:end])
     return outcome
 

@@ -259,9 +259,9 @@ CELL = 2
 LENGTH = 3
 """start of a cell -> its length"""
 SEEN = 4
-"""node -> sum of weights towards the cell in hand; 0 between steps"""
+"""node -> sum of weights towards the current cell; 0 between steps"""
 HITS = 5
-"""start of a cell -> how many of its last nodes touch the cell in hand; 0 between steps"""
+"""start of a cell -> how many of its last nodes touch the current cell; 0 between steps"""
 QUEUE = 6
 """ring of cells that have yet to split others"""
 QUEUED = 7
@@ -269,7 +269,7 @@ QUEUED = 7
 CUT, CUT_FROM = 8, 9
 """undo stack: start of a new cell, and of the cell it was cut from"""
 MEMBERS, TOUCHED = 10, 11
-"""the nodes of the cell in hand; the cells they touch"""
+"""the nodes of the current cell; the cells they touch"""
 SELF = 12
 """position -> itself"""
 COUNT = 13
