@@ -103,7 +103,9 @@ def test_bad_graphs_can_be_skipped(capsys: pytest.CaptureFixture[str], tmp_path:
     path.write_text(BAD[suffix])
     with pytest.raises(FileError):
         read_graphs(path)
-    with pytest.warns(ConversionWarning, match=f"2 graphs could not be read and left out; the first: .*some{suffix}"):
+    with pytest.warns(
+        ConversionWarning, match=f"2 graphs could not be read and were left out; the first: .*some{suffix}"
+    ):
         assert read_graphs(path, on_error="skip").sizes.tolist() == [1, 2]
     code, text, errors = run(capsys, "info", path, "--skip-bad", "--json")
     assert (code, json.loads(text)["graphs"]) == (0, 2)
@@ -113,7 +115,9 @@ def test_bad_graphs_can_be_skipped(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_whole_files_are_skipped_but_not_all(tmp_path: Path) -> None:
     write_graphs(Graph(1), tmp_path / "a.json")
     (tmp_path / "b.json").write_text("{")
-    with pytest.warns(ConversionWarning, match="1 graph could not be read and left out; the first: .*b.json: line 1"):
+    with pytest.warns(
+        ConversionWarning, match="1 graph could not be read and was left out; the first: .*b.json: line 1"
+    ):
         assert len(read_graphs(tmp_path, on_error="skip")) == 1
     with pytest.raises(FileError, match=r"b\.json"):
         read_graphs(tmp_path / "b.json", on_error="skip")

@@ -129,7 +129,7 @@ def test_log_of_rdkit_is_as_before_even_with_threads() -> None:
     ("graph", "message"),
     [
         (Graph(1), "no|none"),
-        (Graph(1, node_labels=["Zz"]), "node 0 has label 'Zz', which is no element"),
+        (Graph(1, node_labels=["Zz"]), "node 0 has label 'Zz', which is not an element symbol"),
         (Graph(1, node_labels=[6]), "label 6"),
         (Graph(1, [(0, 0)], node_labels="C"), "self-loop"),
         (Graph(2, [(0, 1)], node_labels="CC", directed=True), "undirected"),

@@ -115,7 +115,7 @@ def test_tables_are_recognised_by_their_shape(tmp_path: Path, name: str) -> None
         ("0,1\n1,0\n2,3\n2,3\n", r"table.csv: has 4 lines of 2 numbers; a matrix is square"),
         ("id,a,b\na,0,1\nc,1,0\n", r"column 'b' and row 'c' are at the same place 2"),
         ("1\n2\n", r"holds 2 distances"),
-        ('0,"1\n1,0\n', r"table.csv: line 2: is no readable table"),
+        ('0,"1\n1,0\n', r"table.csv: line 2: is not a readable table"),
     ],
 )
 def test_wrong_tables_are_refused_with_the_place(tmp_path: Path, text: str, message: str) -> None:
@@ -129,7 +129,7 @@ def test_other_arrays_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "array.npy"
     wrong: dict[str, Any] = {
         "instead of numbers": np.array([[{}]], dtype=object),
-        "no square matrix": np.zeros((2, 3)),
+        "not a square matrix": np.zeros((2, 3)),
         "3 distances|holds 4 distances": np.zeros(4),
         "holds <U1": np.array([["a"]]),
     }

@@ -382,7 +382,7 @@ class TestSmiles:
         text = self.TEXT + "C1CC bad\nnonsense\n"
         with pytest.raises(FileError, match="line 7"):
             read_text(text, "smiles")
-        with pytest.warns(ConversionWarning, match="2 graphs could not be read and left out; the first: .*line 7"):
+        with pytest.warns(ConversionWarning, match="2 graphs could not be read and were left out; the first: .*line 7"):
             assert len(read_text(text, "smiles", on_error="skip")) == 3
 
     def test_read_only(self, tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ LIES = [
     (put("flags", 1, 16), "graphs claim to have node_features"),
     (put("node_counts", 0, 4), "the counts promise"),
     (put("edge_counts", 0, 1), "the counts promise"),
-    (drop("edges"), "none may lack"),
+    (drop("edges"), "none may be missing"),
     (drop("node_texts"), "graphs claim to have node_texts"),
     (head("graphs", 4), "the header says 4 graphs, the columns 3"),
     (head("node_labels", ["C", "C", "N", None, "O"]), "twice"),

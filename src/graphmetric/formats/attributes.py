@@ -65,7 +65,7 @@ class AttributeOptions:
 
 
 attribute_format = partial(FileFormat, holds=EVERYTHING - {"node_images"}, options=AttributeOptions, names_nodes=True)
-"""A format whose nodes have names and named attributes; more can be said of each."""
+"""Makes the :class:`FileFormat` of files whose nodes have names and named attributes."""
 
 
 class AttributeRows:

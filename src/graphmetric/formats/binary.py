@@ -61,19 +61,14 @@ def checksum(parts: Iterable[bytes | memoryview]) -> int:
     return reduce(lambda value, part: zlib.crc32(part, value), parts, 0)
 
 
-class _Totals(Counter[str]):
-    """How much the blocks hold, as the end mark says it again."""
-
-    def __init__(self) -> None:
-        super().__init__(blocks=0, graphs=0, nodes=0, edges=0)
-
-    def add(self, columns: Columns) -> None:
-        self.update(blocks=1, graphs=columns.num_graphs, nodes=columns.num_nodes, edges=len(columns.edges))
+def _counts(columns: Columns) -> dict[str, int]:
+    """How much one block holds; the end mark repeats the sums."""
+    return {"blocks": 1, "graphs": columns.num_graphs, "nodes": columns.num_nodes, "edges": len(columns.edges)}
 
 
 def read_binary(source: FileSource, options: NoOptions) -> Iterator[Columns]:
     """Block after block; a file that lacks its end mark is refused after its last whole block."""
-    totals = _Totals()
+    totals = Counter(blocks=0, graphs=0, nodes=0, edges=0)
     with source.open() as stream:
         if stream.read(len(MAGIC)) != MAGIC:
             raise source.error("this is not a graphmetric file: it does not start with the right bytes")
@@ -84,7 +79,7 @@ def read_binary(source: FileSource, options: NoOptions) -> Iterator[Columns]:
             if columns is None:
                 break
             yield columns
-            totals.add(columns)
+            totals.update(_counts(columns))
         if header != dict(totals):
             raise source.error(f"the end mark promises {shortened(header)}; found {dict(totals)}", "end")
         if stream.read(1):
@@ -130,7 +125,7 @@ def _payload_size(header: dict[str, Any], limits: Limits) -> int:
         raise InvalidGraph(f"columns must be a list of [name, type, shape]; found {shortened(listed)}")
     names = [name for name, _, _ in listed]
     if len(set(names)) != len(names) or not _NECESSARY.keys() <= set(names):
-        raise InvalidGraph(f"each column occurs once and none may lack; found {shortened(names)}")
+        raise InvalidGraph(f"each column occurs once and none may be missing; found {shortened(names)}")
     for _, _, shape in listed:
         limits.check(node_values=math.prod(max(size, 1) for size in shape[1:]))
     return sum(np.dtype(kind).itemsize * math.prod(shape) for _, kind, shape in listed)
@@ -202,12 +197,12 @@ def _one_per_graph(header: dict[str, Any], name: str, count: int) -> list[Any] |
 
 def write_binary(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
     """Write graphs in blocks; no more than one block is in memory besides the graphs themselves."""
-    totals = _Totals()
+    totals = Counter(blocks=0, graphs=0, nodes=0, edges=0)
     stream.write(MAGIC)
     for columns in _blocks(graphs):
         header, arrays = _encoded(columns, totals["graphs"])
         _write_block(stream, BLOCK, header, arrays)
-        totals.add(columns)
+        totals.update(_counts(columns))
     _write_block(stream, END, totals, [])
 
 
@@ -279,9 +274,9 @@ def _write_block(stream: BinaryIO, kind: bytes, header: dict[str, Any], arrays: 
 
 
 BINARY = FileFormat(
-    name="graphmetric",
-    suffixes=(".gmg",),
-    description="our own compact binary format; holds everything; streams",
+    "graphmetric",
+    (".gmg",),
+    "our own compact binary format; holds everything; streams",
     holds=EVERYTHING,
     read=read_binary,
     write=write_binary,

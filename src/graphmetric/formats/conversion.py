@@ -13,9 +13,6 @@ from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats.edge_lists import from_adjacency, from_edge_list, to_adjacency
 from graphmetric.formats.libraries import (
     IfPresent,
-    convert_igraph,
-    convert_networkx,
-    convert_pyg,
     from_igraph,
     from_networkx,
     from_pyg,
@@ -23,13 +20,13 @@ from graphmetric.formats.libraries import (
     to_networkx,
     to_pyg,
 )
-from graphmetric.formats.molecules import convert_rdkit, convert_smiles, from_rdkit, from_smiles, to_rdkit, to_smiles
-from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.molecules import from_rdkit, from_smiles, to_rdkit, to_smiles
+from graphmetric.formats.not_kept import NotKept, warns_at_the_end
 from graphmetric.formats.values import shortened
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 
-Converter = Callable[[Any, NotKept], Graph]
+Converter = Callable[[NotKept, Any], Graph]
 
 _EXPECTED = (
     "expected a Graph, a networkx or igraph graph, a PyG Data, an rdkit Mol, a SMILES string, an adjacency matrix "
@@ -37,47 +34,39 @@ _EXPECTED = (
 )
 
 
-def as_graph(thing: Any) -> Graph:
+@warns_at_the_end("use the conversion by name, such as from_networkx, to choose what is kept")
+def as_graph(not_kept: NotKept, thing: Any) -> Graph:
     """Anything that is recognisably one graph, by the default rules of its conversion; it is not changed.
 
     A :class:`Graph`, a networkx or igraph graph, a PyG ``Data``, an RDKit ``Mol``, a SMILES string, a square numpy
     array or scipy sparse matrix (adjacency), or a tuple ``(edges, labels)`` whose second part may be None.
     """
-    not_kept = NotKept()
-    graph = _convert(thing, not_kept)
-    not_kept.warn("as_graph", "use the conversion by name, such as from_networkx, to choose what is kept")
-    return graph
+    converter = _converter(thing)
+    if converter is None:
+        raise InvalidArgument(f"{_described(thing)} is not a graph; {_EXPECTED}")
+    return converter(not_kept, thing)
 
 
-def as_graphs(things: Any) -> GraphCollection:
+@warns_at_the_end("convert the graphs by name, such as with from_networkx, to choose what is kept")
+def as_graphs(not_kept: NotKept, things: Any) -> GraphCollection:
     """A collection from one graph, or from a list, iterator or stack of whatever :func:`as_graph` takes.
 
     A generator is consumed as it is packed, never held as objects. Problems name the item: ``graphs[17]: ...``.
     """
     if isinstance(things, GraphCollection):
         return things
-    not_kept = NotKept()
-    if _converter(things) is not None:
-        collection = GraphCollection([_convert(things, not_kept)])
-    else:
-        collection = GraphCollection(_convert_each(_iterable(things), not_kept))
-    not_kept.warn("as_graphs", "convert the graphs by name, such as with from_networkx, to choose what is kept")
-    return collection
+    converter = _converter(things)
+    if converter is not None:
+        return GraphCollection([converter(not_kept, things)])
+    return GraphCollection(_convert_each(_iterable(things), not_kept))
 
 
 def _convert_each(things: Iterable[Any], not_kept: NotKept) -> Iterator[Graph]:
     for k, thing in enumerate(things):
         try:
-            yield _convert(thing, not_kept)
+            yield as_graph.__wrapped__(not_kept, thing)  # type: ignore[attr-defined]
         except (InvalidGraph, InvalidArgument) as error:
             raise type(error)(f"graphs[{k}]: {error}") from None
-
-
-def _convert(thing: Any, not_kept: NotKept) -> Graph:
-    converter = _converter(thing)
-    if converter is None:
-        raise InvalidArgument(f"{_described(thing)} is not a graph; {_EXPECTED}")
-    return converter(thing, not_kept)
 
 
 def _iterable(things: Any) -> Iterable[Any]:
@@ -107,7 +96,8 @@ def _converter_of_type(kind: type) -> Converter | None:
     known = {(cls.__module__.partition(".")[0], cls.__name__) for cls in kind.__mro__}
     if ("torch_geometric", "Batch") in known:
         return None
-    return next((converter for key, converter in _BY_CLASS.items() if key in known), None)
+    found = next((converter for key, converter in _BY_CLASS.items() if key in known), None)
+    return getattr(found, "__wrapped__", found)  # which gathers what it leaves out
 
 
 def _is_edges_and_labels(pair: tuple[Any, ...]) -> bool:
@@ -117,44 +107,38 @@ def _is_edges_and_labels(pair: tuple[Any, ...]) -> bool:
     edges, labels = pair
     if isinstance(edges, np.ndarray):
         edges = edges.tolist() if edges.ndim == 2 and edges.shape[1] == 2 else None
-    if not isinstance(edges, list | tuple) or not all(_is_edge(edge) for edge in edges):
+    if not isinstance(edges, list | tuple) or not all(isinstance(edge, list | tuple) for edge in edges):
+        return False
+    if not all(len(edge) == 2 and all(isinstance(end, int | str | np.integer) for end in edge) for edge in edges):
         return False
     if labels is None or isinstance(labels, Mapping | str):
         return True
     if isinstance(labels, np.ndarray):
         return labels.ndim == 1
-    return isinstance(labels, list | tuple) and not any(_is_container_or_graph(label) for label in labels)
-
-
-def _is_edge(edge: Any) -> bool:
-    if not isinstance(edge, list | tuple) or len(edge) != 2:
-        return False
-    return all(isinstance(end, int | str | np.integer) for end in edge)
-
-
-def _is_container_or_graph(label: Any) -> bool:
-    return isinstance(label, list | np.ndarray) or (not isinstance(label, str) and _converter(label) is not None)
+    return isinstance(labels, list | tuple) and all(
+        isinstance(label, str) or not (isinstance(label, list | np.ndarray) or _converter(label)) for label in labels
+    )
 
 
 def _described(thing: Any) -> str:
     return f"{type(thing).__name__} {shortened(thing)}"
 
 
-def _from_edges_and_labels(pair: Any, _: NotKept) -> Graph:
+def _from_edges_and_labels(_: NotKept, pair: Any) -> Graph:
     return from_edge_list(*pair)
 
 
-def _from_matrix(matrix: Any, _: NotKept) -> Graph:
+def _from_matrix(_: NotKept, matrix: Any) -> Graph:
     return from_adjacency(matrix)
 
 
-_BY_CLASS: Mapping[tuple[str, str], Converter] = {
-    ("graphmetric", "Graph"): lambda graph, _: graph,
-    ("networkx", "Graph"): convert_networkx,
-    ("igraph", "Graph"): convert_igraph,
-    ("torch_geometric", "Data"): convert_pyg,
-    ("rdkit", "Mol"): convert_rdkit,
-    ("builtins", "str"): convert_smiles,
+_BY_CLASS: Mapping[tuple[str, str], Any] = {
+    ("graphmetric", "Graph"): lambda _, graph: graph,
+    ("networkx", "Graph"): from_networkx,
+    ("igraph", "Graph"): from_igraph,
+    ("torch_geometric", "Data"): from_pyg,
+    ("rdkit", "Mol"): from_rdkit,
+    ("builtins", "str"): from_smiles,
     ("scipy", "sparray"): _from_matrix,
     ("scipy", "spmatrix"): _from_matrix,
 }

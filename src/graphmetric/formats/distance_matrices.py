@@ -74,7 +74,7 @@ def read_matrix(path: str | os.PathLike[str], *, max_items: int = MOST_ITEMS) ->
     condensed = values.ndim == 1
     matrix = _expand(values, source) if condensed else values
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise FileError(f"is no square matrix: its shape is {values.shape}", source)
+        raise FileError(f"is not a square matrix: its shape is {values.shape}", source)
     if len(matrix) > max_items:
         found = f"{len(matrix):,} items; the limit is {max_items:,}"
         raise LimitExceeded(f"{found} (for data you trust: max_items=...)", source)
@@ -97,7 +97,7 @@ def write_matrix(
     if ids is not None and len(ids) != len(square):
         raise InvalidArgument(f"got {len(ids)} names for {len(square)} items")
     if condensed and len(square) == 0:
-        raise InvalidArgument("no items cannot be written condensed: it would be read as one item")
+        raise InvalidArgument("a matrix of no items cannot be written condensed: it would be read as one item")
     values = square[np.triu_indices(len(square), 1)] if condensed else square
     with atomic_write(target) as file:
         writer(file, values, ids)
@@ -260,7 +260,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
         except UnicodeDecodeError as error:
             raise FileError(f"is not UTF-8 text: byte 0x{error.object[error.start]:02x}", path) from None
         except csv.Error as error:
-            raise FileError(f"is no readable table: {error}", path, reader.line_num) from None
+            raise FileError(f"is not a readable table: {error}", path, reader.line_num) from None
 
 
 def _is_header(first: list[str], names: list[str]) -> bool:

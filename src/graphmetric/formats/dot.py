@@ -147,7 +147,7 @@ class _Parser:
         return self._source.error(f"expected {what}; found {shortened(self.ahead.text)}", self.ahead.line)
 
     def _text(self, what: str) -> str:
-        """An ID: a word that is no keyword, a number, or a text in quotes, several of which ``+`` joins."""
+        """An ID: a word that is not a keyword, a number, or a text in quotes, several of which ``+`` joins."""
         if self.ahead.kind not in ("word", "text") or self._keyword():
             raise self._expected(what)
         token = self._next()
@@ -288,7 +288,7 @@ def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
     yield f"{kind} {'' if id is None else _quoted(id) + ' '}{{"
     for name, value in metadata_row(graph, not_kept).items():
         if name in _LOOKS:
-            not_kept.change(f"metadata {name!r} are taken for a matter of drawing when they are read")
+            not_kept.change(f"metadata {name!r} are taken for drawing instructions when they are read")
         yield f"  {_quoted(name)}={_value(value, 'metadata', not_kept)};"
     for name, row in zip(names, node_rows(graph, not_kept), strict=True):
         yield f"  {name}{_attribute_list(row, 'node', not_kept)};"
@@ -319,9 +319,5 @@ def _quoted(text: str) -> str:
 
 
 DOT = attribute_format(
-    name="dot",
-    suffixes=(".dot", ".gv"),
-    description="Graphviz DOT, one or many graphs per file",
-    read=read_dot,
-    write=writer_of_lines(_lines),
+    "dot", (".dot", ".gv"), "Graphviz DOT, one or many graphs per file", read=read_dot, write=writer_of_lines(_lines)
 )

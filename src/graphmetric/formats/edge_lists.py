@@ -138,17 +138,12 @@ def merge_parallel_edges(edges: EdgeRows, directed: bool, how: ParallelEdges) ->
         return merged
     totals = dict.fromkeys(first_row, 0.0)
     for row, key in enumerate(keys):
-        _check_same_label(edges, key, first_row[key], row)
+        a, b = (None, None) if edges.labels is None else (edges.labels[first_row[key]], edges.labels[row])
+        if a != b:
+            problem = "parallel_edges='sum' cannot merge different labels"
+            raise InvalidGraph(f"edge {key} is given with labels {a!r} and {b!r}; {problem}")
         totals[key] += 1.0 if edges.weights is None else _number(edges.weights[row], key)
     return merged._replace(weights=list(totals.values()))
-
-
-def _check_same_label(edges: EdgeRows, edge: tuple[int, int], first: int, row: int) -> None:
-    if edges.labels is not None and edges.labels[row] != edges.labels[first]:
-        raise InvalidGraph(
-            f"edge {edge} is given with labels {edges.labels[first]!r} and {edges.labels[row]!r}; "
-            "parallel_edges='sum' cannot merge different labels"
-        )
 
 
 def _number(weight: object, edge: tuple[int, int]) -> float:

@@ -10,7 +10,7 @@ import re
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -129,18 +129,11 @@ class FileSource:
             with gzip.GzipFile(fileobj=stored) as unzipped:
                 yield io.BufferedReader(_Counted(unzipped, self, stored=counted), _BUFFER)
 
-    @contextmanager
-    def _opened(self) -> Iterator[BinaryIO]:
-        if self._stream is not None:
-            yield self._stream
-            return
-        assert self.path is not None
+    def _opened(self) -> AbstractContextManager[BinaryIO]:
         try:
-            stream = self.path.open("rb")
+            return nullcontext(self._stream) if self._stream is not None else Path(self.name).open("rb")
         except (OSError, ValueError) as error:
             raise self.error(f"cannot be opened: {getattr(error, 'strerror', error)}") from None
-        with stream:
-            yield stream
 
     def read_bytes(self) -> bytes:
         """The whole content, for formats that cannot be read piece by piece."""
@@ -225,8 +218,10 @@ class FileSource:
 
     def check(self, where: str | int | None = None, **counts: int) -> None:
         """:meth:`Limits.check`, with an error that names the place."""
-        with self.located(where):
+        try:
             self.limits.check(**counts)
+        except LimitExceeded as error:
+            raise LimitExceeded(error.problem, self.name, where) from None
 
     @contextmanager
     def record(self, where: str | int | None = None) -> Iterator[None]:

@@ -127,8 +127,8 @@ def _parts(
     if call.first_error is not None:
         if not total:
             raise call.first_error
-        said = "1 graph" if call.skipped == 1 else f"{call.skipped} graphs"
-        problem = f"{said} could not be read and left out; the first: {call.first_error}"
+        graphs, were = ("graph", "was") if call.skipped == 1 else ("graphs", "were")
+        problem = f"{call.skipped} {graphs} could not be read and {were} left out; the first: {call.first_error}"
         warnings.warn(ConversionWarning(problem), stacklevel=3)
 
 
@@ -209,22 +209,22 @@ def write_graphs(
         ConversionWarning: The format cannot hold some column, which was left out or changed; the message names it.
     """
     given: Iterable[Graph] = [graphs] if isinstance(graphs, Graph) else graphs
-    not_kept = NotKept()
     if path == "-" or not isinstance(path, str | os.PathLike):
         if format is None:
             raise InvalidArgument("writing to a stream needs format=..., since there is no file name to tell it")
-        _write(given, sys.stdout.buffer if isinstance(path, str) else path, format_by_name(format), not_kept)
-        not_kept.warn()
+        with NotKept() as not_kept:
+            _write(given, sys.stdout.buffer if isinstance(path, str) else path, format_by_name(format), not_kept)
         return
     target = Path(os.path.realpath(path))
     chosen = format_by_name(format) if format else format_of(target)
     is_folder = chosen.write_folder is not None or (chosen.one_graph_per_file and not target.suffix)
-    with located(str(path)), _new_folder(target) if is_folder else _new_file(target) as place:
+    new = _new_folder if is_folder else _new_file
+    # The warnings come first, so that where they are errors nothing appears under the name.
+    with located(str(path)), new(target) as place, NotKept() as not_kept:
         if isinstance(place, Path):
             _write_folder(given, place, target.name, chosen, not_kept)
         else:
             _write(given, place, chosen, not_kept)
-        not_kept.warn()  # where warnings are errors nothing is to appear under the name
 
 
 def _write(graphs: Iterable[Graph], stream: BinaryIO, chosen: FileFormat, not_kept: NotKept) -> None:

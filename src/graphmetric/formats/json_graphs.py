@@ -440,17 +440,13 @@ def write_json(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> 
 
 
 JSON_DOCUMENT = attribute_format(
-    name="json",
-    suffixes=(".json",),
-    description="JSON node-link data (networkx), one graph or many",
-    read=read_json,
-    write=write_json,
+    "json", (".json",), "JSON node-link data (networkx), one graph or many", read=read_json, write=write_json
 )
 
 JSON_LINES = FileFormat(
-    name="jsonl",
-    suffixes=(".jsonl", ".ndjson"),
-    description="JSON lines: one graph dict (or node-link object) per line; streams",
+    "jsonl",
+    (".jsonl", ".ndjson"),
+    "JSON lines: one graph dict (or node-link object) per line; streams",
     holds=EVERYTHING,
     read=read_json_lines,
     write=writer_of_lines(lambda graph, k, not_kept: [format_json(_graph_to_dict(graph))]),

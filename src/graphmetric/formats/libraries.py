@@ -28,7 +28,7 @@ from graphmetric.formats.attributes import (
     rows_of_columns,
 )
 from graphmetric.formats.edge_lists import EdgeRows, ParallelEdges, merge_parallel_edges, pair_opposite_arcs
-from graphmetric.formats.not_kept import NotKept
+from graphmetric.formats.not_kept import NotKept, warns_at_the_end
 from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
 
@@ -58,25 +58,20 @@ Attribute = str | IfPresent | None
 LABEL, FEATURES, TEXT, IMAGE, WEIGHT = map(IfPresent, ("label", "x", "text", "image", "weight"))
 
 
-class AttributeRoles(NamedTuple):
+class _Roles(NamedTuple):
     """Which attribute becomes which column."""
 
-    node_label: Attribute = LABEL
-    node_features: Attribute | Sequence[str] = FEATURES
-    node_text: Attribute = TEXT
-    node_image: Attribute = IMAGE
-    edge_label: Attribute = LABEL
-    edge_weight: Attribute = WEIGHT
-    parallel_edges: ParallelEdges = "error"
-    """What is done with several edges between the same nodes."""
-    keep_names: bool = True
-    """Whether names of nodes become ``metadata["node_names"]``."""
+    node_label: Attribute
+    node_features: Attribute | Sequence[str]
+    node_text: Attribute
+    node_image: Attribute
+    edge_label: Attribute
+    edge_weight: Attribute
 
 
-_DEFAULT_ROLES = AttributeRoles()
-
-
+@warns_at_the_end(_ADVICE)
 def from_networkx(
+    not_kept: NotKept,
     graph: nx.Graph,
     *,
     node_label: Attribute = LABEL,
@@ -100,22 +95,13 @@ def from_networkx(
     names are kept as ``metadata["node_names"]`` unless ``keep_names=False``. :meth:`Graph.relabeled` moves
     the names along.
     """
-    columns = node_label, node_features, node_text, node_image, edge_label, edge_weight
-    not_kept = NotKept()
-    converted = convert_networkx(graph, not_kept, AttributeRoles(*columns, parallel_edges, keep_names))
-    not_kept.warn("from_networkx", _ADVICE)
-    return converted
-
-
-def convert_networkx(graph: Any, not_kept: NotKept, roles: AttributeRoles = _DEFAULT_ROLES) -> Graph:
-    """:func:`from_networkx` that gathers what it leaves out instead of warning."""
     if not hasattr(graph, "nodes") or not hasattr(graph, "is_multigraph"):
         raise InvalidArgument(f"from_networkx takes a networkx graph; got a {type(graph).__name__}")
     names = list(graph.nodes)
     facts = dict(graph.graph)
     if are_node_numbers(names):
         names = list(range(len(names)))
-    elif roles.keep_names:
+    elif keep_names:
         facts[NODE_NAMES] = tuple(names)
     number = {name: i for i, name in enumerate(names)}
     edges = list(graph.edges(data=True))
@@ -128,7 +114,8 @@ def convert_networkx(graph: Any, not_kept: NotKept, roles: AttributeRoles = _DEF
         [(number[u], number[v]) for u, v, _ in edges],
         graph.is_directed(),
         facts,
-        roles,
+        _Roles(node_label, node_features, node_text, node_image, edge_label, edge_weight),
+        parallel_edges,
         not_kept,
     )
 
@@ -152,7 +139,9 @@ def to_networkx(graph: Graph) -> nx.Graph:
     return result
 
 
+@warns_at_the_end(_ADVICE)
 def from_igraph(
+    not_kept: NotKept,
     graph: ig.Graph,
     *,
     node_label: Attribute = LABEL,
@@ -169,23 +158,14 @@ def from_igraph(
     igraph numbers its vertices 0..n-1 and so do we; the vertex attribute ``name`` becomes ``metadata["node_names"]``.
     An attribute that is None counts as missing.
     """
-    columns = node_label, node_features, node_text, node_image, edge_label, edge_weight
-    not_kept = NotKept()
-    converted = convert_igraph(graph, not_kept, AttributeRoles(*columns, parallel_edges, keep_names))
-    not_kept.warn("from_igraph", _ADVICE)
-    return converted
-
-
-def convert_igraph(graph: Any, not_kept: NotKept, roles: AttributeRoles = _DEFAULT_ROLES) -> Graph:
-    """:func:`from_igraph` that gathers what it leaves out instead of warning."""
     if not hasattr(graph, "vcount") or not hasattr(graph, "get_edgelist"):
         raise InvalidArgument(f"from_igraph takes an igraph graph; got a {type(graph).__name__}")
     nodes = {name: graph.vs[name] for name in graph.vs.attributes()}
     edges = {name: graph.es[name] for name in graph.es.attributes()}
     facts = {name: graph[name] for name in graph.attributes()}
-    if "name" in nodes and roles.keep_names:
+    if "name" in nodes and keep_names:
         facts[NODE_NAMES] = tuple(nodes["name"])
-    if roles.node_label != "name":
+    if node_label != "name":
         nodes.pop("name", None)
     return _built(
         AttributeRows("node", rows_of_columns(nodes, graph.vcount())),
@@ -193,7 +173,8 @@ def convert_igraph(graph: Any, not_kept: NotKept, roles: AttributeRoles = _DEFAU
         graph.get_edgelist(),
         graph.is_directed(),
         facts,
-        roles,
+        _Roles(node_label, node_features, node_text, node_image, edge_label, edge_weight),
+        parallel_edges,
         not_kept,
     )
 
@@ -220,7 +201,8 @@ def _built(
     pairs: list[tuple[int, int]],
     directed: bool,
     facts: dict[str, Any],
-    roles: AttributeRoles,
+    roles: _Roles,
+    parallel_edges: ParallelEdges,
     not_kept: NotKept,
 ) -> Graph:
     """The graph with each attribute in its column; the facts about the whole graph become its metadata."""
@@ -230,7 +212,7 @@ def _built(
         _values(edges, roles.edge_label, "edge_label"),
         None if weights is None else [1.0 if weight is None else weight for weight in weights],
     )
-    rows = merge_parallel_edges(rows, directed, roles.parallel_edges)
+    rows = merge_parallel_edges(rows, directed, parallel_edges)
     features = roles.node_features
     several = [features] if features is None or isinstance(features, str | IfPresent) else list(features)
     blocks = (_complete_values(nodes, name, "node_features") for name in several)
@@ -295,7 +277,9 @@ _OURS = ("node_labels", "edge_labels", "node_texts", "node_images", "id", "metad
 _READ = {"num_nodes", "edge_index", "x", "y", "edge_weight", "edge_attr", *_OURS}
 
 
+@warns_at_the_end()
 def from_pyg(
+    not_kept: NotKept,
     data: Data,
     *,
     directed: bool | None = None,
@@ -313,21 +297,6 @@ def from_pyg(
     PyG stores an undirected edge as two arcs, without saying so. Where every arc has its equal opposite they are
     merged into undirected edges; otherwise the graph is directed. ``directed`` overrules this.
     """
-    not_kept = NotKept()
-    graph = convert_pyg(data, not_kept, directed, edge_attr, one_hot, parallel_edges)
-    not_kept.warn("from_pyg")
-    return graph
-
-
-def convert_pyg(
-    data: Any,
-    not_kept: NotKept,
-    directed: bool | None = None,
-    edge_attr: EdgeAttr = "label",
-    one_hot: bool = False,
-    parallel_edges: ParallelEdges = "error",
-) -> Graph:
-    """:func:`from_pyg` that gathers what it leaves out instead of warning."""
     if edge_attr not in (*get_args(get_args(EdgeAttr)[0]), None):
         raise InvalidArgument(f"edge_attr must be 'label', 'weight' or None; got {edge_attr!r}")
     fields = _checked_fields(data)

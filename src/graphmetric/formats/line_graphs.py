@@ -120,7 +120,7 @@ class _LineReader:
             if before:
                 texts.append((number, before[1:]))
                 nodes, edges = nodes + before.count("\nv"), edges + before.count("\ne")
-                self._check_limits(texts[0][0], nodes, edges)
+                self._source.check(texts[0][0], nodes=nodes, edges=edges)
             number += before.count("\n")
             for graph in graphs:
                 if texts:
@@ -142,7 +142,7 @@ class _LineReader:
         line = texts[0][0]
         if len(fields) == 3 and fields[1] != "#":
             announced = _count_from_text(fields[1]), _count_from_text(fields[2])
-            self._check_limits(line, *announced)
+            self._source.check(line, nodes=announced[0], edges=announced[1])
             wrong = next((text for text, count in zip(fields[1:], announced, strict=True) if count < 0), None)
             problem = (
                 None if wrong is None else self._source.error(f"expected a number; found {shortened(wrong)}", line)
@@ -153,11 +153,6 @@ class _LineReader:
             return _Draft(texts, problem=self._source.error(found, line))
         return _Draft(texts, integer_from_text(fields[2]) if len(fields) == 3 else None)
 
-    def _check_limits(self, line: int, nodes: int, edges: int) -> None:
-        limits = self._source.limits
-        if nodes > limits.max_nodes or edges > limits.max_edges:
-            self._source.check(line, nodes=nodes, edges=edges)
-
     def parsed(self, draft: _Draft) -> ParsedGraph:
         """The graph column by column if its lines have one form, as they nearly always do; else line by line, later."""
         try:
@@ -165,7 +160,7 @@ class _LineReader:
         except _NotOneWord:
             columns = None
         if columns is not None:
-            self._check_limits(draft.line, columns["num_nodes"], len(columns["tails"]))
+            self._source.check(draft.line, nodes=columns["num_nodes"], edges=len(columns["tails"]))
         return ParsedGraph(
             partial(self._built, draft), draft.line, id=draft.id, directed=self._directed, **columns or {}
         )
@@ -238,7 +233,7 @@ class _LineReader:
             if fields[0] not in rows:
                 raise self._source.error(f"expected a line of t, v or e; found {shortened(line.strip())}", number)
             rows[fields[0]].append((number, fields))
-        self._check_limits(draft.line, len(rows["v"]), len(rows["e"]))
+        self._source.check(draft.line, nodes=len(rows["v"]), edges=len(rows["e"]))
         return rows["v"], rows["e"]
 
     def _numbers(self, rows: _Rows, count: int, longest: int, form: str) -> list[list[int]]:
@@ -320,9 +315,9 @@ def _word(value: Hashable, column: str, not_kept: NotKept) -> str | None:
 
 
 LINE_GRAPHS = FileFormat(
-    name="tve",
-    suffixes=(".tve", ".txt", ".lg", ".gspan"),
-    description="text of the graph-search codes: 't # id', 'v number label', 'e node node label'; streams",
+    "tve",
+    (".tve", ".txt", ".lg", ".gspan"),
+    "text of the graph-search codes: 't # id', 'v number label', 'e node node label'; streams",
     holds=frozenset({"node_labels", "edge_labels", "id"}),
     read=read_line_graphs,
     write=writer_of_lines(_lines),

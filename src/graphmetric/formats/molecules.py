@@ -9,7 +9,7 @@ are not nodes. Charges, stereochemistry and isotopes do not count unless ``disti
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from graphmetric.errors import InvalidArgument, InvalidGraph, MissingExtra
 from graphmetric.formats.file_format import FileFormat
 from graphmetric.formats.file_source import FileSource
-from graphmetric.formats.not_kept import MOLECULE_FACTS, NotKept
+from graphmetric.formats.not_kept import MOLECULE_FACTS, NotKept, warns_at_the_end
 from graphmetric.formats.values import id_from_text, shortened, value_from_text
 from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
@@ -55,8 +55,14 @@ def checked_distinctions(given: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in DISTINCTIONS if name in names or "all" in names)
 
 
+@warns_at_the_end()
 def from_smiles(
-    smiles: str, *, kekulize: bool = False, distinguish: str | Iterable[str] = (), id: Hashable = None
+    not_kept: NotKept,
+    smiles: str,
+    *,
+    kekulize: bool = False,
+    distinguish: str | Iterable[str] = (),
+    id: Hashable = None,
 ) -> Graph:
     """The molecule that a SMILES text describes; a title after a blank becomes the ``id`` unless one is given.
 
@@ -71,30 +77,6 @@ def from_smiles(
         >>> from_smiles("CCO ethanol")
         Graph('ethanol', 3 nodes, 2 edges, labels C:2 O, edge labels 1:2)
     """
-    not_kept = NotKept()
-    graph = convert_smiles(smiles, not_kept, checked_distinctions(distinguish), kekulize=kekulize, id=id)
-    not_kept.warn()
-    return graph
-
-
-def from_rdkit(
-    molecule: Mol, *, kekulize: bool = False, distinguish: str | Iterable[str] = (), id: Hashable = None
-) -> Graph:
-    """An RDKit molecule; it is not changed. Its name, where it has one, becomes the ``id`` unless one is given.
-
-    Hydrogens that are atoms of the molecule, as after ``AddHs``, are nodes. ``kekulize`` and ``distinguish`` as in
-    :func:`from_smiles`.
-    """
-    not_kept = NotKept()
-    graph = convert_rdkit(molecule, not_kept, checked_distinctions(distinguish), kekulize=kekulize, id=id)
-    not_kept.warn()
-    return graph
-
-
-def convert_smiles(
-    smiles: str, not_kept: NotKept, distinguish: Sequence[str] = (), *, kekulize: bool = False, id: Hashable = None
-) -> Graph:
-    """:func:`from_smiles` that gathers what does not count instead of warning."""
     if not isinstance(smiles, str):
         raise InvalidArgument(f"a SMILES is a string; got a {type(smiles).__name__}")
     if not smiles.strip():
@@ -108,21 +90,26 @@ def convert_smiles(
         molecule = chem.MolFromSmiles(smiles)
     if molecule is None:
         raise InvalidGraph(f"SMILES {shortened(smiles, 80)} cannot be read: {_problem_of_smiles(smiles)}")
-    return convert_rdkit(molecule, not_kept, distinguish, kekulize=kekulize, id=id)
+    return _converted(not_kept, molecule, kekulize=kekulize, distinguish=distinguish, id=id)
 
 
-def convert_rdkit(
-    molecule: Mol,
+@warns_at_the_end()
+def from_rdkit(
     not_kept: NotKept,
-    distinguish: Sequence[str] = (),
+    molecule: Mol,
     *,
     kekulize: bool = False,
+    distinguish: str | Iterable[str] = (),
     id: Hashable = None,
-    metadata: Mapping[str, Any] | None = None,
 ) -> Graph:
-    """:func:`from_rdkit` that gathers what does not count instead of warning."""
+    """An RDKit molecule; it is not changed. Its name, where it has one, becomes the ``id`` unless one is given.
+
+    Hydrogens that are atoms of the molecule, as after ``AddHs``, are nodes. ``kekulize`` and ``distinguish`` as in
+    :func:`from_smiles`.
+    """
     if not hasattr(molecule, "GetAtoms"):
         raise InvalidArgument(f"from_rdkit takes an rdkit Mol; got a {type(molecule).__name__}")
+    distinguish = checked_distinctions(distinguish)
     not_kept.molecule_facts |= _facts_that_do_not_count(molecule, distinguish, not_kept.molecule_facts)
     if kekulize:
         molecule = _chem().Mol(molecule)
@@ -143,8 +130,11 @@ def convert_rdkit(
         node_labels=[_atom_label(atom, distinguish) for atom in molecule.GetAtoms()],
         edge_labels=[_bond_label(bond) + _stereo(bond, distinguish) for bond in bonds],
         id=id,
-        metadata=metadata,
     )
+
+
+_converted: Callable[..., Graph] = from_rdkit.__wrapped__  # type: ignore[attr-defined]
+"""The conversion without its warning, for those who gather what does not count over many molecules."""
 
 
 def _facts_that_do_not_count(molecule: Mol, distinguish: Sequence[str], known: set[str]) -> set[str]:
@@ -188,7 +178,8 @@ def _stereo(atom_or_bond: Any, distinguish: Sequence[str]) -> str:
     return f"({atom_or_bond.GetProp('_CIPCode')})" if known else ""
 
 
-def to_rdkit(graph: Graph, *, sanitize: bool = True) -> Mol:
+@warns_at_the_end()
+def to_rdkit(not_kept: NotKept, graph: Graph, *, sanitize: bool = True) -> Mol:
     """The neutral molecule with these atoms and bonds, its hydrogens filled in by RDKit's valence rules.
 
     A graph has no charges and no hydrogen counts, so some graphs of real molecules (the charged N of a nitro group,
@@ -202,7 +193,7 @@ def to_rdkit(graph: Graph, *, sanitize: bool = True) -> Mol:
         raise InvalidGraph("a molecule is undirected; the graph is directed")
     molecule = chem.RWMol()
     for node, symbol in enumerate(graph.node_labels):
-        with _refused(f"node {node} has label {symbol!r}, which is no element symbol"):
+        with _refused(f"node {node} has label {symbol!r}, which is not an element symbol"):
             molecule.AddAtom(chem.Atom(symbol if isinstance(symbol, str) else ""))
     for (u, v), label in zip(graph.edges.tolist(), graph.edge_labels or ["1"] * graph.num_edges, strict=True):
         _add_bond(molecule, u, v, label)
@@ -211,11 +202,9 @@ def to_rdkit(graph: Graph, *, sanitize: bool = True) -> Mol:
     if sanitize:
         with _refused("no neutral molecule has these atoms and bonds"):
             chem.SanitizeMol(molecule)
-    not_kept = NotKept()
     others = [name for name in COLUMNS if not name.endswith("labels")]
     not_kept.leave_out(name for name in others if graph.column(name) is not None)
     not_kept.leave_out(["metadata"] if graph.metadata else [])
-    not_kept.warn("to_rdkit")
     return molecule.GetMol()  # type: ignore[no-any-return]
 
 
@@ -320,7 +309,10 @@ def read_smiles_lines(source: FileSource, options: MoleculeOptions) -> Iterator[
             continue
         with source.record(number):
             id = id_from_text(name[0].strip()) if name else None
-            yield _within_limits(convert_smiles(smiles, not_kept, options.distinguish, id=id), source)
+            graph = from_smiles.__wrapped__(  # type: ignore[attr-defined]
+                not_kept, smiles, distinguish=options.distinguish, id=id
+            )
+            yield _within_limits(graph, source)
     for sentence in not_kept.sentences():
         source.notice(sentence)
 
@@ -336,8 +328,8 @@ def read_sdf(source: FileSource, options: MoleculeOptions) -> Iterator[Graph]:
             block, metadata = _parts(lines)
             id = id_from_text(lines[0].strip())
             molecule = _molecule_of_block(block)
-            graph = convert_rdkit(molecule, not_kept, options.distinguish, id=id, metadata=metadata)
-            yield _within_limits(graph, source)
+            graph = _converted(not_kept, molecule, distinguish=options.distinguish, id=id)
+            yield _within_limits(graph.replace(metadata=metadata) if metadata else graph, source)
     for sentence in not_kept.sentences():
         source.notice(sentence)
 
@@ -403,18 +395,18 @@ def _parts(lines: list[str]) -> tuple[str, dict[str, str | int | float]]:
 
 
 SMILES = FileFormat(
-    name="smiles",
-    suffixes=(".smi", ".smiles"),
-    description="SMILES, one molecule per line (needs the extra 'molecules'); read only; streams",
+    "smiles",
+    (".smi", ".smiles"),
+    "SMILES, one molecule per line (needs the extra 'molecules'); read only; streams",
     holds=frozenset({"node_labels", "edge_labels", "id"}),
     read=read_smiles_lines,
     options=MoleculeOptions,
 )
 
 SDF = FileFormat(
-    name="sdf",
-    suffixes=(".sdf", ".sd", ".mol", ".mdl"),
-    description="SDF and MOL, molecules with data fields (needs the extra 'molecules'); read only; streams",
+    "sdf",
+    (".sdf", ".sd", ".mol", ".mdl"),
+    "SDF and MOL, molecules with data fields (needs the extra 'molecules'); read only; streams",
     holds=frozenset({"node_labels", "edge_labels", "id", "metadata"}),
     read=read_sdf,
     options=MoleculeOptions,

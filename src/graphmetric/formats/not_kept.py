@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from graphmetric.errors import ConversionWarning
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MOLECULE_FACTS = {"charge": "charges", "stereo": "stereochemistry", "isotope": "isotopes"}
 """Facts about atoms and bonds that a warning names when they do not count. Hydrogens and aromatic atoms are not among
@@ -13,9 +19,11 @@ them, since they mostly follow from the rest."""
 
 
 class NotKept:
-    """Everything that was left out or changed, however many graphs had it."""
+    """Everything that was left out or changed, however many graphs had it; warns of it when its block ends."""
 
-    def __init__(self) -> None:
+    def __init__(self, function: str = "", advice: str = "") -> None:
+        """``function`` is what leaves things out, ``advice`` what to do about it."""
+        self._function, self._advice = function, f"; {advice}" if advice else ""
         self._left_out: dict[str, None] = {}
         self._changes: set[str] = set()
         self.molecule_facts: set[str] = set()
@@ -29,19 +37,42 @@ class NotKept:
         """Remember a sentence about something that comes back differently."""
         self._changes.add(sentence)
 
-    def sentences(self, function: str = "", advice: str = "") -> list[str]:
-        """All that there is to say; ``function`` is what left things out."""
+    def sentences(self) -> list[str]:
+        """All that there is to say."""
         sentences = sorted(self._changes)
         if self._left_out:
-            sentences.append(f"{function} left out {', '.join(self._left_out)}" + (f"; {advice}" if advice else ""))
+            sentences.append(f"{self._function} left out {', '.join(self._left_out)}{self._advice}")
         if self.molecule_facts:
             sentences.append(_sentence_on_molecules([name for name in MOLECULE_FACTS if name in self.molecule_facts]))
         return sentences
 
-    def warn(self, function: str = "", advice: str = "") -> None:
-        """Warn about everything, pointing at the line that called the caller of this method."""
-        for sentence in self.sentences(function, advice):
-            warnings.warn(ConversionWarning(sentence), stacklevel=3)
+    def __enter__(self) -> NotKept:
+        return self
+
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is None:
+            for sentence in self.sentences():  # they point at the line that called the function with the block
+                warnings.warn(ConversionWarning(sentence), stacklevel=3)
+
+
+def warns_at_the_end(advice: str = "") -> Callable[[Callable[Concatenate[NotKept, P], T]], Callable[P, T]]:
+    """Give a conversion its :class:`NotKept` as first argument, and warn when it is done.
+
+    The conversion itself, for those who gather over many graphs, is the attribute ``__wrapped__``.
+    """
+
+    def decorate(function: Callable[Concatenate[NotKept, P], T]) -> Callable[P, T]:
+        @wraps(function)
+        def warned(*arguments: P.args, **options: P.kwargs) -> T:
+            with NotKept(function.__name__, advice) as not_kept:
+                return function(not_kept, *arguments, **options)
+
+        signature = inspect.signature(function)
+        parameters = list(signature.parameters.values())[1:]
+        warned.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return warned
+
+    return decorate
 
 
 def _sentence_on_molecules(names: list[str]) -> str:

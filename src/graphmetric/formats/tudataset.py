@@ -314,9 +314,9 @@ def _classes(columns: Columns, not_kept: NotKept) -> list[int] | None:
 
 
 TUDATASET = FileFormat(
-    name="tudataset",
-    suffixes=(),
-    description="folder of TUDataset tables: DS_A.txt, DS_graph_indicator.txt, ...",
+    "tudataset",
+    (),
+    "folder of TUDataset tables: DS_A.txt, DS_graph_indicator.txt, ...",
     holds=frozenset({*_COLUMNS.values(), "metadata"}),
     read=read_tudataset,
     options=TUDatasetOptions,

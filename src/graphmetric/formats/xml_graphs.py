@@ -7,8 +7,9 @@ each of these has attributes. They differ in how attributes are written, which i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from lxml import etree
 
@@ -46,6 +47,7 @@ _Attributes = Callable[[Element, str], dict[str, Any]]
 """Reads the attributes of an element, which is a "graph", a "node" or an "edge"."""
 _PutAttributes = Callable[[Element, str, Row], None]
 """Writes them."""
+_Prepare: TypeAlias = "Callable[[Element, list[_Content], NotKept], _PutAttributes]"
 
 _KIND_NAMES = {str: "string", bool: "boolean", int: "long", float: "double"}
 _BYTES_PER_ENTRY = 100
@@ -66,12 +68,15 @@ class _Dialect(NamedTuple):
     head: str
     node_prefix: str
     """What stands before the number of a node that has no name."""
+    namespace: str = ""
     grouped: bool = False
-    """Whether nodes stand in an element <nodes>, and edges in <edges>."""
+    """Whether nodes stand in an element <nodes>, and edges in <edges>; there is no place for metadata then."""
 
 
-_GEXF = _Dialect("gexf", "name", "defaultedgetype", "type", "source", "target", "", grouped=True)
-_GRAPHML = _Dialect("graphml", "id", "edgedefault", "directed", "source", "target", "n")
+_GEXF = _Dialect("gexf", "name", "defaultedgetype", "type", "source", "target", "", "http://gexf.net/1.3", grouped=True)
+_GRAPHML = _Dialect(
+    "graphml", "id", "edgedefault", "directed", "source", "target", "n", "http://graphml.graphdrawing.org/xmlns"
+)
 _GXL = _Dialect("gxl", "id", "edgemode", "isdirected", "from", "to", "_")
 
 
@@ -151,10 +156,23 @@ class _Content(NamedTuple):
     nodes: list[Row]
     edges: list[Row]
 
-    @classmethod
-    def of(cls, graph: Graph, not_kept: NotKept, *, with_metadata: bool = True) -> _Content:
-        metadata = metadata_row(graph, not_kept) if with_metadata else {}
-        return cls(graph, id_text(graph.id, not_kept), metadata, node_rows(graph, not_kept), edge_rows(graph, not_kept))
+
+def _write_document(
+    graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept, *, dialect: _Dialect, prepare: _Prepare
+) -> None:
+    """All graphs in one document; ``prepare`` declares their attributes and gives what writes them."""
+    contents: list[_Content] = []
+    for k, graph in enumerate(graphs):
+        with located(None, f"graphs[{k}]"):
+            id, metadata = id_text(graph.id, not_kept), {} if dialect.grouped else metadata_row(graph, not_kept)
+            contents.append(_Content(graph, id, metadata, node_rows(graph, not_kept), edge_rows(graph, not_kept)))
+    namespaces = {None: dialect.namespace} if dialect.namespace else None
+    root = etree.Element(dialect.root, nsmap=namespaces)  # type: ignore[arg-type]
+    put_attributes = prepare(root, contents, not_kept)
+    for k, content in enumerate(contents):
+        with located(None, f"graphs[{k}]"):
+            _write_graph(root, content, dialect, put_attributes)
+    write_xml(root, stream)
 
 
 def _write_graph(root: Element, content: _Content, dialect: _Dialect, put_attributes: _PutAttributes) -> None:
@@ -175,6 +193,14 @@ def _write_graph(root: Element, content: _Content, dialect: _Dialect, put_attrib
         put(edge, dialect.tail, names[u])
         put(edge, dialect.head, names[v])
         put_attributes(edge, "edge", row)
+
+
+def _kinds_by_place(contents: list[_Content], not_kept: NotKept) -> dict[str, dict[str, type]]:
+    return {
+        "graph": _kinds((content.metadata for content in contents), "metadata", not_kept),
+        "node": _kinds((row for content in contents for row in content.nodes), "node attributes", not_kept),
+        "edge": _kinds((row for content in contents for row in content.edges), "edge attributes", not_kept),
+    }
 
 
 def _kinds(rows: Iterable[Row], what: str, not_kept: NotKept) -> dict[str, type]:
@@ -233,24 +259,12 @@ def _gexf_attributes(graph: Element, tables: dict[str, dict[str, _Declared]], so
     return attributes
 
 
-def write_gexf(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
-    """Exactly one graph."""
-    listed = list(graphs)
-    if len(listed) != 1:
-        raise FileError(f"a GEXF file holds one graph, not {len(listed)}; give a folder to write one file per graph")
-    root = etree.Element("gexf", {"version": "1.3"}, nsmap={None: "http://gexf.net/1.3"})  # type: ignore[dict-item]
-    with located(None, "graphs[0]"):
-        content = _Content.of(listed[0], not_kept, with_metadata=False)
-        weightless = [{name: value for name, value in row.items() if name != "weight"} for row in content.edges]
-        tables = {
-            "node": _kinds(content.nodes, "node attributes", not_kept),
-            "edge": _kinds(weightless, "edge attributes", not_kept),
-        }
-        _write_graph(root, content, _GEXF, _put_gexf_attributes(tables))
-    write_xml(root, stream)
-
-
-def _put_gexf_attributes(tables: dict[str, dict[str, type]]) -> _PutAttributes:
+def _prepare_gexf(root: Element, contents: list[_Content], not_kept: NotKept) -> _PutAttributes:
+    if len(contents) != 1:
+        raise FileError(f"a GEXF file holds one graph, not {len(contents)}; give a folder to write one file per graph")
+    root.set("version", "1.3")
+    tables = _kinds_by_place(contents, not_kept)
+    tables["edge"].pop("weight", None)  # which is an XML attribute
     ids = {(kind, name): str(number) for kind, table in tables.items() for number, name in enumerate(table)}
 
     def put_attributes(element: Element, kind: str, row: Row) -> None:
@@ -302,21 +316,9 @@ def read_graphml(source: FileSource, options: AttributeOptions) -> Iterator[Grap
             yield _read_graph(element, _GRAPHML, source, options, attributes, defaults)
 
 
-def write_graphml(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
-    """All graphs in one document."""
-    contents: list[_Content] = []
-    for k, graph in enumerate(graphs):
-        with located(None, f"graphs[{k}]"):
-            contents.append(_Content.of(graph, not_kept))
-    tables = {
-        "graph": _kinds((content.metadata for content in contents), "metadata", not_kept),
-        "node": _kinds((row for content in contents for row in content.nodes), "node attributes", not_kept),
-        "edge": _kinds((row for content in contents for row in content.edges), "edge attributes", not_kept),
-    }
-    namespace = {None: "http://graphml.graphdrawing.org/xmlns"}
-    root = etree.Element("graphml", nsmap=namespace)  # type: ignore[arg-type]
+def _prepare_graphml(root: Element, contents: list[_Content], not_kept: NotKept) -> _PutAttributes:
     ids: dict[tuple[str, str], str] = {}
-    for place, table in tables.items():
+    for place, table in _kinds_by_place(contents, not_kept).items():
         for name, kind in table.items():
             id = ids[place, name] = f"d{len(ids)}"
             key = etree.SubElement(root, "key", {"id": id, "for": place, "attr.type": _KIND_NAMES[kind]})
@@ -326,10 +328,7 @@ def write_graphml(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) 
         for name, value in row.items():
             put(etree.SubElement(element, "data", key=ids[place, name]), None, scalar_text(value))
 
-    for k, content in enumerate(contents):
-        with located(None, f"graphs[{k}]"):
-            _write_graph(root, content, _GRAPHML, put_attributes)
-    write_xml(root, stream)
+    return put_attributes
 
 
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
@@ -359,15 +358,6 @@ def read_gxl(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
     for element in children(parse_xml(source, "gxl"), "graph"):
         with source.record(line_of(element)):
             yield _read_graph(element, _GXL, source, options, attributes)
-
-
-def write_gxl(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
-    """All graphs in one document."""
-    root = etree.Element("gxl")
-    for k, graph in enumerate(graphs):
-        with located(None, f"graphs[{k}]"):
-            _write_graph(root, _Content.of(graph, not_kept), _GXL, _put_gxl_attributes)
-    write_xml(root, stream)
 
 
 def _put_gxl_attributes(element: Element, kind: str, row: Row) -> None:
@@ -429,35 +419,32 @@ def _has_lists(folder: Path) -> bool:
 
 
 GEXF = attribute_format(
-    name="gexf",
-    suffixes=(".gexf",),
-    description="GEXF (Gephi, networkx), one graph per file",
+    "gexf",
+    (".gexf",),
+    "GEXF (Gephi, networkx), one graph per file",
     holds=EVERYTHING - {"node_images", "metadata"},
     read=read_gexf,
-    write=write_gexf,
+    write=partial(_write_document, dialect=_GEXF, prepare=_prepare_gexf),
     one_graph_per_file=True,
 )
 
 GRAPHML = attribute_format(
-    name="graphml",
-    suffixes=(".graphml",),
-    description="GraphML, one or many graphs per file",
+    "graphml",
+    (".graphml",),
+    "GraphML, one or many graphs per file",
     read=read_graphml,
-    write=write_graphml,
+    write=partial(_write_document, dialect=_GRAPHML, prepare=_prepare_graphml),
 )
 
 GXL = attribute_format(
-    name="gxl",
-    suffixes=(".gxl",),
-    description="GXL of the IAM graph database; a folder of them with .cxl lists is read with its classes",
+    "gxl",
+    (".gxl",),
+    "GXL of the IAM graph database; a folder of them with .cxl lists is read with its classes",
     read=read_gxl,
-    write=write_gxl,
+    write=partial(_write_document, dialect=_GXL, prepare=lambda root, contents, _: _put_gxl_attributes),
     claims_folder=_has_lists,
 )
 
 CXL = attribute_format(
-    name="cxl",
-    suffixes=(".cxl",),
-    description="CXL list of GXL files with their classes (IAM graph database); read only",
-    read=read_cxl,
+    "cxl", (".cxl",), "CXL list of GXL files with their classes (IAM graph database); read only", read=read_cxl
 )
