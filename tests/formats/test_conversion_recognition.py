@@ -14,8 +14,7 @@ import scipy.sparse as sp
 from rdkit import Chem
 
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
-from graphmetric.formats import edge_lists as edge_list
-from graphmetric.formats import molecules as rdkit
+from graphmetric.formats import edge_lists, molecules
 from graphmetric.formats.conversion import as_graph, as_graphs, from_smiles
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
@@ -132,7 +131,7 @@ def test_one_warning_for_all() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", [edge_list, rdkit])
+@pytest.mark.parametrize("module", [edge_lists, molecules])
 def test_examples_in_the_documentation(module: ModuleType) -> None:
     results = doctest.testmod(module)
     assert results.failed == 0

@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.errors import ConversionWarning
-from graphmetric.formats import binary as binary_layout
-from graphmetric.formats import binary as binary_writer
-from graphmetric.formats import formats, iter_graphs, read_graphs, write_graphs
+from graphmetric.formats import binary, formats, iter_graphs, read_graphs, write_graphs
 from graphmetric.formats.values import value_from_text
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
@@ -50,10 +48,10 @@ def test_our_format_holds_everything(given: list[Graph]) -> None:
 @settings(max_examples=30)
 def test_our_format_in_several_blocks(given: list[Graph]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(binary_writer, "GRAPHS_PER_BLOCK", 2)
+        patch.setattr(binary, "GRAPHS_PER_BLOCK", 2)
         stream = io.BytesIO()
         write_graphs(GraphCollection(given), stream, "graphmetric")
-    assert stream.getvalue().count(binary_layout.BLOCK) >= (len(given) + 1) // 2
+    assert stream.getvalue().count(binary.BLOCK) >= (len(given) + 1) // 2
     stream.seek(0)
     assert_same(read_graphs(stream, "graphmetric"), given)
     stream.seek(0)

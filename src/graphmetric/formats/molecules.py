@@ -302,41 +302,41 @@ class MoleculeOptions:
 def read_smiles_lines(source: FileSource, options: MoleculeOptions) -> Iterator[Graph]:
     """Heavy-atom graphs, line by line; a first line that is a header is skipped."""
     _chem("reading SMILES")
-    not_kept = NotKept()
-    for number, line in source.lines():
-        smiles, *name = line.split(maxsplit=1) or [""]
-        if not smiles or line.startswith("#") or (number == 1 and smiles.lower() == "smiles"):
-            continue
-        with source.record(number):
-            id = id_from_text(name[0].strip()) if name else None
-            graph = from_smiles.__wrapped__(  # type: ignore[attr-defined]
-                not_kept, smiles, distinguish=options.distinguish, id=id
-            )
-            yield _within_limits(graph, source)
-    for sentence in not_kept.sentences():
-        source.notice(sentence)
+    convert: Callable[..., Graph] = from_smiles.__wrapped__  # type: ignore[attr-defined]
+    with _noticed(source) as not_kept:
+        for number, line in source.lines():
+            smiles, *name = line.split(maxsplit=1) or [""]
+            if not smiles or line.startswith("#") or (number == 1 and smiles.lower() == "smiles"):
+                continue
+            with source.record(number):
+                id = id_from_text(name[0].strip()) if name else None
+                graph = convert(not_kept, smiles, distinguish=options.distinguish, id=id)
+                source.limits.check(nodes=graph.num_nodes, edges=graph.num_edges)
+                yield graph
 
 
 def read_sdf(source: FileSource, options: MoleculeOptions) -> Iterator[Graph]:
     """Heavy-atom graphs, record by record; the title is the id and the data fields are metadata."""
     _chem("reading SDF")
+    with _noticed(source) as not_kept:
+        for number, lines in _records(source):
+            with source.record(number):
+                if not any(lines):
+                    raise InvalidGraph("the record is empty")
+                block, metadata = _parts(lines)
+                id = id_from_text(lines[0].strip())
+                graph = _converted(not_kept, _molecule_of_block(block), distinguish=options.distinguish, id=id)
+                source.limits.check(nodes=graph.num_nodes, edges=graph.num_edges)
+                yield graph.replace(metadata=metadata) if metadata else graph
+
+
+@contextmanager
+def _noticed(source: FileSource) -> Iterator[NotKept]:
+    """Gathers what does not count over all molecules of a file, and says it as the file's."""
     not_kept = NotKept()
-    for number, lines in _records(source):
-        with source.record(number):
-            if not any(lines):
-                raise InvalidGraph("the record is empty")
-            block, metadata = _parts(lines)
-            id = id_from_text(lines[0].strip())
-            molecule = _molecule_of_block(block)
-            graph = _converted(not_kept, molecule, distinguish=options.distinguish, id=id)
-            yield _within_limits(graph.replace(metadata=metadata) if metadata else graph, source)
+    yield not_kept
     for sentence in not_kept.sentences():
         source.notice(sentence)
-
-
-def _within_limits(graph: Graph, source: FileSource) -> Graph:
-    source.limits.check(nodes=graph.num_nodes, edges=graph.num_edges)
-    return graph
 
 
 def _molecule_of_block(block: str) -> Any:

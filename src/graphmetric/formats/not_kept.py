@@ -10,8 +10,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from graphmetric.errors import ConversionWarning
 
-P = ParamSpec("P")
-T = TypeVar("T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 MOLECULE_FACTS = {"charge": "charges", "stereo": "stereochemistry", "isotope": "isotopes"}
 """Facts about atoms and bonds that a warning names when they do not count. Hydrogens and aromatic atoms are not among
@@ -55,15 +55,15 @@ class NotKept:
                 warnings.warn(ConversionWarning(sentence), stacklevel=3)
 
 
-def warns_at_the_end(advice: str = "") -> Callable[[Callable[Concatenate[NotKept, P], T]], Callable[P, T]]:
+def warns_at_the_end(advice: str = "") -> Callable[[Callable[Concatenate[NotKept, _P], _T]], Callable[_P, _T]]:
     """Give a conversion its :class:`NotKept` as first argument, and warn when it is done.
 
     The conversion itself, for those who gather over many graphs, is the attribute ``__wrapped__``.
     """
 
-    def decorate(function: Callable[Concatenate[NotKept, P], T]) -> Callable[P, T]:
+    def decorate(function: Callable[Concatenate[NotKept, _P], _T]) -> Callable[_P, _T]:
         @wraps(function)
-        def warned(*arguments: P.args, **options: P.kwargs) -> T:
+        def warned(*arguments: _P.args, **options: _P.kwargs) -> _T:
             with NotKept(function.__name__, advice) as not_kept:
                 return function(not_kept, *arguments, **options)
 
