@@ -12,20 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.baselines.method import Baseline, TrainingTask
-from graphmetric.edit_distance.assignment_bounds import Hungarian as HungarianMatching
-from graphmetric.edit_distance.assignment_bounds import PublishedHausdorff, VolgenantJonker
+from graphmetric.edit_distance.assignment_bounds import Hungarian, PublishedHausdorff, VolgenantJonker
 from graphmetric.edit_distance.beam import PublishedBeam
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.pairwise import pairwise_edit_distances
 from graphmetric.graphs.collection import GraphCollection
 
 
-class EngineBaseline(Baseline):
+class EditDistanceBaseline(Baseline):
     """An approximate edit distance with unit costs."""
 
     scale = "raw"
-    method: EditDistanceMethod
     _threads = 1
+
+    def __init__(self, name: str, method: EditDistanceMethod) -> None:
+        self.name, self.method = name, method
 
     def fit(self, task: TrainingTask) -> Self:
         """Take the number of threads; nothing is learned."""
@@ -36,37 +37,26 @@ class EngineBaseline(Baseline):
         return pairwise_edit_distances(queries, database, method=self.method, n_jobs=self._threads).value
 
 
-class Beam(EngineBaseline):
+def beam(width: int = 2) -> EditDistanceBaseline:
     """Neuhaus, Riesen and Bunke (2006). The paper's "Beam" keeps two open paths, the fewest that make a beam."""
-
-    def __init__(self, width: int = 2) -> None:
-        self.method = PublishedBeam(width)
-        self.name = "beam" if width == 2 else f"beam-{width}"
+    return EditDistanceBaseline("beam" if width == 2 else f"beam-{width}", PublishedBeam(width))
 
 
-class Beam80(Beam):
+def beam_80() -> EditDistanceBaseline:
     """The widest beam of the public distances."""
-
-    def __init__(self) -> None:
-        super().__init__(80)
+    return beam(80)
 
 
-class VJ(EngineBaseline):
+def vj() -> EditDistanceBaseline:
     """Fankhauser, Riesen and Bunke (2011)."""
-
-    name = "vj"
-    method = VolgenantJonker()
+    return EditDistanceBaseline("vj", VolgenantJonker())
 
 
-class Hungarian(EngineBaseline):
+def hungarian() -> EditDistanceBaseline:
     """Riesen and Bunke (2009)."""
-
-    name = "hungarian"
-    method = HungarianMatching()
+    return EditDistanceBaseline("hungarian", Hungarian())
 
 
-class HED(EngineBaseline):
+def hed() -> EditDistanceBaseline:
     """Fischer et al. (2015), as published: neither a lower nor an upper bound."""
-
-    name = "hed"
-    method = PublishedHausdorff()
+    return EditDistanceBaseline("hed", PublishedHausdorff())

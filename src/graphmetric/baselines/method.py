@@ -145,11 +145,11 @@ class Calibrated(Baseline):
 
 
 _HOMES = {
-    "beam": ("classical", "Beam"),
-    "beam-80": ("classical", "Beam80"),
-    "vj": ("classical", "VJ"),
-    "hungarian": ("classical", "Hungarian"),
-    "hed": ("classical", "HED"),
+    "beam": ("classical", "beam"),
+    "beam-80": ("classical", "beam_80"),
+    "vj": ("classical", "vj"),
+    "hungarian": ("classical", "hungarian"),
+    "hed": ("classical", "hed"),
     "emb-avg": ("neural", "EmbAvg"),
     "gcn-mean": ("neural", "GCNMean"),
     "gcn-max": ("neural", "GCNMax"),
@@ -168,7 +168,7 @@ _HOMES = {
     "labels-and-degrees": ("floors", "LabelsAndDegrees"),
     "fitted-label-counts": ("floors", "FittedLabelCounts"),
 }
-"""Module and class of each baseline, by its name."""
+"""Module and class, or function, that makes each baseline, by its name."""
 
 BASELINES: tuple[str, ...] = tuple(_HOMES)
 """The names, in the order of the tables."""

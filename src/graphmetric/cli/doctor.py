@@ -12,7 +12,7 @@ import click
 from graphmetric import __version__
 from graphmetric._foundation.compilation import CACHE_FOLDER, cache_problem
 from graphmetric.cli.options import json_option
-from graphmetric.cli.output import say_result
+from graphmetric.cli.output import show_result
 
 _REQUIRED = ("numpy", "scipy", "numba", "networkx", "lxml", "click", "rich", "joblib")
 _EXTRAS = {
@@ -54,7 +54,7 @@ def doctor_command(compile_all: bool, as_json: bool) -> None:
     missing |= {name: f"not installed (optional): pip install graphmetric[{extra}]" for name, extra in _EXTRAS.items()}
     rows = facts | {name: found or missing[name] for name, found in packages.items()}
     text = "\n".join(f"{name:<16}{value}" for name, value in rows.items())
-    say_result(text, {**facts, "packages": packages}, as_json)
+    show_result(text, {**facts, "packages": packages}, as_json)
 
 
 def _installed(package: str) -> str | None:

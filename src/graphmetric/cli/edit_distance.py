@@ -29,7 +29,7 @@ from graphmetric.cli.options import (
     smiles_option,
     time_limit_option,
 )
-from graphmetric.cli.output import say, say_result
+from graphmetric.cli.output import show, show_result
 from graphmetric.drawing.alignment import draw_alignment
 from graphmetric.edit_distance import EditDistance, graph_edit_distance
 from graphmetric.edit_distance.label_store import label_graphs
@@ -77,13 +77,13 @@ def ged_command(
     try:
         result = graph_edit_distance(*graphs, costs=costs_of(ignore), **options)
     except SearchInterrupted as stopped:
-        say_result(_in_words(stopped.known), _as_data(stopped.known), as_json)
+        show_result(_in_words(stopped.known), _as_data(stopped.known), as_json)
         raise
-    say_result(_in_words(result), _as_data(result), as_json)
+    show_result(_in_words(result), _as_data(result), as_json)
     if plot is not None:
         with atomic_write(plot) as file:
             file.write(draw_alignment(result).encode(errors="backslashreplace"))
-        say(f"drawn into {plot}", err=True)
+        show(f"drawn into {plot}", err=True)
 
 
 @click.command(cls=GraphCommand)
@@ -120,7 +120,7 @@ def label_command(
     known = "all exact" if exact == pairs else f"{exact:,} exact, {pairs - exact:,} only bounds"
     counts = {"graphs": len(graphs), "pairs": pairs, "exact_pairs": exact, "pairs_with_bounds": pairs - exact}
     data = {**counts, "exact": exact / pairs if pairs else 1.0, "seconds": seconds, "out": out}
-    say_result(f"{pairs:,} pairs of {len(graphs):,} graphs: {known}, in {out} ({seconds:.1f} s)", data, as_json)
+    show_result(f"{pairs:,} pairs of {len(graphs):,} graphs: {known}, in {out} ({seconds:.1f} s)", data, as_json)
 
 
 def _in_words(result: EditDistance) -> str:

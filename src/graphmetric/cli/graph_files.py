@@ -11,7 +11,7 @@ import click
 from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, reading_options
 from graphmetric.cli.options import edge_labels_option, json_option
-from graphmetric.cli.output import can_print, in_line, say_result
+from graphmetric.cli.output import can_print, in_line, show_result
 from graphmetric.formats import write_graphs
 from graphmetric.graphs.summary import CollectionSummary, Spread, summarize
 
@@ -39,7 +39,7 @@ def info_command(source: str, reading: Reading, edge_labels: bool | None, as_jso
     for name in ("node_labels", "edge_labels"):
         plain[name] = {str(label): count for label, count in plain[name].items()}
     title = f"{in_line(source)}  ({opened.read_as})"
-    say_result(f"{title}\n{_in_words(summary)}", {"source": source, "read_as": opened.read_as, **plain}, as_json)
+    show_result(f"{title}\n{_in_words(summary)}", {"source": source, "read_as": opened.read_as, **plain}, as_json)
 
 
 @click.command(cls=GraphCommand)
@@ -73,7 +73,7 @@ def convert_command(
         reading = replace(reading, file_format=source_format)
     graphs = open_source(source, reading, edge_labels=edge_labels).graphs
     write_graphs(graphs, target, format=target_format)
-    say_result(f"{len(graphs):,} graphs written to {target}", {"graphs": len(graphs), "out": target}, as_json)
+    show_result(f"{len(graphs):,} graphs written to {target}", {"graphs": len(graphs), "out": target}, as_json)
 
 
 def _in_words(summary: CollectionSummary) -> str:

@@ -13,7 +13,7 @@ import click
 from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, reading_options
 from graphmetric.cli.options import FOLDER, jobs_option, json_option, model_argument, out_folder_option
-from graphmetric.cli.output import say_result
+from graphmetric.cli.output import show_result
 from graphmetric.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def build(
     size = sum(path.stat().st_size for path in Path(out).rglob("*") if path.is_file())
     text = f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}"
     data = {"out": out, "graphs": len(index), "bytes": size, "seconds": seconds}
-    say_result(f"{text}\ntry: graphmetric search {out} QUERY -k 10", data, as_json)
+    show_result(f"{text}\ntry: graphmetric search {out} QUERY -k 10", data, as_json)
 
 
 @index_command.command("add", cls=GraphCommand)
@@ -143,4 +143,4 @@ def _open_to_change(index: str, n_jobs: int = 1) -> GraphIndex:
 def _save_change(opened: GraphIndex, index: str, change: str, count: int, as_json: bool) -> None:
     opened.save(index)
     data = {"index": index, change: count, "graphs": len(opened)}
-    say_result(f"{count:,} graphs {change}; {index} holds {len(opened):,}", data, as_json)
+    show_result(f"{count:,} graphs {change}; {index} holds {len(opened):,}", data, as_json)

@@ -15,7 +15,7 @@ from graphmetric._foundation.atomic_files import atomic_write, check_writable
 from graphmetric._foundation.limits import check_memory
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_graph, open_source, reading_options
 from graphmetric.cli.options import FILE, jobs_option, json_option, model_argument, smiles_option, view_option
-from graphmetric.cli.output import say_result
+from graphmetric.cli.output import show_result
 from graphmetric.errors import InvalidArgument, UnknownFormat
 from graphmetric.graphs.collection import GraphCollection
 
@@ -66,7 +66,7 @@ def distance_command(
     learned = LearnedDistance.load(model, n_jobs=1 if out is None else -1)
     if out is not None:
         count = _write_all_pairs(learned, first, out, view, reading)
-        say_result(f"distances of {count:,} graphs in {out}", {"graphs": count, "view": view, "out": out}, as_json)
+        show_result(f"distances of {count:,} graphs in {out}", {"graphs": count, "view": view, "out": out}, as_json)
         return
     g, h = (open_graph(str(text), reading, smiles=smiles) for text in (first, second))
     distance = learned.measure(g, h, view)
@@ -76,7 +76,7 @@ def distance_command(
         data |= {"node_map": found.node_map, "edits": int(found.upper)}
         lines += ["", f"node map  first -> second, which takes {found.upper:g} edits"]
         lines += [f"  {u} -> {'deleted' if v is None else v}" for u, v in enumerate(found.node_map or ())]
-    say_result("\n".join(lines), data, as_json)
+    show_result("\n".join(lines), data, as_json)
 
 
 @click.command(cls=GraphCommand)
@@ -114,7 +114,7 @@ def embed_command(model: str, source: str, out: str, n_jobs: int, reading: Readi
             file.write(_as_csv(graphs, vectors).encode(errors="backslashreplace"))
     count, width = vectors.shape
     data = {"vectors": count, "width": width, "out": out}
-    say_result(f"{count:,} vectors of {width} numbers written to {out}", data, as_json)
+    show_result(f"{count:,} vectors of {width} numbers written to {out}", data, as_json)
 
 
 def _write_all_pairs(learned: LearnedDistance, source: str, out: str, view: Any, reading: Reading) -> int:

@@ -42,15 +42,15 @@ _BUG = (
 logger = logging.getLogger(__name__)
 
 
-def say(text: object = "", *, err: bool = False) -> None:
+def show(text: object = "", *, err: bool = False) -> None:
     """Print lines, to standard error if ``err``; control characters in them are shown, not obeyed."""
     with output_errors_named():
         click.echo(printable(str(text)), err=err)
 
 
-def say_result(text: object, data: Any, as_json: bool) -> None:
+def show_result(text: object, data: Any, as_json: bool) -> None:
     """Print the result of a command: the text, or with ``--json`` the data."""
-    say(to_json(data) if as_json else text)
+    show(to_json(data) if as_json else text)
 
 
 def to_json(value: Any, *, one_line: bool = False) -> str:
@@ -158,7 +158,7 @@ def explain_error(error: BaseException) -> int:
     cause = error.__cause__ if isinstance(error, click.exceptions.Abort) and error.__cause__ is not None else error
     with contextlib.suppress(OSError, FileError):  # standard error cannot be written either
         if isinstance(cause, KeyboardInterrupt | click.exceptions.Abort):
-            say("stopped", err=True)
+            show("stopped", err=True)
             return STOPPED
         if isinstance(cause, click.ClickException):
             cause.show()
@@ -169,10 +169,10 @@ def explain_error(error: BaseException) -> int:
         sentence = _sentence_for(cause)
         if sentence is None:
             traceback.print_exception(cause)
-            say(_BUG, err=True)
+            show(_BUG, err=True)
             return OUR_BUG
         logger.debug("traceback:", exc_info=cause)
-        say(f"Error: {sentence}", err=True)
+        show(f"Error: {sentence}", err=True)
     return 1
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphmetric._foundation.atomic_files import atomic_write, check_writable
 from graphmetric.cli.options import FILE, POSITIVE, SECONDS, jobs_option, json_option
-from graphmetric.cli.output import say, say_result
+from graphmetric.cli.output import show, show_result
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.formats.distance_matrices import StoredMatrix, check_suffix, read_matrix, write_matrix
 from graphmetric.metric_repair import TriangleViolations, draw_repair, repair_matrix, triangle_violations
@@ -90,7 +90,7 @@ def repair_command(
         picture = draw_repair(distances, result.matrix, title=Path(given).name)
         with atomic_write(figure) as file:
             picture.savefig(file, format=Path(figure).suffix[1:].lower())
-        say(f"drawn into {figure}", err=True)
+        show(f"drawn into {figure}", err=True)
     report = {
         "items": len(distances),
         "known_pairs": 0 if fixed is None else int(fixed.sum()) // 2,
@@ -104,9 +104,9 @@ def repair_command(
     }
     for name in ("max_violation", "changed_pairs", "objective", "duality_gap", "converged", "seconds"):
         report[name] = getattr(result, name)
-    say_result(_in_words(report, before, options["tolerance"]), report, as_json)
+    show_result(_in_words(report, before, options["tolerance"]), report, as_json)
     if not result.converged:
-        say("note: stopped before the certificate was reached; the matrix is the best found by then", err=True)
+        show("note: stopped before the certificate was reached; the matrix is the best found by then", err=True)
 
 
 def _read_companion(path: str, stored: StoredMatrix) -> Matrix:

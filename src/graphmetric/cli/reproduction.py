@@ -10,7 +10,7 @@ import click
 
 from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import COUNT, FOLDER, JOBS, jobs_option, json_option, out_folder_option
-from graphmetric.cli.output import say, say_result
+from graphmetric.cli.output import show, show_result
 
 _EXPERIMENTS = ("table1", "protocol-a", "leak-free", "ablation", "figure2")
 
@@ -35,12 +35,12 @@ def demo_command(out: str, quick: bool, n_jobs: int, as_json: bool) -> None:
 
     check_writable(out, folder=True)
     try:
-        found = run_demo(Path(out), QUICK if quick else DemoOptions(), partial(say, err=as_json), n_jobs)
+        found = run_demo(Path(out), QUICK if quick else DemoOptions(), partial(show, err=as_json), n_jobs)
     except KeyboardInterrupt:
-        say("nothing is lost: the same command goes on where it was", err=True)
+        show("nothing is lost: the same command goes on where it was", err=True)
         raise
     if as_json:
-        say_result("", {**found.to_dict(), "out": out}, as_json)
+        show_result("", {**found.to_dict(), "out": out}, as_json)
 
 
 @click.command()
@@ -93,11 +93,11 @@ def reproduce_command(
     options = RunOptions(Path(out), tuple(range(seeds)), quick, limit, root, n_jobs, only)
     if experiment == "figure2":
         files = [str(path) for path in draw_figure(chosen, options)]
-        say_result("\n".join(f"Written: {path}" for path in files), {"files": files}, as_json)
+        show_result("\n".join(f"Written: {path}" for path in files), {"files": files}, as_json)
         return
     records = run_experiment(make_experiment(experiment, chosen), options)
     folder = Path(out) / experiment
     claims = check_claims(records) if experiment == "table1" else []
     lines = [(folder / "report.md").read_text(encoding="utf-8"), *map(str, claims), f"\nTables and records: {folder}"]
     data = {"out": str(folder), "runs": [*map(asdict, records)], "claims": [*map(asdict, claims)]}
-    say_result("\n".join(lines), data, as_json)
+    show_result("\n".join(lines), data, as_json)

@@ -30,7 +30,7 @@ from graphmetric.cli.options import (
     time_limit_option,
     view_option,
 )
-from graphmetric.cli.output import output_errors_named, printable, say, say_result, to_json
+from graphmetric.cli.output import output_errors_named, printable, show, show_result, to_json
 from graphmetric.errors import GraphMetricError, InvalidArgument, UnknownFormat
 from graphmetric.graphs.graph import Graph
 
@@ -135,11 +135,11 @@ def search_command(
     explanations = explained(result)
     counts = _what_counts(opened, options["certified"])
     data = {**_as_data(result, explanations), "counts": counts}
-    say_result(f"{_in_words(result, explanations)}\n{counts}", data, as_json)
+    show_result(f"{_in_words(result, explanations)}\n{counts}", data, as_json)
     if plot is not None:
         with atomic_write(plot) as file:
             file.write(_draw(result, Path(plot).suffix))
-        say(f"drawn into {plot}", err=True)
+        show(f"drawn into {plot}", err=True)
 
 
 def _check_targets(plot: str | None, out: str | None) -> None:
@@ -237,7 +237,7 @@ def _answer_all(
                 bar.advance(len(batch), f"{done['queries']:,} queries answered")
     except BaseException:
         if done["queries"] and out != "-":
-            say(f"{done['queries']:,} queries were answered; their hits are in {out}", err=True)
+            show(f"{done['queries']:,} queries were answered; their hits are in {out}", err=True)
         raise
     if not done["queries"]:
         raise InvalidArgument("there is no graph to search for: the source of queries is empty")
@@ -245,9 +245,9 @@ def _answer_all(
     late = f", {done['out_of_time']:,} of them out of time" if done["out_of_time"] else ""
     text = f"{done['queries']:,} queries answered in {seconds:.1f} s{late}"
     if out == "-":
-        say(text, err=True)
+        show(text, err=True)
     else:
-        say_result(f"{text}; hits in {out}", {**done, "seconds": seconds, "out": out}, as_json)
+        show_result(f"{text}; hits in {out}", {**done, "seconds": seconds, "out": out}, as_json)
 
 
 def _batches(queries: Iterable[Graph]) -> Iterator[list[Graph]]:

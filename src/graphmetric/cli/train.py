@@ -31,7 +31,7 @@ from graphmetric.cli.options import (
     out_folder_option,
     seed_option,
 )
-from graphmetric.cli.output import say, say_result
+from graphmetric.cli.output import show, show_result
 from graphmetric.errors import GraphMetricError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.splits import hold_out_classes
@@ -142,7 +142,7 @@ def train_command(
     try:
         model.fit(graphs, distances, val)
     except KeyboardInterrupt:
-        say(
+        show(
             f"nothing is lost: the same command with --resume continues from {checkpoint} and repeats at most the last "
             "half minute",
             err=True,
@@ -152,7 +152,7 @@ def train_command(
     if held_out is not None and _measure(model, held_out):
         model.save(out)
     report = {key: value for key, value in model.report_.items() if key != "history"}
-    say_result(_in_words(report, out), {"out": out, **report}, as_json)
+    show_result(_in_words(report, out), {"out": out, **report}, as_json)
 
 
 def _checkpoint_folder(out: Path, resume: bool, overwrite: bool) -> Path:
@@ -215,7 +215,7 @@ def _hold_out(graphs: GraphCollection, labels: Labels | None, given: str, readin
         classes = isomorphism_classes(graphs)
         train = np.flatnonzero(~np.isin(classes[:count], classes[count:]))
         if copies := count - len(train):
-            say(f"note: {copies:,} graphs are copies of held-out graphs and are not learned from", err=True)
+            show(f"note: {copies:,} graphs are copies of held-out graphs and are not learned from", err=True)
     if not len(test) or len(train) < _FEWEST:
         raise InvalidArgument(
             f"--holdout {given} leaves {len(train)} graphs to learn from and {len(test)} to measure on; at least "
@@ -249,7 +249,7 @@ def _measure(model: GraphDistance, held_out: HeldOut) -> bool:
     try:
         found = evaluate_model(model, graphs, distances=labels, train=train, **how)
     except GraphMetricError as error:
-        say(f"note: the held-out graphs could not be measured: {error}", err=True)
+        show(f"note: the held-out graphs could not be measured: {error}", err=True)
         return False
     _, scores = found.scores_by_name()
     names = {"rank_correlation": "rho", "tau": "tau", "mean_absolute_error_in_edits": "mae"}
