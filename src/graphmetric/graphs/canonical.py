@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.graphs.columns import COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, Columns, Has, as_kernel_type
+from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns, Has, as_kernel_type
 from graphmetric.graphs.labels import LabelColumn, label_key
 
 if TYPE_CHECKING:
@@ -143,12 +143,12 @@ def canonical_edges(solved: CanonicalSearch, order: NDArray[np.int64]) -> tuple[
 
 def node_keys(columns: Columns) -> Keys:
     """Keys of all nodes."""
-    return _keys(columns, NODE_COLUMNS, columns.node_ptr)
+    return _keys(columns, NODE_COLUMNS, columns.num_nodes)
 
 
 def edge_keys(columns: Columns) -> Keys:
     """Keys of all edges."""
-    return _keys(columns, EDGE_COLUMNS, columns.edge_ptr)
+    return _keys(columns, EDGE_COLUMNS, len(columns.edges))
 
 
 def shapes(columns: Columns) -> NDArray[np.uint64]:
@@ -174,22 +174,21 @@ class _Coded(NamedTuple):
     """What the column adds to the key, by code."""
 
 
-def _keys(columns: Columns, names: tuple[str, ...], ptr: NDArray[np.int64]) -> Keys:
-    rank = np.zeros(ptr[-1], dtype=np.int64)
+def _keys(columns: Columns, names: tuple[str, ...], rows: int) -> Keys:
+    rank = np.zeros(rows, dtype=np.int64)
     contents = [b""]
     for name in names:
         column = getattr(columns, name)
         if column is not None:
-            lacking = np.repeat((columns.flags & COLUMNS[name].flag) == 0, np.diff(ptr))
-            rank, contents = _combine(rank, contents, _coded(column, lacking))
+            rank, contents = _combine(rank, contents, _coded(column, columns.has_row(name)))
     digests = b"".join(blake2b(content, digest_size=DIGEST_SIZE).digest() for content in contents)
     return Keys(rank, np.frombuffer(digests, dtype=np.uint8).reshape(-1, DIGEST_SIZE))
 
 
-def _coded(column: LabelColumn | NDArray[Any], lacking: NDArray[np.bool_]) -> _Coded:
+def _coded(column: LabelColumn | NDArray[Any], has_row: NDArray[np.bool_]) -> _Coded:
     code, parts = _label_codes(column) if isinstance(column, LabelColumn) else _row_codes(column)
     prefixed = [len(part).to_bytes(8, "little") + part for part in parts]
-    return _Coded(np.where(lacking, 0, code + 1), [b"", *prefixed])
+    return _Coded(np.where(has_row, code + 1, 0), [b"", *prefixed])
 
 
 def _label_codes(column: LabelColumn) -> tuple[NDArray[np.int64], list[bytes]]:

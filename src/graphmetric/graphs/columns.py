@@ -221,6 +221,12 @@ class Columns:
         found = ((name, getattr(self, name)) for name in COLUMNS)
         return {name: column for name, column in found if column is not None}
 
+    def has_row(self, name: str) -> NDArray[np.bool_]:
+        """Which rows of a column belong to graphs that have it; the others hold fillers."""
+        column = COLUMNS[name]
+        ptr = self.node_ptr if column.per == "node" else self.edge_ptr
+        return np.repeat((self.flags & column.flag) != 0, np.diff(ptr))
+
     def take(self, index: NDArray[np.intp]) -> Columns:
         """The chosen graphs, copied together in the given order."""
         node_rows, node_ptr = _gathered_rows(self.node_ptr, index)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -377,6 +377,7 @@ def mutate(
     return Mutation(mutator.draft.build(), tuple(done))
 
 
+@dataclass(slots=True)
 class _Mutator:
     """Proposes steps, each a short sequence of edits, and carries them out on a draft.
 
@@ -384,23 +385,16 @@ class _Mutator:
     is none.
     """
 
-    def __init__(
-        self,
-        draft: Draft,
-        node_labels: Sequence[Hashable] | None,
-        edge_labels: Sequence[Hashable] | None,
-        connected: bool,
-        min_nodes: int,
-        max_nodes: float,
-        max_edges: float,
-        random: Callable[[], float],
-    ) -> None:
-        self.draft = draft
-        self._node_labels, self._edge_labels = node_labels, edge_labels
-        self._connected = connected
-        self._min_nodes, self._max_nodes, self._max_edges = min_nodes, max_nodes, max_edges
-        self._random = random
-        self._changed: set[int | EdgeKey] = set()
+    draft: Draft
+    node_labels: Sequence[Hashable] | None
+    edge_labels: Sequence[Hashable] | None
+    connected: bool
+    min_nodes: int
+    max_nodes: float
+    max_edges: float
+    random: Callable[[], float]
+    changed: set[int | EdgeKey] = field(default_factory=set)
+    """Nodes and edges that earlier steps changed, which are left alone."""
 
     def draw_step(self, proposals: Sequence[Callable[[int], list[Edit]]], budget: int) -> list[Edit]:
         """Carry out a step of at most ``budget`` edits; an empty one where none of the kinds has any."""
@@ -409,61 +403,61 @@ class _Mutator:
                 for edit in step:
                     edit.apply_to(self.draft)
                     is_node = isinstance(edit, RelabelNode | InsertNode | DeleteNode)
-                    self._changed.add(edit.node if is_node else self.draft.key(edit.u, edit.v))  # type: ignore[union-attr]
+                    self.changed.add(edit.node if is_node else self.draft.key(edit.u, edit.v))  # type: ignore[union-attr]
                 return step
         return []
 
     def relabel_node(self, budget: int) -> list[Edit]:
         for node in self._unchanged(self.draft.nodes):
             old = self.draft.nodes[node]
-            if choices := [label for label in self._node_labels or () if label != old]:
+            if choices := [label for label in self.node_labels or () if label != old]:
                 return [RelabelNode(node, old, self._choice(choices))]
         return []
 
     def relabel_edge(self, budget: int) -> list[Edit]:
         for key in self._unchanged(self.draft.edges):
             old = self.draft.edges[key].label
-            if choices := [label for label in self._edge_labels or () if label != old]:
+            if choices := [label for label in self.edge_labels or () if label != old]:
                 return [RelabelEdge(*key, old, self._choice(choices))]
         return []
 
     def insert_node(self, budget: int) -> list[Edit]:
         draft = self.draft
-        if len(draft.nodes) >= self._max_nodes or self._node_labels == ():
+        if len(draft.nodes) >= self.max_nodes or self.node_labels == ():
             return []
-        inserted = InsertNode(draft.next_node, self._label(self._node_labels))
-        if not self._connected or not draft.nodes:
+        inserted = InsertNode(draft.next_node, self._label(self.node_labels))
+        if not self.connected or not draft.nodes:
             return [inserted]
         if budget < 2 or not self._may_insert_edge():
             return []
         ends = (self._choice(list(draft.nodes)), inserted.node)
-        if draft.source.directed and self._random() < 0.5:
+        if draft.source.directed and self.random() < 0.5:
             ends = ends[::-1]
-        return [inserted, InsertEdge(*ends, self._label(self._edge_labels))]
+        return [inserted, InsertEdge(*ends, self._label(self.edge_labels))]
 
     def delete_node(self, budget: int) -> list[Edit]:
         draft = self.draft
-        if len(draft.nodes) <= self._min_nodes:
+        if len(draft.nodes) <= self.min_nodes:
             return []
         for node in self._unchanged(draft.nodes):
             edges = draft.incident[node]
-            if len(edges) >= budget or not self._changed.isdisjoint(edges):
+            if len(edges) >= budget or not self.changed.isdisjoint(edges):
                 continue
-            if not self._connected or draft.is_connected(without_node=node):
+            if not self.connected or draft.is_connected(without_node=node):
                 deleted = [DeleteEdge(u, v, draft.edges[u, v].label) for u, v in edges]
                 return [*deleted, DeleteNode(node, draft.nodes[node])]
         return []
 
     def insert_edge(self, budget: int) -> list[Edit]:
         pair = self._draw_free_pair() if self._may_insert_edge() else None
-        return [] if pair is None else [InsertEdge(*pair, self._label(self._edge_labels))]
+        return [] if pair is None else [InsertEdge(*pair, self._label(self.edge_labels))]
 
     def delete_edge(self, budget: int) -> list[Edit]:
         draft = self.draft
-        if self._connected and len(draft.edges) < len(draft.nodes):  # a tree, where every edge is needed
+        if self.connected and len(draft.edges) < len(draft.nodes):  # a tree, where every edge is needed
             return []
         for key in self._unchanged(draft.edges):
-            if not self._connected or draft.is_connected(without_edge=key):
+            if not self.connected or draft.is_connected(without_edge=key):
                 return [DeleteEdge(*key, draft.edges[key].label)]
         return []
 
@@ -479,26 +473,26 @@ class _Mutator:
         return self._choice(free) if free else None
 
     def _is_free(self, pair: EdgeKey) -> bool:
-        return pair[0] != pair[1] and pair not in self.draft.edges and pair not in self._changed
+        return pair[0] != pair[1] and pair not in self.draft.edges and pair not in self.changed
 
     def _may_insert_edge(self) -> bool:
-        return len(self.draft.edges) < self._max_edges and self._edge_labels != ()
+        return len(self.draft.edges) < self.max_edges and self.edge_labels != ()
 
     def _label(self, vocabulary: Sequence[Hashable] | None) -> Hashable:
         return None if vocabulary is None else self._choice(vocabulary)
 
     def _choice(self, items: Sequence[Item]) -> Item:
-        return items[int(self._random() * len(items))]
+        return items[int(self.random() * len(items))]
 
     def _unchanged(self, items: Iterable[Item]) -> Iterator[Item]:
         """Nodes or edges that no step has changed yet, in random order."""
-        return self._in_random_order(item for item in items if item not in self._changed)
+        return self._in_random_order(item for item in items if item not in self.changed)
 
     def _in_random_order(self, items: Iterable[Item]) -> Iterator[Item]:
         """Shuffled as far as it is consumed."""
         left = list(items)
         while left:
-            k = int(self._random() * len(left))
+            k = int(self.random() * len(left))
             left[k], left[-1] = left[-1], left[k]
             yield left.pop()
 

@@ -137,18 +137,10 @@ class Graph:
         put(self, "_in_adjacency", None)
 
     @classmethod
-    def _unchecked(
-        cls,
-        num_nodes: int,
-        edges: NDArray[np.int32],
-        directed: bool,
-        columns: Mapping[str, Any],
-        id: Hashable = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> Graph:
-        """A graph from columns that are already known to be right: sorted, of fitting length, finite."""
+    def _unchecked(cls, *parts: Any) -> Graph:
+        """A graph from what ``_fill`` takes, already known to be right: sorted, of fitting length, finite."""
         graph = object.__new__(cls)
-        graph._fill(num_nodes, edges, directed, columns, id, metadata)
+        graph._fill(*parts)
         return graph
 
     @classmethod
@@ -274,6 +266,9 @@ class Graph:
         ``directed=False`` makes one edge of every arc; two opposite arcs become one edge, and are refused where their
         labels or weights differ. Give ``edges`` as well to say yourself which arcs or edges there are.
         """
+        if changes.keys() <= {"id", "metadata"}:  # nothing that would have to be checked again
+            described = changes.get("id", self.id), changes.get("metadata", self.metadata)
+            return Graph._unchecked(self.num_nodes, self.edges, self.directed, self._columns, *described)
         directed = changes.get("directed", self.directed)
         if directed != self.directed and "edges" not in changes:
             others = {name: value for name, value in changes.items() if name != "directed"}

@@ -146,11 +146,10 @@ def _share_of_different(column: Any) -> float:
 
 def _label_counts(columns: Columns, name: str) -> dict[Hashable, int]:
     """How often each label occurs, most frequent first."""
-    column, ptr = getattr(columns, name), columns.node_ptr if COLUMNS[name].per == "node" else columns.edge_ptr
+    column = getattr(columns, name)
     if column is None:
         return {}
-    present = np.repeat(columns.flags & COLUMNS[name].flag != 0, np.diff(ptr))
-    counts = np.bincount(column.codes[present], minlength=len(column.vocabulary))
+    counts = np.bincount(column.codes[columns.has_row(name)], minlength=len(column.vocabulary))
     order = np.argsort(-counts, kind="stable")
     return {column.vocabulary[code]: int(counts[code]) for code in order.tolist() if counts[code]}
 

@@ -76,9 +76,9 @@ class Segment:
         return label_from_json(id), metadata
 
     def graph(self, k: int) -> Graph:
-        """Graph ``k`` with its id and metadata, not checked again: that takes longer than finding it."""
-        bare = self.graphs[k]
-        return Graph._unchecked(bare.num_nodes, bare.edges, bare.directed, bare._columns, *self.note(k))
+        """Graph ``k`` with its id and metadata."""
+        id, metadata = self.note(k)
+        return self.graphs[k].replace(id=id, metadata=metadata)
 
     @cached_property
     def metadata(self) -> list[dict[str, Any]]:
