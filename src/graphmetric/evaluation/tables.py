@@ -138,8 +138,10 @@ def make_tables(
         datasets = list(dict.fromkeys(run.dataset for run in runs))
         present = {(run.dataset, metric) for run in runs for metric in run.scores}
         columns = tuple(ScoreColumn(d, m) for d in datasets for m in metrics if (d, m) in present)
-        published = _published_rows(find_published(protocol, datasets), columns) if with_published else []
-        rows = [*published, *_measured_rows(runs, columns)]
+        for run in runs:
+            _check_same_but_seeds([r for r in runs if (r.method, r.dataset) == (run.method, run.dataset)])
+        published = find_published(protocol, datasets) if with_published else []
+        rows = [*_make_rows(published, columns), *_make_rows(runs, columns)]
         tables.append(ResultTable(protocol, columns, tuple(row for row in rows if row.cells)))
     return tables
 
@@ -155,30 +157,21 @@ def write_tables(folder: str | os.PathLike[str], tables: Iterable[ResultTable]) 
             file.write(text.encode())
 
 
-def _published_rows(results: list[PublishedResult], columns: Sequence[ScoreColumn]) -> list[TableRow]:
+def _make_rows(entries: Sequence[RunRecord | PublishedResult], columns: Sequence[ScoreColumn]) -> list[TableRow]:
+    """One row for each method, with means over its runs."""
     rows = []
-    for method in dict.fromkeys(result.method for result in results):
-        mine = {result.dataset: result for result in results if result.method == method}
-        known = [c for c in columns if c.dataset in mine and c.metric in mine[c.dataset].scores]
-        sources = dict.fromkeys(mine[column.dataset].source for column in known)
-        cells = {column: ScoreCell(mine[column.dataset].scores[column.metric]) for column in known}
-        rows.append(TableRow(method, " / ".join(sources), cells))
-    return rows
-
-
-def _measured_rows(records: list[RunRecord], columns: Sequence[ScoreColumn]) -> list[TableRow]:
-    rows = []
-    for method in dict.fromkeys(record.method for record in records):
-        mine = [record for record in records if record.method == method]
-        for dataset in dict.fromkeys(record.dataset for record in mine):
-            _check_same_but_seeds([record for record in mine if record.dataset == dataset])
-        cells = {}
+    for method in dict.fromkeys(entry.method for entry in entries):
+        mine = [entry for entry in entries if entry.method == method]
+        cells: dict[ScoreColumn, ScoreCell] = {}
+        sources: dict[str, None] = {}
         for column in columns:
-            found = [run.scores.get(column.metric) for run in mine if run.dataset == column.dataset]
-            if values := [value for value in found if value is not None]:
+            found = [e for e in mine if e.dataset == column.dataset and column.metric in e.scores]
+            if values := [entry.scores[column.metric] for entry in found]:
                 spread = statistics.stdev(values) if len(values) > 1 else None
-                cells[column] = ScoreCell(statistics.fmean(values), spread, len(values))
-        rows.append(TableRow(method, None, cells))
+                runs = sum(isinstance(entry, RunRecord) for entry in found) or None
+                cells[column] = ScoreCell(statistics.fmean(values), spread, runs)
+                sources |= {entry.source: None for entry in found if isinstance(entry, PublishedResult)}
+        rows.append(TableRow(method, " / ".join(sources) or None, cells))
     return rows
 
 

@@ -16,7 +16,7 @@
 from graphmetric.metric_repair.figure import draw_repair
 from graphmetric.metric_repair.nearness import RepairDuals, RepairResult
 from graphmetric.metric_repair.new_items import RowRepair, repair_row, repair_rows
-from graphmetric.metric_repair.other_norms import repair_in_l1, repair_in_linf, repair_matrix
+from graphmetric.metric_repair.other_norms import repair_matrix
 from graphmetric.metric_repair.shortest_paths import shortest_path_closure
 from graphmetric.metric_repair.triangle_fixing import dense_fixing, triangle_fixing
 from graphmetric.metric_repair.triangle_inequality import TriangleViolations, ViolatedTriangle, triangle_violations
@@ -29,8 +29,6 @@ __all__ = [
     "ViolatedTriangle",
     "dense_fixing",
     "draw_repair",
-    "repair_in_l1",
-    "repair_in_linf",
     "repair_matrix",
     "repair_row",
     "repair_rows",

@@ -217,17 +217,6 @@ class _ViolationProgress:
         self._shown.advance(amount, f"largest violation {violation:.1e}")
 
 
-class _Worklist(NamedTuple):
-    """The constraints in numbers of pairs, ready to be swept."""
-
-    constraints: Constraints
-    bounds: BoundConstraints
-    pairs: PairValues
-    rows: NDArray[np.int32]
-    columns: NDArray[np.int32]
-    given: Floats
-
-
 class _Moment(NamedTuple):
     """Where the multipliers and values were at the last extrapolation."""
 
@@ -247,9 +236,9 @@ class ActiveSet:
         self._triangles: Triangles = np.empty((0, 3), np.int32)
         self._keys = np.empty(0, np.int64)
         self._multipliers: Floats = np.empty(0)
-        self._bounded, bounds = _list_bounds(problem, duals)
+        self._bounded, self._bounds = _list_bounds(problem, duals)
         self._include(duals.triangles, duals.multipliers / problem.scale)
-        self._work = self._number_pairs(bounds)
+        self._number_pairs()
         self._before: _Moment | None = None
         self.rebuild()
 
@@ -264,8 +253,8 @@ class ActiveSet:
         self._triangles, self._keys = self._triangles[kept], self._keys[kept]
         self._multipliers = self._multipliers[kept]
         self._include(triangles, np.zeros(len(triangles)))
-        self._write(self._work.given)
-        self._work = self._number_pairs(self._work.bounds)
+        self._write(self._given)
+        self._number_pairs()
         self._before = None
         self._evaluate()
 
@@ -275,14 +264,13 @@ class ActiveSet:
         Raises:
             OutOfTime: The deadline has passed; the multipliers are as good as after a whole pass, only not as far.
         """
-        work = self._work
         step = sweep_evenly if self._problem.inverse_weights is None else sweep_weighted
-        largest = float(sweep_bounds(work.bounds, work.pairs, omega))
-        for start in range(0, len(work.constraints.sides), _SLICE):
+        largest, listed = float(sweep_bounds(self._bounds, self._pairs, omega)), self._constraints
+        for start in range(0, len(listed.sides), _SLICE):
             deadline.check()
-            part, listed = slice(start, start + _SLICE), work.constraints
+            part = slice(start, start + _SLICE)
             some = Constraints(listed.sides[part], listed.multiplier[part], listed.gain[part])  # views
-            largest = max(largest, float(step(some, work.pairs, omega)))
+            largest = max(largest, float(step(some, self._pairs, omega)))
         return largest
 
     def extrapolate(self) -> None:
@@ -290,20 +278,19 @@ class ActiveSet:
 
         Where multipliers can be traded for each other, sweeps alone creep along in one direction without end.
         """
-        work, before = self._work, self._before
-        now = _Moment(work.constraints.multiplier.copy(), work.bounds.multiplier.copy(), work.pairs.value.copy())
-        self._before = now
+        before, multipliers, bound_multipliers = self._before, self._constraints.multiplier, self._bounds.multiplier
+        now = self._before = _Moment(multipliers.copy(), bound_multipliers.copy(), self._pairs.value.copy())
         if before is None:
             return
         triangles, bounds = now.multipliers - before.multipliers, now.bounds - before.bounds
-        length = _find_step(work, triangles, bounds, now.values - before.values)
+        length = self._find_step(triangles, bounds, now.values - before.values)
         if length <= 0:
             return
         _, reached = self._evaluate()
-        np.maximum(0.0, now.multipliers + length * triangles, out=work.constraints.multiplier)
-        np.maximum(0.0, now.bounds + length * bounds, out=work.bounds.multiplier)
+        np.maximum(0.0, now.multipliers + length * triangles, out=multipliers)
+        np.maximum(0.0, now.bounds + length * bounds, out=bound_multipliers)
         if self._evaluate()[1] < reached:
-            work.constraints.multiplier[:], work.bounds.multiplier[:] = now.multipliers, now.bounds
+            multipliers[:], bound_multipliers[:] = now.multipliers, now.bounds
             self._evaluate()
 
     def rebuild(self) -> tuple[float, float]:
@@ -312,12 +299,12 @@ class ActiveSet:
         Gives its objective and the dual objective, which no metric within the bounds can be below.
         """
         objectives = self._evaluate()
-        self._write(self._work.pairs.value)
+        self._write(self._pairs.value)
         return objectives
 
     def describe(self) -> RepairDuals:
         """Copies of the positive multipliers, in the units of the given distances."""
-        held, bounds = self._multipliers > 0, self._work.bounds
+        held, bounds = self._multipliers > 0, self._bounds
         bound = bounds.multiplier > 0
         return RepairDuals(
             self._triangles[held],
@@ -337,7 +324,8 @@ class ActiveSet:
         self._triangles = np.concatenate([self._triangles, triangles])[order]
         self._multipliers = np.concatenate([self._multipliers, multipliers])[order]
 
-    def _number_pairs(self, bounds: BoundConstraints) -> _Worklist:
+    def _number_pairs(self) -> None:
+        """Write the constraints in numbers of pairs, ready to be swept."""
         count = len(self._bounded)
         room = min(len(self.x) * (len(self.x) - 1) // 2, count + 3 * len(self._triangles))
         ends = np.empty((room, 2), np.int32)
@@ -345,46 +333,42 @@ class ActiveSet:
         self._number[self._bounded[:, 0], self._bounded[:, 1]] = np.arange(count)
         sides = np.empty_like(self._triangles)
         count = number_sides(self._triangles, PairNumbers(self._number, ends), count, sides)
-        rows, columns = np.ascontiguousarray(ends[:count].T)
-        self._number[rows, columns] = -1
+        self._rows, self._columns = where = np.ascontiguousarray(ends[:count].T)
+        self._number[*where] = -1
         inverse, gain = np.ones(count), np.empty(0)
         if self._problem.inverse_weights is not None:
-            inverse = self._problem.inverse_weights[rows, columns]
+            inverse = self._problem.inverse_weights[*where]
             gain = 1.0 / inverse[sides].sum(axis=1)
-        constraints = Constraints(sides, self._multipliers, gain)
-        given = self._problem.given[rows, columns]
-        return _Worklist(constraints, bounds, PairValues(given.copy(), inverse), rows, columns, given)
+        self._constraints = Constraints(sides, self._multipliers, gain)
+        self._given: Floats = self._problem.given[*where]
+        self._pairs = PairValues(self._given.copy(), inverse)
 
     def _evaluate(self) -> tuple[float, float]:
         """Set the values of the pairs from the multipliers; gives objective and dual objective."""
-        work = self._work
-        force = np.zeros(len(work.given))
-        add_forces(work.constraints, work.bounds, force)
-        moved = force * work.pairs.inverse_weight
-        np.subtract(work.given, moved, out=work.pairs.value)
+        force, bounds = np.zeros(len(self._given)), self._bounds
+        add_forces(self._constraints, bounds, force)
+        moved = force * self._pairs.inverse_weight
+        np.subtract(self._given, moved, out=self._pairs.value)
         objective = _dot(force, moved) / 2
-        limits = _dot(work.bounds.sign * work.bounds.limit, work.bounds.multiplier)
-        return objective, _dot(force, work.given) - limits - objective
+        return objective, _dot(force, self._given) - _dot(bounds.sign * bounds.limit, bounds.multiplier) - objective
+
+    def _find_step(self, triangles: Floats, bounds: Floats, moved: Floats) -> float:
+        """Where the dual objective, a parabola, is highest along a direction of multipliers; x moves by ``moved``."""
+        x, sides, bound = self._pairs.value, self._constraints.sides, self._bounds
+        violation = x[sides[:, 0]] - x[sides[:, 1]] - x[sides[:, 2]]
+        slope = _dot(triangles, violation) + _dot(bounds * bound.sign, x[bound.pair] - bound.limit)
+        free = self._pairs.inverse_weight > 0
+        curvature = float((moved[free] ** 2 / self._pairs.inverse_weight[free]).sum())
+        return min(slope / curvature, _LONGEST_STEP) if curvature > 0 else 0.0
 
     def _write(self, values: Floats) -> None:
-        rows, columns = self._work.rows, self._work.columns
-        self.x[rows, columns] = values
-        self.x[columns, rows] = values
+        self.x[self._rows, self._columns] = values
+        self.x[self._columns, self._rows] = values
 
 
 def _dot(first: Floats, second: Floats) -> float:
     """Summed by numpy, not BLAS, whose threads would wait for cores that others use and round in another order."""
     return float((first * second).sum())
-
-
-def _find_step(work: _Worklist, triangles: Floats, bounds: Floats, moved: Floats) -> float:
-    """Where the dual objective, a parabola, is highest along a direction of multipliers; ``moved`` is that of x."""
-    x, sides, bound = work.pairs.value, work.constraints.sides, work.bounds
-    violation = x[sides[:, 0]] - x[sides[:, 1]] - x[sides[:, 2]]
-    slope = _dot(triangles, violation) + _dot(bounds * bound.sign, x[bound.pair] - bound.limit)
-    free = work.pairs.inverse_weight > 0
-    curvature = float((moved[free] ** 2 / work.pairs.inverse_weight[free]).sum())
-    return min(slope / curvature, _LONGEST_STEP) if curvature > 0 else 0.0
 
 
 def _list_bounds(problem: NearnessProblem, duals: RepairDuals) -> tuple[NDArray[np.int32], BoundConstraints]:

@@ -1,6 +1,6 @@
-r"""Items that a problem cannot tell apart, solved for once.
+r"""Items that a problem cannot tell apart are solved for only once.
 
-Two items are copies of each other if to swap them changes nothing: they have the same distances to all others, with the
+Two items are copies of each other if swapping them changes nothing: they have the same distances to all others, the
 same weights, and the same ones are fixed. A swap of copies turns the nearest metric into a nearest metric, and there is
 only one: copies are copies in the result too. They come in groups, since two copies of the same item are copies of each
 other, (q r) = (p q)(p r)(p q). So the result has one number x_AB for all distances between two groups and one number
@@ -13,7 +13,7 @@ distance 0 and may stay there, one is enough: for any x_AB, the nearest x_AA tha
 all pairs that a pair of the small matrix stands for, both matrices have the same objective, and sums of multipliers are
 multipliers, with the same lower bound. Nothing is approximated.
 
-A thousand small graphs are often a hundred different ones, so this is worth a lot.
+A thousand small graphs are often a hundred different ones, so this saves much time.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _ROUNDING = 1e-14  # of a sum, for each of its numbers; copies that are missed c
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedProblem:
-    """A problem and the small one that takes its place; both are the same object if no item is saved."""
+    """A problem and the small one that takes its place; both are the same object if there are no copies to merge."""
 
     whole: NearnessProblem
     small: NearnessProblem
     group: Items
-    """(m,) which group each item of the whole is in."""
+    """(m,) the group of each item of the whole."""
     kept: Items
-    """(r,) the items of the whole that the small problem has, rising."""
+    """(r,) the items of the whole that the small problem has, ascending."""
     first: Items
     """(groups,) the item of the small problem that stands for the group."""
     second: Items
-    """(groups,) the other one that does; the same where one is enough."""
+    """(groups,) the other item that stands for it; the same as the first where one is enough."""
 
     def expand(self, x: Matrix) -> Matrix:
         """The matrix of the whole from one of the small problem, in which two items of a group may differ a little.
@@ -64,7 +64,7 @@ class MergedProblem:
         """Multipliers of the small problem from those of the whole, or of its first items."""
         m = len(duals.copy_of)
         if (self.group[duals.copy_of] != self.group[:m]).any():
-            duals = duals.spread()  # items that were copies then are not any more
+            duals = duals.spread()  # items that were copies then are not copies now
         if self.small is self.whole:
             return duals
         odd = np.arange(len(self.group)) % 2 == 1
@@ -126,7 +126,7 @@ class _Checksum:
 
 
 def _can_swap(values: Matrix, p: int, others: Items) -> NDArray[np.bool_]:
-    """Which rows are bit for bit that of p, but for the columns p and their own."""
+    """Which rows equal that of p bit for bit, except in column p and in their own."""
     same = values[others] == values[p]
     same[:, p] = True
     same[np.arange(len(others)), others] = True
@@ -159,5 +159,5 @@ def _count_pairs(group: Items, kept: Items) -> Matrix:
     """How many pairs of the whole each pair of kept items stands for; between two groups that may be a fraction."""
     mine = group[kept]
     size, shown = np.bincount(group)[mine], np.bincount(mine)[mine]
-    within = np.maximum(1, size * (size - 1) / 2)  # nothing is to be divided by 0 on the diagonal
+    within = np.maximum(1, size * (size - 1) / 2)  # at least 1, since the diagonal is divided by it
     return np.where(mine[:, None] == mine, within, np.outer(size / shown, size / shown))

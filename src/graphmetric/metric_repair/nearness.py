@@ -102,10 +102,9 @@ class RepairDuals:
         for corners, values in ((self.triangles, self.multipliers), (self.bounded_pairs, self.bound_multipliers)):
             if corners.dtype != np.int32 or corners.ndim != 2 or values.shape != corners.shape[:1]:
                 raise InvalidArgument("multipliers must be one number for each row of 32-bit positions")
-            if ((corners < 0) | (corners >= m)).any() or (corners[:, 0] >= corners[:, 1]).any():
-                raise InvalidArgument(f"multipliers are for rows (i, j, ...) of positions below {m} with i < j")
-            if not np.isfinite(values).all():
-                raise InvalidArgument("multipliers must be finite")
+            wrong = ((corners < 0) | (corners >= m)).any(axis=1) | (corners[:, 0] >= corners[:, 1])
+            if wrong.any() or not np.isfinite(values).all():
+                raise InvalidArgument(f"multipliers must be finite, for rows (i, j, ...) of positions below {m}, i < j")
         if (self.multipliers < 0).any() or (self.triangles[:, :2] == self.triangles[:, 2:]).any():
             raise InvalidArgument("multipliers of triangles must be at least 0, and a triangle has three corners")
         copies = self.copy_of
@@ -294,9 +293,7 @@ def check_tolerance(tolerance: float) -> None:
     """Raise InvalidArgument unless the tolerance can be a part of the largest distance."""
     if not 0 < tolerance < 1:
         raise InvalidArgument(
-            f"tolerance must be above 0; got {tolerance}"
-            if not tolerance > 0
-            else f"tolerance is a part of the largest distance and must be below 1; got {tolerance}"
+            f"tolerance must be above 0; got {tolerance}. It is a part of the largest distance, so it must be below 1"
         )
 
 

@@ -76,7 +76,11 @@ def repair_matrix(
     Args:
         predicted: (m, m) symmetric, with zero diagonal. May be NaN where ``known`` has a number.
         known: (m, m) true distances on the same scale, NaN where unknown; they must not contradict each other.
-        norm: What is minimized: the sum of squared changes, of absolute changes, or the largest change.
+        norm: What is minimized: the sum of squared changes ("l2"); the sum of absolute changes ("l1"), which moves
+            few distances, some of them far, for distances most of which are right; or the largest change ("linf"), for
+            distances with a known largest error. In l1 and linf there may be several nearest metrics; this gives one.
+            l2 takes a second for thousands of items, linf a few seconds for 1,000; l1 is a linear programme (HiGHS)
+            for up to ``MOST_ITEMS_L1`` items.
         decrease_only: Instead, the largest metric that is nowhere above the given distances: see
             :func:`shortest_path_closure`.
         weights: (m, m) how much a change of each distance costs.
@@ -85,6 +89,10 @@ def repair_matrix(
         time_limit: Seconds, for the norm l2, see :func:`triangle_fixing`, and for ``decrease_only``, which raises
             ``WorkBudgetExceeded`` where it was not enough.
         n_jobs: Threads; -1: one per core.
+
+    Returns:
+        For l2, see :func:`triangle_fixing`. The objective of the other norms is the weighted sum, or the largest, of
+        |x - d| over pairs, and ``sweeps`` is the number of programmes solved, or of computations of all shortest paths.
     """
     distances, fixed = write_known(predicted, known)
     if decrease_only:
@@ -97,8 +105,17 @@ def repair_matrix(
         raise InvalidArgument(f"norm must be 'l2', 'l1' or 'linf'; got {norm!r}")
     if time_limit is not None:
         raise InvalidArgument(f"time_limit is for the norm l2; the norm {norm} ends when it is solved")
-    repair = repair_in_l1 if norm == "l1" else repair_in_linf
-    return repair(distances, weights, fixed, bounds, tolerance, n_jobs=n_jobs)
+    check_tolerance(tolerance)
+    started, problem = clock(), pose_problem(distances, weights, fixed, bounds)
+    _refuse_too_large(len(problem.given), norm)
+    scanner = TriangleScanner(len(problem.given), effective_n_jobs(n_jobs))
+    if problem.fixed is not None:
+        complete_fixed(problem, scanner, tolerance)
+    solve = _find_smallest_sum if norm == "l1" else _find_least_change
+    matrix, bound, rounds = solve(problem, scanner, tolerance)
+    violation = scanner.find(matrix, ROUNDING * problem.largest).largest
+    certificate = problem.certify(matrix, bound, tolerance, violation=violation, norm=norm)
+    return problem.answer(matrix, certificate, rounds, rounds + 1, started)
 
 
 def write_known(predicted: ArrayLike, known: ArrayLike | None) -> tuple[Matrix, Mask | None]:
@@ -126,92 +143,17 @@ def _only_decrease(distances: Matrix, time_limit: float | None, n_jobs: int | No
     return problem.answer(closed, problem.certify(closed, problem.measure(closed), 1.0), 1, 1, started)
 
 
-def repair_in_l1(
-    distances: ArrayLike,
-    weights: ArrayLike | None = None,
-    fixed: ArrayLike | None = None,
-    bounds: tuple[float, float] | None = None,
-    tolerance: float = 1e-6,
-    *,
-    n_jobs: int | None = -1,
-) -> RepairResult:
-    """A metric with the least sum of changes: few distances move, some of them far.
-
-    Use it for distances of which most are right and some are grossly wrong. The minimum is a linear programme (HiGHS)
-    over the triangles that matter, for up to ``MOST_ITEMS_L1`` items. There may be several such metrics; this is one.
-
-    Arguments and result are those of :func:`triangle_fixing`; ``objective`` is the weighted sum over pairs of |x - d|,
-    ``sweeps`` the number of programmes that were solved.
-    """
-    started = clock()
-    problem = pose_problem(distances, weights, fixed, bounds)
-    if (m := len(problem.given)) > MOST_ITEMS_L1:
-        raise InvalidArgument(
-            f"the L1 repair is a linear programme for at most {MOST_ITEMS_L1} items; got {m:,}: "
-            "use triangle_fixing (L2), or repair_in_linf"
+def _refuse_too_large(m: int, norm: Norm) -> None:
+    if norm == "linf":
+        check_memory(
+            8 * _MATRICES_LINF * m * m,
+            f"the L-infinity repair of {m:,} items",
+            "repair fewer items, or only lower distances (decrease_only, --decrease-only)",
         )
-    scanner = _prepare(problem, tolerance, n_jobs)
-    matrix, bound, rounds = _find_smallest_sum(problem, scanner, 0.5 * tolerance * problem.largest)
-    matrix = keep_bounds(problem, matrix)  # what the solver left within its tolerances
-    if problem.fixed is None:
-        close_in_place(matrix, scanner.threads)
-    else:  # shortest paths might lower fixed distances
-        matrix = np.where(problem.fixed, problem.given, matrix)
-    return _answer(problem, scanner, matrix, bound, rounds, tolerance, started, "l1")
-
-
-def repair_in_linf(
-    distances: ArrayLike,
-    weights: ArrayLike | None = None,
-    fixed: ArrayLike | None = None,
-    bounds: tuple[float, float] | None = None,
-    tolerance: float = 1e-6,
-    *,
-    n_jobs: int | None = -1,
-) -> RepairResult:
-    """A metric whose most changed distance changes as little as possible.
-
-    Use it for distances with a known largest error. It is computed from shortest paths, in a few seconds for 1,000
-    items. There are many such metrics; in this one no distance could be lowered to the given one by itself.
-
-    Arguments and result are those of :func:`triangle_fixing`; ``objective`` is the largest weighted |x - d|,
-    ``sweeps`` the number of times that all shortest paths were computed.
-    """
-    started = clock()
-    problem = pose_problem(distances, weights, fixed, bounds)
-    m = len(problem.given)
-    check_memory(
-        8 * _MATRICES_LINF * m * m,
-        f"the L-infinity repair of {m:,} items",
-        "repair fewer items, or only lower distances (decrease_only, --decrease-only)",
-    )
-    scanner = _prepare(problem, tolerance, n_jobs)
-    matrix, bound, steps = _find_least_change(problem, scanner.threads)
-    return _answer(problem, scanner, matrix, bound, steps, tolerance, started, "linf")
-
-
-def _prepare(problem: NearnessProblem, tolerance: float, n_jobs: int | None) -> TriangleScanner:
-    """Refuse what cannot be solved."""
-    check_tolerance(tolerance)
-    scanner = TriangleScanner(len(problem.given), effective_n_jobs(n_jobs))
-    if problem.fixed is not None:
-        complete_fixed(problem, scanner, tolerance)
-    return scanner
-
-
-def _answer(
-    problem: NearnessProblem,
-    scanner: TriangleScanner,
-    matrix: Matrix,
-    bound: float,
-    rounds: int,
-    tolerance: float,
-    started: float,
-    norm: Norm,
-) -> RepairResult:
-    violation = scanner.find(matrix, ROUNDING * problem.largest).largest
-    certificate = problem.certify(matrix, bound, tolerance, violation=violation, norm=norm)
-    return problem.answer(matrix, certificate, rounds, rounds + 1, started)
+    elif m > MOST_ITEMS_L1:
+        raise InvalidArgument(
+            f"the L1 repair is a linear programme for at most {MOST_ITEMS_L1} items; got {m:,}: use the norm l2 or linf"
+        )
 
 
 class L1Programme:
@@ -287,29 +229,38 @@ class L1Programme:
 def _find_smallest_sum(
     problem: NearnessProblem, scanner: TriangleScanner, tolerance: float
 ) -> tuple[Matrix, float, int]:
-    """Solve and add the violated triangles until none is violated by more than ``tolerance``.
+    """Solve and add the violated triangles until none is violated by more than half of the tolerance.
 
-    Gives a matrix, a lower bound of the sum of changes of all metrics, and the number of solutions.
+    Gives a matrix, a lower bound of the sum of changes of all metrics, and the number of programmes solved.
     """
-    if len(problem.given) < 2 or max(problem.largest, problem.lower) == 0:
-        return problem.given, 0.0, 0
-    programme, matrix, rounds = L1Programme(problem), problem.given, 0
-    while True:
-        found = scanner.find(matrix, tolerance, only_worst=True).triangles
-        if len(found) == 0:
-            found = scanner.find(matrix, tolerance).triangles
-        if rounds and len(found) == 0:
-            return matrix, programme.bound(), rounds
-        programme.add(found)
-        matrix = programme.solve()
-        rounds += 1
+    matrix, bound, rounds = problem.given, 0.0, 0
+    if len(matrix) > 1 and max(problem.largest, problem.lower) > 0:
+        programme, allowed = L1Programme(problem), 0.5 * tolerance * problem.largest
+        while True:
+            found = scanner.find(matrix, allowed, only_worst=True).triangles
+            if len(found) == 0:
+                found = scanner.find(matrix, allowed).triangles
+            if rounds and len(found) == 0:
+                break
+            programme.add(found)
+            matrix = programme.solve()
+            rounds += 1
+        bound = programme.bound()
+    matrix = keep_bounds(problem, matrix)  # what the solver left within its tolerances
+    if problem.fixed is None:
+        close_in_place(matrix, scanner.threads)
+    else:  # shortest paths might lower fixed distances
+        matrix = np.where(problem.fixed, problem.given, matrix)
+    return matrix, bound, rounds
 
 
-def _find_least_change(problem: NearnessProblem, threads: int) -> tuple[Matrix, float, int]:
-    """A metric with the least largest change, that change, and the number of steps.
+def _find_least_change(
+    problem: NearnessProblem, scanner: TriangleScanner, tolerance: float
+) -> tuple[Matrix, float, int]:
+    """A metric with the least largest change, that change, and how often all shortest paths were computed.
 
-    There are many. Starting from the largest of them, every distance above its given one is lowered to it as far as
-    the others allow, one after the other and again, until none of them could be lowered by itself.
+    There are many such metrics. Starting from the largest of them, every distance above its given one is lowered to it
+    as far as the others allow, one after the other and again, until none of them could be lowered by itself.
     """
     given, goal = problem.given, np.maximum(problem.given, problem.lower)
     if len(given) < 2:
@@ -319,7 +270,7 @@ def _find_least_change(problem: NearnessProblem, threads: int) -> tuple[Matrix, 
     while True:
         below, above = _allowed(problem, inverse, change)
         closed = above.copy()
-        close_in_place(closed, threads)
+        close_in_place(closed, scanner.threads)
         excess = below - closed
         i, j = map(int, np.unravel_index(int(excess.argmax()), excess.shape))
         steps += 1

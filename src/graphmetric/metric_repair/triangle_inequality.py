@@ -25,6 +25,7 @@ from graphmetric._foundation.limits import Deadline, effective_n_jobs
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair._kernels.scan import (
     COUNT,
+    COUNTED,
     LIST,
     LIST_WORST,
     TILE,
@@ -231,20 +232,16 @@ class TriangleScanner:
         """
         blocks = self._scan(x, threshold, LIST_WORST if only_worst else LIST, deadline or Deadline(), enough=enough)
         triangles = np.concatenate([np.empty((0, 3), np.int32), *(listed for listed, _ in blocks)])
-        largest = max((float(found.largest[0]) for _, found in blocks), default=0.0)
+        largest = max((float(found.depth[0]) for _, found in blocks), default=0.0)
         return Scan(triangles, largest, threshold + (_MISSED_UNITS * self._unit if only_worst else 0.0))
 
     def count(self, x: Matrix, threshold: float, worst: int) -> tuple[int, float, Triangles, Floats]:
         """The number of violated triangles, the sum of their depths, and the ``worst`` of every block with depths."""
         blocks = [found for _, found in self._scan(x, threshold, COUNT, Deadline(), worst=worst)]
-        sides = np.concatenate([np.empty((0, 3), np.int32), *(found.deepest for found in blocks)])
-        depths = np.concatenate([np.empty(0), *(found.depth for found in blocks)])
-        return (
-            sum(int(found.violated[0]) for found in blocks),
-            sum(float(found.total_depth[0]) for found in blocks),
-            sides[depths > 0],
-            depths[depths > 0],
-        )
+        sides = np.concatenate([np.empty((0, 3), np.int32), *(found.triangles[:worst] for found in blocks)])
+        depths = np.concatenate([np.empty(0), *(found.depth[1:] for found in blocks)])
+        count = sum(int(found.place[COUNTED]) for found in blocks)
+        return count, sum(float(found.depth[0]) for found in blocks), sides[depths > 0], depths[depths > 0]
 
     def _scan(
         self, x: Matrix, threshold: float, mode: int, until: Deadline, *, enough: int = _NO_END, worst: int = 1
@@ -257,12 +254,16 @@ class TriangleScanner:
         legs = max(TILE, _SLICE // max(m, 1))
 
         def scan(block: range) -> tuple[Triangles, FoundTriangles]:
-            found = _make_room(min(enough, _LIST) + TILE * m, worst, block.start)
-            tile, parts, total = np.empty((TILE, m), np.int16), [np.empty((0, 3), np.int32)], 0
-            while found.place[0] < block.stop and total < enough:
+            listed, place = (
+                np.empty((max(min(enough, _LIST), worst) + TILE * m, 3), np.int32),
+                np.array([block.start, 0, 0]),
+            )
+            found = FoundTriangles(listed, place, np.zeros(1 + worst))
+            tile, parts, total = np.empty((TILE, m), np.int16), [listed[:0]], 0
+            while place[0] < block.stop and total < enough:
                 until.check()
                 count = scan_rows(rows, block.stop, threshold, mode, legs, tile, found)
-                parts.append(found.triangles[:count].copy())
+                parts.append(listed[:count].copy())
                 total += count
             return np.concatenate(parts), found
 
@@ -291,15 +292,3 @@ def _split_rows(m: int) -> list[range]:
     count = min(_MOST_BLOCKS, m // _ROWS_PER_BLOCK + 1)
     edges = np.unique((m * np.sqrt(np.linspace(0, 1, count + 1))).round().astype(int))
     return [range(begin, end) for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]
-
-
-def _make_room(triangles: int, worst: int, row: int) -> FoundTriangles:
-    return FoundTriangles(
-        triangles=np.empty((triangles, 3), np.int32),
-        place=np.array([row, 0]),
-        largest=np.zeros(1),
-        violated=np.zeros(1, np.int64),
-        total_depth=np.zeros(1),
-        deepest=np.zeros((worst, 3), np.int32),
-        depth=np.zeros(worst),
-    )

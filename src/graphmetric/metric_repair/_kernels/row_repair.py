@@ -1,4 +1,4 @@
-"""Projection of one row of distances onto what a fixed metric allows, with multipliers for few of its constraints."""
+"""Project one row of distances onto the rows that a fixed metric allows, with multipliers for few constraints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SWEEPS_PER_LONG_STEP = 10
 
 
 class RowProblem(NamedTuple):
-    """The given row, how easily each entry gives way, and the metric that it has to fit."""
+    """The given row, how easily each entry moves, and the metric that it has to fit."""
 
     base: Floats
     """(m, m)."""
@@ -32,7 +32,7 @@ class RowProblem(NamedTuple):
 
 
 class RowSolution(NamedTuple):
-    """How far the projection has come."""
+    """How near the projection is to its end."""
 
     violation: float
     """The largest excess of a constraint; 0 when there is none."""
@@ -78,7 +78,7 @@ def _sweep_until(problem: RowProblem, y: Floats, codes: Codes, multipliers: Floa
 
 @counted_part
 def _go_on(problem: RowProblem, y: Floats, codes: Codes, multipliers: Floats, before: Floats) -> None:
-    """Go on along the last change of the multipliers to the best point on the line where none is negative.
+    """Continue along the last change of the multipliers to the best point at which none is negative.
 
     Between items that are almost copies the constraints almost depend on each other: the multipliers then drift by
     the same little each sweep while the row stands still, for thousands of sweeps.
@@ -177,26 +177,12 @@ def _sum(i: int, j: int) -> int:
 
 @counted_part
 def _merge(codes: Codes, multipliers: Floats, new: Codes) -> tuple[Codes, Floats]:
-    """Both sorted lists in one, without those whose multiplier fell to zero and which are not asked for again."""
-    merged = np.empty(len(codes) + len(new), np.int64)
+    """Both lists in one, sorted, without the constraints whose multiplier fell to zero unless they are listed anew."""
+    held = multipliers > 0
+    merged = np.unique(np.concatenate((codes[held], new)))
     values = np.zeros(len(merged), np.float64)
-    n, b = 0, 0
-    for a in range(len(codes)):
-        while b < len(new) and new[b] < codes[a]:
-            merged[n] = new[b]
-            n += 1
-            b += 1
-        wanted = b < len(new) and new[b] == codes[a]
-        if wanted:
-            b += 1
-        if wanted or multipliers[a] > 0:
-            merged[n], values[n] = codes[a], multipliers[a]
-            n += 1
-    while b < len(new):
-        merged[n] = new[b]
-        n += 1
-        b += 1
-    return merged[:n], values[:n]
+    values[np.searchsorted(merged, codes[held])] = multipliers[held]
+    return merged, values
 
 
 @hot_part

@@ -19,7 +19,7 @@ TILE = 16  # rows whose 16-bit values stay in the second-level cache while the o
 CHUNK = 512  # columns that are tested together
 SPAN = 64  # columns that are looked at in double precision together
 
-ROW, COLUMN = 0, 1  # where a scan goes on
+ROW, COLUMN, COUNTED = 0, 1, 2
 LIST, LIST_WORST, COUNT = 0, 1, 2  # what a scan does with violated triangles
 
 Floats = NDArray[np.float64]
@@ -38,13 +38,9 @@ class ScanRows(NamedTuple):
 class FoundTriangles(NamedTuple):
     """The violated triangles, as rows (i, j, k) with x_ij > x_ik + x_jk."""
 
-    triangles: NDArray[np.int32]  # those that are listed; room for at least TILE * m
-    place: Integers  # (ROW, COLUMN) of the next pair
-    largest: Floats  # one entry: the largest violation listed
-    violated: Integers  # one entry: how many were counted
-    total_depth: Floats  # one entry: the sum of their depths
-    deepest: NDArray[np.int32]  # (room, 3) the deepest that were counted, the deepest first
-    depth: Floats  # (room,) of those, 0 where there is none
+    triangles: NDArray[np.int32]  # those that are listed; of those that are counted the deepest, the deepest first
+    place: Integers  # ROW, COLUMN of the next pair; COUNTED: how many were counted
+    depth: Floats  # the largest violation listed, or the sum of those counted; then those of the deepest
 
 
 @entry
@@ -85,8 +81,10 @@ def scan_rows(
                     near[p], near[q] = leg, 0  # the columns p and q are not triangles
                     if mode == LIST_WORST:
                         count = list_worst(rows, p, q, threshold, near, found, count)
+                    elif mode == LIST:
+                        count = list_all(rows, p, q, threshold, near, found, count)
                     else:
-                        count = visit_leg(rows, p, q, threshold, mode, near, found, count)
+                        count_all(rows, p, q, threshold, near, found)
                     near[q] = leg
             place[COLUMN] = q + 1
         place[ROW], place[COLUMN] = stop, 0
@@ -113,10 +111,8 @@ def find_widest(first: Units, second: Units) -> int:
 
 
 @part
-def visit_leg(
-    rows: ScanRows, p: int, q: int, threshold: float, mode: int, near: Units, found: FoundTriangles, count: int
-) -> int:
-    """List or count all violated triangles with the shorter leg p-q; ``near`` is row p without the columns p and q."""
+def list_all(rows: ScanRows, p: int, q: int, threshold: float, near: Units, found: FoundTriangles, count: int) -> int:
+    """List every violated triangle with the shorter leg p-q; ``near`` is row p without the columns p and q."""
     far, leg = rows.coarse[q], rows.coarse[p, q]
     for start in range(0, len(near), CHUNK):
         end = min(start + CHUNK, len(near))
@@ -124,10 +120,7 @@ def visit_leg(
             for begin in range(start, end, SPAN):
                 stop = min(begin + SPAN, end)
                 if find_widest(near[begin:stop], far[begin:stop]) >= leg:
-                    if mode == LIST:
-                        count = list_span(rows, p, q, threshold, (begin, stop), found, count)
-                    else:
-                        count_span(rows, p, q, threshold, (begin, stop), found)
+                    count = list_span(rows, p, q, threshold, (begin, stop), found, count)
     return count
 
 
@@ -141,7 +134,7 @@ def list_span(
         depth = abs(near[j] - far[j]) - leg
         if depth > threshold and is_shorter_leg(near[j], far[j], leg, p, q, j):
             write_triangle(found.triangles[count], p, q, j, near[j] > far[j])
-            found.largest[0] = max(found.largest[0], depth)
+            found.depth[0] = max(found.depth[0], depth)
             count += 1
     return count
 
@@ -161,7 +154,7 @@ def list_worst(rows: ScanRows, p: int, q: int, threshold: float, near: Units, fo
     if third < 0:
         return count
     write_triangle(found.triangles[count], p, q, third, first[third] > second[third])
-    found.largest[0] = max(found.largest[0], deepest)
+    found.depth[0] = max(found.depth[0], deepest)
     return count + 1
 
 
@@ -202,14 +195,27 @@ def write_triangle(row: NDArray[np.int32], p: int, q: int, j: int, near_is_long:
 
 
 @part
+def count_all(rows: ScanRows, p: int, q: int, threshold: float, near: Units, found: FoundTriangles) -> None:
+    """Count what :func:`list_all` lists; with a flag instead of a second loop, listing is a tenth slower."""
+    far, leg = rows.coarse[q], rows.coarse[p, q]
+    for start in range(0, len(near), CHUNK):
+        end = min(start + CHUNK, len(near))
+        if find_widest(near[start:end], far[start:end]) >= leg:
+            for begin in range(start, end, SPAN):
+                stop = min(begin + SPAN, end)
+                if find_widest(near[begin:stop], far[begin:stop]) >= leg:
+                    count_span(rows, p, q, threshold, (begin, stop), found)
+
+
+@part
 def count_span(rows: ScanRows, p: int, q: int, threshold: float, span: tuple[int, int], found: FoundTriangles) -> None:
     """Count the violated triangles with the shorter leg p-q and their third corner within the span."""
     near, far, leg = rows.exact[p], rows.exact[q], rows.exact[p, q]
     for j in range(span[0], span[1]):
         depth = max(near[j], far[j]) - (min(near[j], far[j]) + leg)
         if depth > threshold and is_shorter_leg(near[j], far[j], leg, p, q, j):
-            found.violated[0] += 1
-            found.total_depth[0] += depth
+            found.place[COUNTED] += 1
+            found.depth[0] += depth
             if depth > found.depth[-1]:
                 keep_deep(p, q, j, near[j] > far[j], depth, found)
 
@@ -218,10 +224,10 @@ def count_span(rows: ScanRows, p: int, q: int, threshold: float, span: tuple[int
 def keep_deep(p: int, q: int, j: int, near_is_long: bool, depth: float, found: FoundTriangles) -> None:
     """Insert a triangle among the deepest; the last one falls off."""
     place = len(found.depth) - 1
-    while place > 0 and found.depth[place - 1] < depth:
+    while place > 1 and found.depth[place - 1] < depth:
         found.depth[place] = found.depth[place - 1]
         for side in range(3):
-            found.deepest[place, side] = found.deepest[place - 1, side]
+            found.triangles[place - 1, side] = found.triangles[place - 2, side]
         place -= 1
     found.depth[place] = depth
-    write_triangle(found.deepest[place], p, q, j, near_is_long)
+    write_triangle(found.triangles[place - 1], p, q, j, near_is_long)
