@@ -90,9 +90,9 @@ class Column:
     dimensions: int = 1
     shape: str = ""
     """The shape of the array, in words."""
-    zero: bool = True
+    allows_zero: bool = True
     """Whether the number 0 is allowed."""
-    text: bool = False
+    only_strings: bool = False
     """Whether only strings are allowed."""
 
     @property
@@ -110,7 +110,8 @@ class Column:
             if 0 < column.ndim == self.dimensions - 1:
                 column = column[..., None]
             if column.ndim != self.dimensions:
-                raise InvalidGraph(f"{self.name} must have shape {self.shape}; got {column.shape}")
+                words = "one number per edge" if self.dimensions == 1 else f"shape {self.shape}"
+                raise InvalidGraph(f"{self.name} must have {words}; got shape {column.shape}")
             if column.dtype not in map(np.dtype, self.dtypes):
                 if column.dtype.kind != "f":
                     raise InvalidGraph(f"{self.name} must be uint8 (0..255) or floats; got {column.dtype}")
@@ -128,13 +129,13 @@ class Column:
             size = len(column.vocabulary)
             if ptr is not None and len(column) and not 0 <= column.codes.min() <= column.codes.max() < size:
                 raise InvalidGraph(f"{self.name} uses code {column.codes.max()} of a vocabulary of {size}")
-            if not self.text or all(isinstance(value, str) for value in column.vocabulary):
+            if not self.only_strings or all(isinstance(value, str) for value in column.vocabulary):
                 return
             wrong = np.array([not isinstance(value, str) for value in column.vocabulary])[column.codes]
             wrong &= self._counted(ptr, flags)
         else:
             wrong = ~np.isfinite(column)
-            if not self.zero:
+            if not self.allows_zero:
                 wrong |= (column == 0) & self._counted(ptr, flags)
         if wrong.any():
             self._refuse(column, np.argwhere(wrong)[0], ptr)
@@ -149,11 +150,11 @@ class Column:
             graph = owner_of_row(ptr, place[0])
             place[0] -= ptr[graph]
             where = f"graphs[{graph}]: "
-        if self.text:
+        if self.only_strings:
             raise InvalidGraph(f"{where}{self.name} must be strings; got {value!r}")
         rule = f"{self.name} are finite numbers"
-        if not self.zero:
-            rule = f"no edge has weight {value:g}: weights are finite and not 0, which means no edge, so leave it out"
+        if not self.allows_zero:
+            rule = f"no edge has weight {value:g}: weights are finite and not 0, since 0 means that there is no edge"
         index = ", ".join(map(str, place.tolist()))
         raise InvalidGraph(f"{where}{self.name}[{index}] is {value:g}; {rule}")
 
@@ -161,11 +162,9 @@ class Column:
 _TABLE = (
     Column("node_labels", "node", Has.NODE_LABELS, _labels),
     Column("edge_labels", "edge", Has.EDGE_LABELS, _labels),
-    Column(
-        "edge_weights", "edge", Has.EDGE_WEIGHTS, _number_array, ("f8",), 1, "(edges), one number per edge", zero=False
-    ),
+    Column("edge_weights", "edge", Has.EDGE_WEIGHTS, _number_array, ("f8",), allows_zero=False),
     Column("node_features", "node", Has.NODE_FEATURES, _vector_array, ("f8",), 2, "(nodes, d)"),
-    Column("node_texts", "node", Has.NODE_TEXTS, _labels, text=True),
+    Column("node_texts", "node", Has.NODE_TEXTS, _labels, only_strings=True),
     Column("node_images", "node", Has.NODE_IMAGES, _image_array, ("u1", "f4"), 4, "(nodes, height, width[, channels])"),
 )
 COLUMNS = {column.name: column for column in _TABLE}
