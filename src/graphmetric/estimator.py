@@ -81,7 +81,7 @@ class GraphDistance(_GraphTransformer):
         strict: Graphs that are not isomorphic are kept apart, even those that the encoder cannot tell apart.
         pretrain: Whether the encoder learns to recover attributes and structure first; None: as the preset says.
         label_budget: What ``fit`` may spend on edit distances when it is given none. A number of pairs; a CPU time such
-            as "90s", "10min" or "2h", by which the model depends on the speed of the machine; or "auto": a million
+            as "90s", "10min" or "2h", which makes the model depend on the speed of the machine; or "auto": a million
             pairs, fewer if the graphs are so large that they would take more than about five minutes. A pair takes 50
             microseconds at 10 nodes, five milliseconds at 25 and a few hundredths of a second at 100.
         costs: The edit costs to learn, :class:`~graphmetric.EditCosts` that are the same in both directions; None: 1
@@ -90,19 +90,19 @@ class GraphDistance(_GraphTransformer):
             they say what these count.
         mutation_edits: Labelled pairs consist of training graphs and of mutations of them, each made by one up to this
             many random edits; 0: of training graphs alone.
-        time_limit: Seconds after which one of these searches gives bounds instead. None: after a number of
+        time_limit: Seconds after which the search for one label stops and gives bounds instead. None: after a number of
             search steps, which makes the labels, and the model, the same on every run.
         max_steps: Mini-batches of training instead of those of the preset.
-        epochs: Passes over the graphs instead.
-        validation_fraction: Graphs that ``fit`` holds out, if not told which, to choose the best weights.
+        epochs: Passes over the graphs instead of those of the preset.
+        validation_fraction: Share of the graphs that ``fit`` holds out, if not told which, to choose the best weights.
         n_jobs: Threads; -1: one per core. They are graphmetric's own, over graphs and blocks of pairs, and torch
             computes on one thread in each of them; ``torch.set_num_threads`` is neither needed nor changed.
         device: "cpu", "cuda", "mps".
         random_state: Seed of everything that is drawn. The same seed gives the same weights, for any ``n_jobs``.
         checkpoint: Folder for unfinished work: labels are saved there every second, the training every half minute. A
-            fit that was stopped, called again with the same graphs and parameters, goes on to the very weights it would
-            have reached.
-        warm_start: ``fit`` goes on from the weights that are there, loaded or fitted. It keeps the features, so
+            fit that was stopped continues when it is called again with the same graphs and parameters, and reaches
+            exactly the weights it would have reached.
+        warm_start: ``fit`` continues from the weights that are there, loaded or fitted. It keeps the features, so
             unknown labels are still all treated as one label.
         tensorboard: Folder for the curves of the training, as TensorBoard reads them; needs the extra of that name.
         verbose: Report the progress of labels and training, every few seconds and at every look at the validation
@@ -385,7 +385,7 @@ class GraphDistance(_GraphTransformer):
             return featurizer, GraphDistanceModel.build(featurizer.schema, options, seed)
         if options != self.model_.options:
             raise InvalidArgument(
-                "warm_start goes on with the model that is there, and preset and head describe another one; "
+                "warm_start continues with the model that is there, and preset and head describe another one; "
                 "give preset=(model.model_.options, TrainingOptions(...)) and head=None, or warm_start=False"
             )
         return self.featurizer_, deepcopy(self.model_)
@@ -393,7 +393,7 @@ class GraphDistance(_GraphTransformer):
     def _budget(self, store: Path | None) -> LabelBudget:
         limit: Any = self.time_limit
         if self.time_limit_per_pair != "deprecated":
-            warnings.warn("time_limit_per_pair is now called time_limit", DeprecationWarning, stacklevel=4)
+            warnings.warn("time_limit_per_pair is now called time_limit", DeprecationWarning, stacklevel=3)
             limit = self.time_limit_per_pair
         return LabelBudget(self.label_budget, limit, self.n_jobs, store, self._costs)
 

@@ -102,7 +102,7 @@ class GraphDistanceModel(nn.Module):
         """All graphs of a table, without gradients; the model should be in evaluation mode."""
         return self.encode_rows(table, np.arange(len(table)))
 
-    @torch.no_grad()
+    @torch.inference_mode()
     def embed_table(self, table: FeatureTable, limits: BatchLimits | None = None) -> NDArray[np.float32]:
         """The vector z of every graph of a table, (graphs, d); the model should be in evaluation mode."""
         if len(table) == 0:
@@ -145,7 +145,8 @@ class GraphDistanceModel(nn.Module):
         if torch.is_grad_enabled() or self.training:  # gradients and dropout need a fixed order
             parts = [run(group) for group in groups]
         else:
-            parts = map_in_threads(torch.no_grad()(run), groups)
+            mode = torch.inference_mode if torch.is_inference_mode_enabled() else torch.no_grad  # of one thread alone
+            parts = map_in_threads(mode()(run), groups)
         return parts, torch.from_numpy(np.argsort(np.concatenate(groups))).to(weights.device)
 
     def _nothing(self) -> Representation:

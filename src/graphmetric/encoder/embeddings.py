@@ -1,7 +1,4 @@
-"""Eq. 1-4: the four embeddings of a node, and their sum.
-
-One small network per kind of node attribute.
-"""
+"""Eq. 1-4: the four embeddings of a node, and their sum."""
 
 from __future__ import annotations
 
@@ -19,53 +16,8 @@ from graphmetric.features import FeatureSchema
 
 _CHANNELS = 16
 _POOLED = 4
-
-
-class VectorNetwork(nn.Module):
-    """Real vectors: an MLP with one hidden layer."""
-
-    def __init__(self, vector_width: int, hidden_size: int) -> None:
-        super().__init__()
-        self.inner = nn.Linear(vector_width, hidden_size)
-        self.outer = nn.Linear(hidden_size, hidden_size)
-
-    def forward(self, vector: Float[Tensor, "graphs k d_x"]) -> Float[Tensor, "graphs k d_h"]:
-        embedded: Tensor = self.outer(F.gelu(self.inner(vector)))
-        return embedded
-
-
-class TextNetwork(nn.Module):
-    """Texts: an LSTM over word embeddings, read at the last word."""
-
-    def __init__(self, num_words: int, hidden_size: int) -> None:
-        super().__init__()
-        self.words = nn.Embedding(num_words, hidden_size, padding_idx=0)
-        self.lstm = nn.LSTM(hidden_size, hidden_size, batch_first=True)
-
-    def forward(self, tokens: Int[Tensor, "texts words"]) -> Float[Tensor, "texts d_h"]:
-        read, _ = self.lstm(self.words(tokens))
-        last = (tokens != 0).sum(dim=1).clamp(min=1) - 1  # an LSTM never looks ahead, so padding has no effect on it
-        state: Tensor = read[torch.arange(len(tokens), device=tokens.device), last]
-        return state
-
-
-class ImageNetwork(nn.Module):
-    """Images of any size: two convolutions, averaged down to a grid, one linear map."""
-
-    def __init__(self, channels: int, hidden_size: int) -> None:
-        super().__init__()
-        self.first = nn.Conv2d(channels, _CHANNELS, kernel_size=3, padding=1)
-        self.second = nn.Conv2d(_CHANNELS, 2 * _CHANNELS, kernel_size=3, padding=1)
-        self.outer = nn.Linear(2 * _CHANNELS * _POOLED**2, hidden_size)
-
-    def forward(self, pixels: Float[Tensor, "images channels height width"]) -> Float[Tensor, "images d_h"]:
-        grid = F.adaptive_avg_pool2d(F.relu(self.second(F.relu(self.first(pixels)))), _POOLED)
-        embedded: Tensor = self.outer(grid.flatten(1))
-        return embedded
-
-
 _LARGEST_TABLE = 1 << 16
-"""Codes whose sines are kept; those of larger codes are computed when met."""
+"""How many codes have their sines kept; those of larger codes are computed when they occur."""
 
 
 class Embed(nn.Module):
@@ -210,15 +162,59 @@ class InputEmbedding(nn.Module):
         self.walks = nn.Linear(schema.return_steps, size, bias=False) if "walks" in inputs else None
 
     def forward(self, batch: BatchTensors) -> Float[Tensor, "graphs k d_h"]:
-        parts = [
-            None if self.attributes is None else self.attributes(batch),
-            None if self.roles is None else self.roles(batch.role),
-            None if self.neighbourhood is None else self.neighbourhood(batch.weights),
-            None if self.degree is None else self.degree(batch),
-            None if self.walks is None else self.walks(batch.walks),
-        ]
+        inputs = (
+            (self.attributes, batch),
+            (self.roles, batch.role),
+            (self.neighbourhood, batch.weights),
+            (self.degree, batch),
+            (self.walks, batch.walks),
+        )
+        parts = [embed(given) for embed, given in inputs if embed is not None]
         present = [part for part in parts if part is not None]
         if not present:  # attributes alone are asked for, and this batch has none
             return batch.weights.new_zeros(*batch.mask.shape, self.hidden_size)
         total: Tensor = reduce(torch.add, present)
         return total
+
+
+class VectorNetwork(nn.Module):
+    """Real vectors: an MLP with one hidden layer."""
+
+    def __init__(self, vector_width: int, hidden_size: int) -> None:
+        super().__init__()
+        self.inner = nn.Linear(vector_width, hidden_size)
+        self.outer = nn.Linear(hidden_size, hidden_size)
+
+    def forward(self, vector: Float[Tensor, "graphs k d_x"]) -> Float[Tensor, "graphs k d_h"]:
+        embedded: Tensor = self.outer(F.gelu(self.inner(vector)))
+        return embedded
+
+
+class TextNetwork(nn.Module):
+    """Texts: an LSTM over word embeddings, read at the last word."""
+
+    def __init__(self, num_words: int, hidden_size: int) -> None:
+        super().__init__()
+        self.words = nn.Embedding(num_words, hidden_size, padding_idx=0)
+        self.lstm = nn.LSTM(hidden_size, hidden_size, batch_first=True)
+
+    def forward(self, tokens: Int[Tensor, "texts words"]) -> Float[Tensor, "texts d_h"]:
+        read, _ = self.lstm(self.words(tokens))
+        last = (tokens != 0).sum(dim=1).clamp(min=1) - 1  # an LSTM never looks ahead, so padding has no effect on it
+        state: Tensor = read[torch.arange(len(tokens), device=tokens.device), last]
+        return state
+
+
+class ImageNetwork(nn.Module):
+    """Images of any size: two convolutions, averaged down to a grid, one linear map."""
+
+    def __init__(self, channels: int, hidden_size: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(channels, _CHANNELS, kernel_size=3, padding=1)
+        self.second = nn.Conv2d(_CHANNELS, 2 * _CHANNELS, kernel_size=3, padding=1)
+        self.outer = nn.Linear(2 * _CHANNELS * _POOLED**2, hidden_size)
+
+    def forward(self, pixels: Float[Tensor, "images channels height width"]) -> Float[Tensor, "images d_h"]:
+        grid = F.adaptive_avg_pool2d(F.relu(self.second(F.relu(self.first(pixels)))), _POOLED)
+        embedded: Tensor = self.outer(grid.flatten(1))
+        return embedded

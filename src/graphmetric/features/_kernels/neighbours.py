@@ -133,16 +133,15 @@ def find_return_probabilities(
     cannot go on is lost.
     """
     num_nodes = len(arcs.ptr) - 1
-    leaving = np.zeros(num_nodes, np.float64)
-    for v in range(num_nodes):
-        for a in range(arcs.ptr[v], arcs.ptr[v + 1]):
-            if arcs.direction[a] != IN:
-                leaving[v] += weight[arcs.edge[a]]
     chance = np.zeros(len(arcs.node), np.float64)
     for v in range(num_nodes):
+        leaving = 0.0
         for a in range(arcs.ptr[v], arcs.ptr[v + 1]):
-            if arcs.direction[a] != IN and leaving[v] > 0:
-                chance[a] = weight[arcs.edge[a]] / leaving[v]
+            if arcs.direction[a] != IN:
+                leaving += weight[arcs.edge[a]]
+        for a in range(arcs.ptr[v], arcs.ptr[v + 1]):
+            if arcs.direction[a] != IN and leaving > 0:
+                chance[a] = weight[arcs.edge[a]] / leaving
     found = np.zeros((num_nodes, steps), np.float32)
     here, there = np.zeros(num_nodes, np.float64), np.zeros(num_nodes, np.float64)
     for g in range(len(node_ptr) - 1):
