@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from graphmetric._foundation.options import from_plain, to_plain
 from graphmetric.distance import Comparison, distance_matrix
 from graphmetric.encoder import EncoderOptions, to_tensors
 from graphmetric.errors import InvalidArgument
@@ -59,11 +60,11 @@ class Fitted:
 
 @pytest.mark.parametrize("options", ALL)
 def test_options_survive_json(options: ModelOptions) -> None:
-    assert ModelOptions.from_dict(json.loads(json.dumps(options.to_dict()))) == options
+    assert from_plain(ModelOptions, json.loads(json.dumps(to_plain(options)))) == options
 
 
 def broken(**changes: object) -> dict[str, object]:
-    return ModelOptions().to_dict() | changes
+    return to_plain(ModelOptions()) | changes
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def broken(**changes: object) -> dict[str, object]:
 )
 def test_what_is_not_a_model_s_options_is_refused(data: object, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
-        ModelOptions.from_dict(data)
+        from_plain(ModelOptions, data)
 
 
 @pytest.mark.parametrize(
@@ -97,16 +98,16 @@ def test_what_is_not_a_model_s_options_is_refused(data: object, message: str) ->
     ],
 )
 def test_fields_are_checked(part: str, field: str, value: object, message: str) -> None:
-    data = ModelOptions().to_dict()
+    data = to_plain(ModelOptions())
     data[part][field] = value
     with pytest.raises(InvalidArgument, match=message):
-        ModelOptions.from_dict(data)
+        from_plain(ModelOptions, data)
 
 
 def test_whole_numbers_may_stand_for_real_ones() -> None:
-    data = ModelOptions().to_dict()
+    data = to_plain(ModelOptions())
     data["encoder"]["hidden_dropout"] = 0
-    assert ModelOptions.from_dict(data).encoder.hidden_dropout == 0.0
+    assert from_plain(ModelOptions, data).encoder.hidden_dropout == 0.0
 
 
 def test_heads_that_do_not_fit_are_refused() -> None:

@@ -503,7 +503,7 @@ def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
         parameters["time_limit"] = parameters.pop("time_limit_per_pair")
     if isinstance(plain.get("preset"), list):
         model, options = plain["preset"]
-        parameters["preset"] = ModelOptions.from_dict(model), TrainingOptions.from_dict(options)
+        parameters["preset"] = from_plain(ModelOptions, model), from_plain(TrainingOptions, options)
     if isinstance(plain.get("head"), dict):
         parameters["head"] = from_plain(HeadOptions, plain["head"])
     if plain.get("costs") is not None:

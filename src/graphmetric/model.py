@@ -11,7 +11,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from graphmetric._foundation.options import from_plain, to_plain
 from graphmetric._foundation.threads import map_in_threads, working_threads
 from graphmetric.distance import HeadOptions as HeadOptions
 from graphmetric.distance import PairDistance, Representation
@@ -36,22 +35,12 @@ class ModelOptions:
     features: FeatureOptions = field(default_factory=FeatureOptions)
     head: HeadOptions = field(default_factory=HeadOptions)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
-
-    @classmethod
-    def from_dict(cls, data: object) -> ModelOptions:
-        """What :meth:`to_dict` described; raises on fields that are missing, unknown or of the wrong type."""
-        return from_plain(cls, data)
-
 
 class GraphDistanceModel(nn.Module):
     """An encoder, and a distance of what it encodes: all that training and evaluation ask of a model.
 
     The encoder makes of a padded batch what :meth:`Representation.from_padded` takes, and has ``output_size``, the
-    width of its vectors. ``options`` describe the model: :class:`ModelOptions`, or others that have ``to_dict``.
+    width of its vectors. ``options``, a dataclass, describes the model: :class:`ModelOptions`, or that of a baseline.
     """
 
     def __init__(self, options: Any, encoder: nn.Module, head: PairDistance) -> None:

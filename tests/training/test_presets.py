@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from graphmetric._foundation.options import from_plain, to_plain
 from graphmetric.distance import METRIC
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema
@@ -53,8 +54,8 @@ def test_the_others_are_metrics_by_construction() -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_options_survive_json(name: str) -> None:
     model, training = preset(name)
-    assert ModelOptions.from_dict(model.to_dict()) == model
-    assert TrainingOptions.from_dict(training.to_dict()) == training
+    assert from_plain(ModelOptions, to_plain(model)) == model
+    assert from_plain(TrainingOptions, to_plain(training)) == training
 
 
 def test_an_unknown_preset() -> None:

@@ -25,7 +25,7 @@ except ImportError as error:
     raise MissingExtra(error.name or "torch", "learn", "a learned distance") from None
 
 from graphmetric._foundation.limits import effective_n_jobs
-from graphmetric._foundation.options import checked_count
+from graphmetric._foundation.options import checked_count, to_plain
 from graphmetric._foundation.progress import progress
 from graphmetric._foundation.threads import working_threads
 from graphmetric.distance import (
@@ -108,7 +108,7 @@ class LearnedDistance:
     @cached_property
     def digest(self) -> str:
         """A digest of everything that distances depend on: weights, options, features, strictness, costs."""
-        about = [self.network.options.to_dict(), self.featurizer.to_state(), self.strict]
+        about = [to_plain(self.network.options), self.featurizer.to_state(), self.strict]
         if self.costs != EditCosts():
             about.append(self.costs.to_dict())
         digest = blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
@@ -287,7 +287,7 @@ class LearnedDistance:
         return {
             "packages": package_versions(),
             "parameters": self.parameters | {"strict": self.strict, "costs": costs},
-            "model": self.network.options.to_dict(),
+            "model": to_plain(self.network.options),
             "report": self.report,
             "weights": {"numbers": sum(parameter.numel() for parameter in self.network.parameters())},
             "features": self.featurizer.to_state(),

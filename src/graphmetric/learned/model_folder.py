@@ -27,6 +27,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from graphmetric._foundation.atomic_files import make_folder, system_errors_named, unfinished
+from graphmetric._foundation.options import from_plain
 from graphmetric._foundation.threads import working_threads
 from graphmetric.errors import FileError
 from graphmetric.features import GraphFeaturizer
@@ -90,7 +91,7 @@ def read_model(folder: str | os.PathLike[str]) -> tuple[GraphDistanceModel, Grap
     config = read_config(target)
     weights = _read_weights(target / WEIGHTS, config.get("weights"))
     try:
-        options = ModelOptions.from_dict(config["model"])
+        options = from_plain(ModelOptions, config["model"])
         featurizer = GraphFeaturizer.from_state(config["features"])
         with working_threads(1):
             network = _build(featurizer, options, weights, target / WEIGHTS)

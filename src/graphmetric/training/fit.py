@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from graphmetric._foundation.options import checked_count
+from graphmetric._foundation.options import checked_count, to_plain
 from graphmetric._foundation.progress import progress
 from graphmetric._foundation.threads import working_threads
 from graphmetric.distance import (
@@ -112,9 +112,9 @@ def train_model(
     place = as_device(device)
     with working_threads(threads), own_random_state(place):
         job = {
-            "model": model.options.to_dict(),
+            "model": to_plain(model.options),
             "start": digest_of(model.state_dict()),
-            "training": options.to_dict(),
+            "training": to_plain(options),
             "seed": seed,
             "graphs": digest_of(table),
             "labels": labels.digest(),

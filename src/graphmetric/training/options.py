@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
-from graphmetric._foundation.options import check_fields, from_plain, to_plain
+from graphmetric._foundation.options import check_fields
 from graphmetric.encoder import EncoderOptions, paper_options
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions
@@ -90,16 +90,6 @@ class TrainingOptions:
             raise InvalidArgument(
                 "alpha belongs to loss='masked'; bounds [0, inf] are how the interval loss says 'unknown'"
             )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
-
-    @classmethod
-    def from_dict(cls, data: object) -> TrainingOptions:
-        """What :meth:`to_dict` described; raises on fields that are missing, unknown or of the wrong type."""
-        return from_plain(cls, data)
 
 
 PresetName = Literal["paper", "small", "base", "large"]
