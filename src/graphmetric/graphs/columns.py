@@ -292,9 +292,19 @@ def join_columns(
         if any(values is not None for values in found):
             if not column.coded:
                 _check_shapes_agree(column, found, item, position)
-            join = _joined_labels if column.coded else _joined_arrays
-            joined[column.name] = join(found, counts[column.per])
+            like = next(values for values in found if values is not None)
+            filled = [
+                _filler(like, length) if values is None else values
+                for values, length in zip(found, counts[column.per], strict=True)
+            ]
+            joined[column.name] = LabelColumn.concatenate(filled) if column.coded else read_only(np.concatenate(filled))
     return joined
+
+
+def _filler(like: Any, rows: int) -> Any:
+    if isinstance(like, LabelColumn):
+        return LabelColumn(np.zeros(rows, dtype=np.int32), (None,))
+    return np.zeros((rows, *like.shape[1:]), dtype=like.dtype)
 
 
 def _check_shapes_agree(column: Column, arrays: Sequence[NDArray[Any] | None], item: str, position: int) -> None:
@@ -307,26 +317,6 @@ def _check_shapes_agree(column: Column, arrays: Sequence[NDArray[Any] | None], i
                 f"{item}[{k}]: {words} {array.shape[1:]} ({array.dtype}) differs from {item}[{first}]: "
                 f"{expected.shape[1:]} ({expected.dtype}); one collection has one shape per column"
             )
-
-
-def _joined_labels(columns: Sequence[LabelColumn | None], lengths: Sequence[int]) -> LabelColumn:
-    known = next(c.vocabulary for c in columns if c is not None)
-    if all(c is not None and c.vocabulary is known for c in columns):  # slices of one collection
-        return LabelColumn(np.concatenate([c.codes for c in columns if c is not None]), known)
-    filled = [
-        LabelColumn(np.zeros(length, dtype=np.int32), (None,)) if column is None else column
-        for column, length in zip(columns, lengths, strict=True)
-    ]
-    return LabelColumn.concatenate(filled)
-
-
-def _joined_arrays(arrays: Sequence[NDArray[Any] | None], lengths: Sequence[int]) -> NDArray[Any]:
-    like = next(array for array in arrays if array is not None)
-    filled = [
-        np.zeros((length, *like.shape[1:]), dtype=like.dtype) if array is None else array
-        for array, length in zip(arrays, lengths, strict=True)
-    ]
-    return read_only(np.concatenate(filled))
 
 
 def _joined_tuples(values: Sequence[tuple[Any, ...] | None], parts: Sequence[Columns], filler: Any) -> Any:

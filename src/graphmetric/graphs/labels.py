@@ -58,14 +58,17 @@ class LabelColumn:
     @staticmethod
     def concatenate(columns: list[LabelColumn]) -> LabelColumn:
         """One column after the other, over the union of their vocabularies."""
+        if columns and all(
+            column.vocabulary is columns[0].vocabulary for column in columns
+        ):  # slices of one collection
+            return LabelColumn(np.concatenate([column.codes for column in columns]), columns[0].vocabulary)
         places: dict[Hashable, int] = {}
         vocabulary: list[Hashable] = []
-        parts = []
+        parts = [np.empty(0, dtype=np.int32)]
         for column in columns:
             renumbering = [_place(value, places, vocabulary) for value in column.vocabulary]
             parts.append(np.array(renumbering, dtype=np.int32)[column.codes] if renumbering else column.codes)
-        codes = np.concatenate(parts) if parts else np.empty(0, dtype=np.int32)
-        return LabelColumn(codes, tuple(vocabulary))
+        return LabelColumn(np.concatenate(parts), tuple(vocabulary))
 
 
 def _place(value: Hashable, places: dict[Hashable, int], vocabulary: list[Hashable]) -> int:
