@@ -14,22 +14,20 @@ from pathlib import Path
 
 import numpy as np
 
-from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
-from graphmetric.edit_distance._kernels.bipartite import (
-    allocate_bipartite,
-    allocate_hausdorff,
-    match_hausdorff,
-    match_hungarian,
-    match_volgenant_jonker,
-    profile_nodes,
-)
+from graphmetric.baselines.published import Hungarian, PublishedBeam, PublishedHausdorff, VolgenantJonker
+from graphmetric.edit_distance import BeamSearch, BranchBound, EditDistanceMethod, Hausdorff, LocalSearch
 from graphmetric.edit_distance._kernels.common_subgraph import (
     CommonLimits,
     CommonResults,
     allocate_common,
     find_common_subgraphs,
 )
-from graphmetric.edit_distance._kernels.local_search import MapResults
+from graphmetric.edit_distance._kernels.lower_bounds import (
+    bound_against_all,
+    find_cheapest,
+    lay_out_vectors,
+    vectorize_graphs,
+)
 from graphmetric.edit_distance._kernels.packing import (
     EditCostTables,
     Integers,
@@ -37,15 +35,8 @@ from graphmetric.edit_distance._kernels.packing import (
     pack_graphs,
     tabulate_costs,
 )
-from graphmetric.edit_distance._kernels.published_beam import allocate_open_list, search_published_beam
-from graphmetric.edit_distance._kernels.root_map import BoundResults, allocate_random, bound_branches, refine_maps
-from graphmetric.edit_distance._kernels.vector_bounds import (
-    bound_against_all,
-    find_cheapest,
-    lay_out_vectors,
-    vectorize_graphs,
-)
-from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, allocate_workspace
+from graphmetric.edit_distance.scaling import EncodedProblem
+from graphmetric.edit_distance.stopping import Watch
 
 LARGEST, MOST_EDGES, N_PAIRS, RUNS = 10, 14, 2_000, 15
 Measure = Callable[[str, Callable[[], object], Callable[[], np.ndarray]], None]
@@ -57,7 +48,7 @@ def load(folder: Path) -> tuple[PackedGraphs, EditCostTables]:
     codes = np.array([alphabet.index(label) for graph in plain for label in graph["nodes"]])
     node_start = np.cumsum([0, *(len(graph["nodes"]) for graph in plain)])
     edge_start = np.cumsum([0, *(len(graph["edges"]) for graph in plain)])
-    ends = np.array([edge for graph in plain for edge in graph["edges"]])
+    ends = np.array([edge for graph in plain for edge in sorted(sorted(edge) for edge in graph["edges"])])
     graphs = pack_graphs(node_start, codes, edge_start, ends, np.ones(len(ends), dtype=np.int64), np.arange(2))
     ones = np.ones(len(alphabet), dtype=np.int64)
     unequal = 1 - np.eye(len(alphabet), dtype=np.int64)
@@ -78,58 +69,13 @@ def least_seconds(call: Callable[[], object]) -> float:
     return min(seconds)
 
 
-def measure_bounds(graphs: PackedGraphs, tables: EditCostTables, pairs: Integers, measure: Measure) -> None:
-    """Methods that give a lower bound, an upper bound and a map."""
-    work = allocate_workspace(WorkspaceSize(LARGEST, LARGEST, MOST_EDGES, 1, False))
-    results = BoundResults(integers(len(pairs)), integers(len(pairs)), integers(len(pairs), LARGEST))
-    measure(
-        "branch, lower", lambda: bound_branches(graphs, graphs, tables, pairs, work, results), lambda: results.lower
-    )
-    random = allocate_random(0)
-    for effort in (0, 3, 10, 30, 100):
-        measure(
-            f"assignment + swaps, effort {effort}",
-            lambda effort=effort: refine_maps(graphs, graphs, tables, pairs, effort, random, work, results),
-            lambda: results.upper,
-        )
-    for width in (1, 10, 100):
-        beam = allocate_beam(width, LARGEST, LARGEST)
-        measure(
-            f"beam {width}",
-            lambda width=width, beam=beam: search_beam(graphs, graphs, tables, pairs, width, work, beam, results),
-            lambda: results.upper,
-        )
-
-
-def measure_published(graphs: PackedGraphs, tables: EditCostTables, pairs: Integers, measure: Measure) -> None:
-    """Methods that reproduce published values."""
-    profiles = profile_nodes(graphs, tables, False), profile_nodes(graphs, tables, True)
-    results = MapResults(integers(len(pairs)), integers(len(pairs), LARGEST))
-    work = allocate_bipartite(LARGEST, LARGEST)
-    for name, match in (("Hungarian", match_hungarian), ("VJ", match_volgenant_jonker)):
-        measure(
-            name,
-            lambda match=match: match(graphs, graphs, tables, profiles, pairs, work, results),
-            lambda: results.upper,
-        )
-    quadrupled, rooms = integers(len(pairs)), allocate_hausdorff(LARGEST, LARGEST)
-    for name, admissible in (("Hausdorff, lower", True), ("Hausdorff, published", False)):
-        measure(
-            name,
-            lambda admissible=admissible: match_hausdorff(
-                graphs, graphs, tables, profiles, pairs, admissible, rooms, quadrupled
-            ),
-            lambda: quadrupled / 4,
-        )
-    for width in (1, 2, 10, 80):
-        opened = allocate_open_list(width, LARGEST, LARGEST)
-        measure(
-            f"published beam {width}",
-            lambda width=width, opened=opened: search_published_beam(
-                graphs, graphs, tables, pairs, width, opened, results
-            ),
-            lambda: results.upper,
-        )
+def methods() -> dict[str, EditDistanceMethod]:
+    found: dict[str, EditDistanceMethod] = {"branch, lower": BranchBound()}
+    found |= {f"assignment + swaps, effort {effort}": LocalSearch(effort) for effort in (0, 3, 10, 30, 100)}
+    found |= {f"beam {width}": BeamSearch(width) for width in (1, 10, 100)}
+    found |= {"Hungarian": Hungarian(), "VJ": VolgenantJonker()}
+    found |= {"Hausdorff, lower": Hausdorff(), "Hausdorff, published": PublishedHausdorff()}
+    return found | {f"published beam {width}": PublishedBeam(width) for width in (1, 2, 10, 80)}
 
 
 def measure_vectors(graphs: PackedGraphs, tables: EditCostTables, distances: np.ndarray) -> None:
@@ -153,15 +99,14 @@ def main(folder: Path) -> None:
     pairs = np.random.default_rng(0).integers(0, len(distances), (N_PAIRS, 2))
     exact = distances[pairs[:, 0], pairs[:, 1]]
 
-    def measure(name: str, call: Callable[[], object], value: Callable[[], np.ndarray]) -> None:
-        seconds, known = least_seconds(call), exact > 0
-        error = np.mean(np.abs(value()[known] - exact[known]) / exact[known])
-        print(f"{name:32}{seconds / len(pairs) * 1e6:10.3f}{error:10.4f}{np.mean(value() == exact):10.3f}")
-
+    problem, watch = EncodedProblem(graphs, graphs, tables, 1.0), Watch()
     print(f"{'method':32}{'us/pair':>10}{'error':>10}{'exact':>10}")
     measure_vectors(graphs, tables, distances)
-    measure_bounds(graphs, tables, pairs, measure)
-    measure_published(graphs, tables, pairs, measure)
+    for name, method in methods().items():
+        seconds = least_seconds(lambda method=method: method.bounds_watched(problem, pairs, watch))
+        value, known = method.bounds_watched(problem, pairs, watch).value, exact > 0
+        error = np.mean(np.abs(value[known] - exact[known]) / exact[known])
+        print(f"{name:32}{seconds / len(pairs) * 1e6:10.3f}{error:10.4f}{np.mean(value == exact):10.3f}")
     work, sizes = allocate_common(LARGEST), integers(len(pairs))
     results = CommonResults(sizes, integers(len(pairs)), integers(len(pairs), LARGEST))
     limits = CommonLimits(1, 1 << 40)

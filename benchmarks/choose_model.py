@@ -23,17 +23,18 @@ import torch
 
 import graphmetric as gm
 from graphmetric.evaluation import score_distances
-from graphmetric.training import TrainingLabels, preset
+from graphmetric.graphs.pair_bounds import PairBounds
+from graphmetric.training import preset
 from graphmetric.training.supervision import LabelBudget, TrainingPool, draw_pool
 
 
-def label_pool(pool: TrainingPool, cache: Path) -> TrainingLabels:
+def label_pool(pool: TrainingPool, cache: Path) -> PairBounds:
     """Distances of all pairs of the pool, kept in a file since they take a minute."""
     pairs = pool.pairs()
     if not cache.exists():
         found, _ = LabelBudget(len(pairs), n_jobs=1).label(pool.graphs, pairs)
         np.save(cache, np.stack([found.lower, found.upper]))
-    return TrainingLabels(pairs, *np.load(cache)).joined(pool.label_empty_graphs())
+    return PairBounds(pairs, *np.load(cache)).joined(pool.label_empty_graphs())
 
 
 def changed(options: Any, changes: list[str]) -> Any:
@@ -71,12 +72,12 @@ def main() -> None:
         cache = given.out.parent / f"pool-{given.dataset}-{given.pool}-{given.edits}-{given.seed}.npy"
         learned, among = pool.graphs, label_pool(pool, cache)
     else:
-        learned, among = database, TrainingLabels.from_matrix(data.distances[np.ix_(data.train, data.train)])
+        learned, among = database, PairBounds.from_matrix(data.distances[np.ix_(data.train, data.train)])
     truth = data.distances[np.ix_(data.val, data.train)]
     rows, columns = np.nonzero(~np.isnan(truth))
     graphs = learned + database + queries
     places = np.column_stack([len(learned) + len(database) + rows, len(learned) + columns])
-    labels = among.joined(TrainingLabels.exact(places, truth[rows, columns]))
+    labels = among.joined(PairBounds.known(places, truth[rows, columns]))
 
     clock = time.process_time()
     estimator = gm.GraphDistance((model, training), random_state=given.seed, n_jobs=1)

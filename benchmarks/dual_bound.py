@@ -25,18 +25,16 @@ from numpy.typing import NDArray
 
 import graphmetric as gm
 from graphmetric.edit_distance import BeamSearch, BranchBound, LocalSearch
-from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults, search_pairs
 from graphmetric.edit_distance._kernels.dual_search import (
     STEPS_PER_BOUND,
-    DualLimits,
-    DualResults,
     DualWork,
     search_dual,
 )
-from graphmetric.edit_distance._kernels.workspace import Workspace, allocate_workspace
+from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search_pairs
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Workspace, allocate_workspace
 from graphmetric.edit_distance.dual import DualBound, dual_work
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.method import empty_maps, workspace_size
+from graphmetric.edit_distance.method import room_for, workspace_size
 
 sys.path.append(str(Path(__file__).parents[1]))  # the linear programme is that of the tests
 from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph
@@ -84,16 +82,16 @@ def plain_pair(first: gm.Graph, second: gm.Graph) -> tuple[PlainGraph, PlainGrap
 
 def report_bound(graphs: gm.GraphCollection, problem: EncodedProblem, pairs: Pairs) -> None:
     """How far the bound has come after some steps, and at what price."""
-    branch = DualBound(0).bound(problem, pairs).lower
+    branch = DualBound(0).bound(problem, pairs)[0].lower
     DualBound(STEPS[0]).bound(problem, pairs[:1])
     limit = np.array([relaxed_edit_distance(*plain_pair(graphs[int(i)], graphs[int(j)])) for i, j in pairs])
     open_pairs = limit > branch + 1e-6
     print(f"  mean branch bound {branch.mean():.2f}, linear programme {limit.mean():.2f}; {len(pairs)} pairs")
     for steps in STEPS:
         started = time.process_time()
-        found = DualBound(steps).bound(problem, pairs)
+        found, relaxed = DualBound(steps).bound(problem, pairs)
         used = (time.process_time() - started) / len(pairs)
-        way = (np.maximum(found.relaxed, branch) - branch) / (limit - branch).clip(1e-9)
+        way = (np.maximum(relaxed, branch) - branch) / (limit - branch).clip(1e-9)
         met = found.lower == found.upper  # and no more steps were taken: all of the way
         way = np.where(met, 1.0, way)[open_pairs]
         print(
@@ -104,12 +102,12 @@ def report_bound(graphs: gm.GraphCollection, problem: EncodedProblem, pairs: Pai
 
 def dual_slices(problem: EncodedProblem, pair: Pairs, work: DualWork) -> Iterator[tuple[int, int]]:
     """Bounds of the search with the dual bound, slice by slice."""
-    lower, upper, expanded, finished = np.zeros((4, 1), dtype=np.int64)
-    results = DualResults(lower, upper, np.zeros(1), expanded, finished, empty_maps(problem, pair))
+    results = room_for(problem, pair)
+    lower, upper, _, finished, _ = results
     allowed = 0
     while not finished[0]:
-        limits = DualLimits(np.full(1, NO_LIMIT), 0, allowed + 2, int(allowed > 0), 0)
-        search_dual(problem.first, problem.second, problem.tables, pair, limits, work, results)
+        limits = SearchLimits(np.full(1, NO_LIMIT), 0, allowed + 2, int(allowed > 0))
+        search_dual(problem.packed, pair, limits, 0, work, results, np.zeros(1))
         allowed += 2
         yield int(lower[0]), int(upper[0])
 
@@ -117,15 +115,13 @@ def dual_slices(problem: EncodedProblem, pair: Pairs, work: DualWork) -> Iterato
 def older_slices(problem: EncodedProblem, pair: Pairs, work: Workspace) -> Iterator[tuple[int, int]]:
     """Bounds of the older search after a beam search, as it treats graphs of this size."""
     ahead = BeamSearch(100).solve(problem, pair)
-    assert ahead.lower is not None
-    assert ahead.upper is not None
     best = int(ahead.upper[0])
-    lower, upper, expanded, finished = np.zeros((4, 1), dtype=np.int64)
-    results = SearchResults(lower, upper, expanded, finished, empty_maps(problem, pair))
+    results = room_for(problem, pair)
+    lower, upper, _, finished, _ = results
     allowed = 0
     while not finished[0]:
         limits = SearchLimits(np.full(1, best - 1), 0, allowed + 500, int(allowed > 0))
-        search_pairs(problem.first, problem.second, problem.tables, pair, limits, work, results)
+        search_pairs(problem.packed, pair, limits, work, results)
         allowed += 500
         found = min(best, int(upper[0]))
         yield min(found, max(int(lower[0]), int(ahead.lower[0]))), found

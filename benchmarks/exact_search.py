@@ -17,9 +17,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults, search_pairs
-from graphmetric.edit_distance._kernels.packing import EditCostTables, PackedGraphs, pack_graphs, tabulate_costs
-from graphmetric.edit_distance._kernels.workspace import Workspace, WorkspaceSize, allocate_workspace
+from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search_pairs
+from graphmetric.edit_distance._kernels.packing import (
+    EditCostTables,
+    PackedGraphs,
+    PackedProblem,
+    pack_graphs,
+    tabulate_costs,
+)
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, Workspace, WorkspaceSize, allocate_workspace
 
 Integers = NDArray[np.int64]
 SLICE = 1000  # expansions between two looks at the clock
@@ -64,20 +70,20 @@ def read_molecules(folder: Path) -> Problem:
     return make_problem(arrays["node_ptr"], arrays["node_label"], arrays["edge_ptr"], edges, None)
 
 
-def make_room(problem: Problem, pairs: Integers) -> tuple[Workspace, SearchResults]:
+def make_room(problem: Problem, pairs: Integers) -> tuple[Workspace, Results]:
     nodes, edges = (np.diff(start)[pairs].max() for start in (problem.graphs.node_start, problem.graphs.edge_start))
     work = allocate_workspace(WorkspaceSize(int(nodes), int(nodes), int(edges), 1, False))
     columns = (np.zeros(len(pairs), dtype=np.int64) for _ in range(4))
-    return work, SearchResults(*columns, np.zeros((len(pairs), int(nodes)), dtype=np.int64))
+    return work, Results(*columns, np.zeros((len(pairs), int(nodes)), dtype=np.int64))
 
 
 def search(
-    problem: Problem, pairs: Integers, work: Workspace, results: SearchResults, max_expanded: int, resume: int
+    problem: Problem, pairs: Integers, work: Workspace, results: Results, max_expanded: int, resume: int
 ) -> float:
     """CPU seconds of one call."""
     limits = SearchLimits(np.full(len(pairs), NO_LIMIT), 0, max_expanded, resume)
     started = time.process_time()
-    search_pairs(problem.graphs, problem.graphs, problem.costs, pairs, limits, work, results)
+    search_pairs(PackedProblem(problem.graphs, problem.graphs, problem.costs), pairs, limits, work, results)
     return time.process_time() - started
 
 
@@ -99,7 +105,7 @@ def report_exact(name: str, problem: Problem, n_pairs: int, repeats: int) -> Non
     )
 
 
-def search_until(problem: Problem, pair: Integers, work: Workspace, results: SearchResults, seconds: float) -> float:
+def search_until(problem: Problem, pair: Integers, work: Workspace, results: Results, seconds: float) -> float:
     """Search one pair in slices until it is finished or the CPU seconds are used up."""
     used, expanded = 0.0, 0
     while used < seconds:

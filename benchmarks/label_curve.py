@@ -36,9 +36,10 @@ import graphmetric as gm
 from graphmetric.distance import distance_matrix
 from graphmetric.evaluation import Protocol, Raw, make_protocol, score_distances
 from graphmetric.features import GraphFeaturizer
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.model import GraphDistanceModel
-from graphmetric.training import PretrainingOptions, TrainingLabels, preset, pretrain_encoder, train_model
+from graphmetric.training import PretrainingOptions, preset, pretrain_encoder, train_model
 
 TITLES = {
     "labels": "labels only",
@@ -111,14 +112,14 @@ class Task:
         first, second = np.indices((len(self.protocol.val), len(self.protocol.train))).reshape(2, -1)
         return np.column_stack([first + len(self.protocol.train), second])
 
-    def label(self, pairs: NDArray[np.int64]) -> TrainingLabels:
+    def label(self, pairs: NDArray[np.int64]) -> PairBounds:
         where = self.protocol.seen[pairs]
-        return TrainingLabels.exact(pairs, self.distances[where[:, 0], where[:, 1]])
+        return PairBounds.known(pairs, self.distances[where[:, 0], where[:, 1]])
 
-    def bound(self, pairs: NDArray[np.int64]) -> TrainingLabels:
+    def bound(self, pairs: NDArray[np.int64]) -> PairBounds:
         """The branch bound, and the cost of the map that one descent of a local search finds."""
         found = gm.pairwise_edit_distances(self.seen, pairs=pairs, method="local:0")
-        return TrainingLabels(pairs, found.lower, found.upper)
+        return PairBounds(pairs, found.lower, found.upper)
 
     def score(self, learned: LearnedDistance) -> dict[str, float]:
         """Score test graphs against training and validation graphs, on the paper's scale."""

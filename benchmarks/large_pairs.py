@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphmetric as gm
-from graphmetric.edit_distance._kernels.batch import SearchLimits, SearchResults, search_pairs
+from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search_pairs
 from graphmetric.edit_distance._kernels.workspace import allocate_workspace
-from graphmetric.edit_distance.beam import BeamSearch
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.label_store import choose_pairs
-from graphmetric.edit_distance.method import empty_maps, workspace_size
+from graphmetric.edit_distance.method import room_for, workspace_size
+from graphmetric.edit_distance.methods import BeamSearch
 
 BUDGETS = (0.01, 0.1, 1.0)
 SLICE = 200
@@ -31,8 +31,8 @@ SLICE = 200
 def anytime(problem: EncodedProblem, pair: NDArray[np.int64], budgets: list[float]) -> list[tuple[int, int]]:
     """Lower and upper bound of one pair when each budget of CPU time has been used."""
     work = allocate_workspace(workspace_size(problem, pair))
-    lower, upper, expanded, finished = np.zeros((4, 1), dtype=np.int64)
-    results = SearchResults(lower, upper, expanded, finished, empty_maps(problem, pair))
+    results = room_for(problem, pair)
+    lower, upper, _, finished, _ = results
     known, allowed, resume = [], 0, 0
     started = time.process_time()
     ahead = BeamSearch(100).solve(problem, pair)  # as ExactSearch does for graphs of this size
@@ -40,7 +40,7 @@ def anytime(problem: EncodedProblem, pair: NDArray[np.int64], budgets: list[floa
     while len(known) < len(budgets):
         allowed += SLICE if resume else 1
         limits = SearchLimits(np.full(1, best - 1), 0, allowed, resume)
-        search_pairs(problem.first, problem.second, problem.tables, pair, limits, work, results)
+        search_pairs(problem.packed, pair, limits, work, results)
         resume = 1
         used = time.process_time() - started
         while len(known) < len(budgets) and (finished[0] or used > budgets[len(known)]):

@@ -21,10 +21,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import graphmetric as gm
-from graphmetric.edit_distance import Labels
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.model import HeadOptions
 from graphmetric.report import evaluate_model
 from graphmetric.training import preset
@@ -366,7 +366,7 @@ class TestInput:
         values = np.fmax(known[rows, columns], known[columns, rows])
         pairs = np.column_stack([rows, columns])
         there = ~np.isnan(values)
-        labels = Labels(pairs[there], values[there], values[there])
+        labels = PairBounds(pairs[there], values[there], values[there])
         fits = [gm.GraphDistance(**QUICK).fit(few, form) for form in (known, (pairs, values), labels)]
         assert same_weights(fits[0], fits[1])
         assert same_weights(fits[0], fits[2])

@@ -27,7 +27,7 @@ from make_molecules import small_molecules
 
 import graphmetric as gm
 from graphmetric.graphs.collection import certificates
-from graphmetric.training import TrainingLabels
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training.supervision import LabelBudget, Supervision, hold_out, make_supervision
 
 TARGET = Path(__file__).parents[1] / "src/graphmetric/learned/shipped_models"
@@ -137,10 +137,10 @@ def drop_known(supervision: Supervision) -> Supervision:
     return Supervision(supervision.graphs[kept], *parts, supervision.origin, cpu_seconds=supervision.cpu_seconds)
 
 
-def take_among(kept: np.ndarray, labels: TrainingLabels) -> TrainingLabels:
+def take_among(kept: np.ndarray, labels: PairBounds) -> PairBounds:
     """The labels of pairs of graphs that are kept, by their new positions."""
     inside = labels.take(np.flatnonzero(np.isin(labels.pairs, kept).all(axis=1)))
-    return TrainingLabels(np.searchsorted(kept, inside.pairs), inside.lower, inside.upper)
+    return PairBounds(np.searchsorted(kept, inside.pairs), inside.lower, inside.upper)
 
 
 def count_new(graphs: gm.GraphCollection, known: gm.GraphCollection) -> int:

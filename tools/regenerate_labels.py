@@ -13,12 +13,12 @@ import time
 from pathlib import Path
 
 import graphmetric as gm
-from graphmetric.edit_distance import Labels
+from graphmetric.graphs.pair_bounds import PairBounds
 
 TIME_LIMITS: dict[str, float | None] = {"ALKANE": None, "LINUX": None, "AIDS700nef": None, "IMDBMulti": 0.2}
 
 
-def compare(name: str, labels: Labels, data: gm.Dataset) -> str:
+def compare(name: str, labels: PairBounds, data: gm.Dataset) -> str:
     i, j = labels.pairs.T
     lower, upper = data.lower[i, j], data.upper[i, j]
     contradictions = int(((labels.upper < lower) | (labels.lower > upper)).sum())

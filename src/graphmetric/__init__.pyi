@@ -1,5 +1,7 @@
 """The public names of graphmetric and the modules they live in, for type checkers and for ``__init__.py``."""
 
+from graphmetric.baselines.published import Hungarian as Hungarian
+from graphmetric.baselines.published import VolgenantJonker as VolgenantJonker
 from graphmetric.datasets import Dataset as Dataset
 from graphmetric.datasets import load_dataset as load_dataset
 from graphmetric.edit_distance import BeamSearch as BeamSearch
@@ -9,10 +11,8 @@ from graphmetric.edit_distance import EditCosts as EditCosts
 from graphmetric.edit_distance import EditDistance as EditDistance
 from graphmetric.edit_distance import ExactSearch as ExactSearch
 from graphmetric.edit_distance import Hausdorff as Hausdorff
-from graphmetric.edit_distance import Hungarian as Hungarian
 from graphmetric.edit_distance import LocalSearch as LocalSearch
 from graphmetric.edit_distance import PairwiseDistances as PairwiseDistances
-from graphmetric.edit_distance import VolgenantJonker as VolgenantJonker
 from graphmetric.edit_distance import common_subgraph_sizes as common_subgraph_sizes
 from graphmetric.edit_distance import graph_edit_distance as graph_edit_distance
 from graphmetric.edit_distance import label_graphs as label_graphs

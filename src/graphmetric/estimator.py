@@ -31,11 +31,12 @@ from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric._foundation.options import checked_count, from_plain, to_plain
 from graphmetric._foundation.progress import announce, verbose_progress
 from graphmetric.distance import View
-from graphmetric.edit_distance import EditCosts, EditDistance, Labels
+from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.features import GraphFeaturizer
 from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.learned.learned_distance import LearnedDistance, Metric
 from graphmetric.learned.model_card import describe_fit
 from graphmetric.learned.model_folder import find_model
@@ -191,7 +192,7 @@ class GraphDistance(_GraphTransformer):
         if len(collection) == 0:
             raise InvalidArgument("fit needs graphs; got an empty collection")
         seed, costs = _seed_of(self.random_state), self._costs
-        if isinstance(distances, Labels):
+        if isinstance(distances, PairBounds):
             distances.check_costs(costs)
         held_out = hold_out(len(collection), val, self.validation_fraction, seed)
         seen = collection.without(costs.ignore)
@@ -306,7 +307,7 @@ class GraphDistance(_GraphTransformer):
         different known distances.
         """
         learned, collection = self.learned_, as_graphs(graphs)
-        if isinstance(distances, Labels):
+        if isinstance(distances, PairBounds):
             distances.check_costs(self._costs)
         if distances is None:
             known = label_some_pairs(collection, self._budget(None), _seed_of(self.random_state))

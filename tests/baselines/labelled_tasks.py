@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike
 from graphmetric.baselines import TrainingTask
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.training.labels import TrainingLabels
+from graphmetric.graphs.pair_bounds import PairBounds
 from tests.strategies import graphs
 
-NO_LABELS = TrainingLabels.exact(np.empty((0, 2), dtype=np.int64), [])
+NO_LABELS = PairBounds.known(np.empty((0, 2), dtype=np.int64), [])
 
 _PLAIN = {"edge_labels": None, "node_texts": None, "ids": None, "metadata": None}
 _PLAIN |= dict.fromkeys(("edge_weights", "node_features", "node_images", "direction", "loops"), False)
@@ -36,4 +36,4 @@ def unlabelled_task(graphs: Iterable[Graph], seed: int = 0) -> TrainingTask:
 
 
 def labelled_task(graphs: Iterable[Graph], pairs: ArrayLike, distances: ArrayLike) -> TrainingTask:
-    return TrainingTask(GraphCollection(graphs), TrainingLabels.exact(pairs, distances), NO_LABELS)
+    return TrainingTask(GraphCollection(graphs), PairBounds.known(pairs, distances), NO_LABELS)

@@ -14,7 +14,7 @@ from graphmetric.baselines.neural import NeuralBaseline
 from graphmetric.datasets import load_dataset
 from graphmetric.edit_distance import pairwise_edit_distances
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.training import TrainingLabels
+from graphmetric.graphs.pair_bounds import PairBounds
 
 torch.set_num_threads(1)  # several threads on matrices this small take longer, the more so on a busy machine
 
@@ -38,10 +38,10 @@ def make_task(seed: int = 0, folder: Path | None = None) -> TrainingTask:
 
 
 @cache
-def _labels() -> TrainingLabels:
+def _labels() -> PairBounds:
     distances = pairwise_edit_distances(molecules()).distances
     pairs = np.array([(i, j) for i in range(20) for j in range(i + 1, 20) if i < TRAINING])
-    return TrainingLabels.exact(pairs, distances[pairs[:, 0], pairs[:, 1]])
+    return PairBounds.known(pairs, distances[pairs[:, 0], pairs[:, 1]])
 
 
 def short(name: str, steps: int = 40) -> NeuralBaseline:

@@ -25,7 +25,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import score_rankings
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.training.labels import TrainingLabels
+from graphmetric.graphs.pair_bounds import PairBounds
 from tests.baselines.labelled_tasks import NO_LABELS, labelled_task, tagged_graphs, unlabelled_task
 
 BOUNDS = [SizeDifference(), LabelCounts(), DegreeSequences(), LabelsAndDegrees()]
@@ -119,7 +119,7 @@ def test_a_block_holds_all_bounded_labels_among_its_graphs() -> None:
     pairs = np.column_stack(np.triu_indices(20))
     lower = np.abs(pairs[:, 0] - pairs[:, 1]).astype(float)
     upper = np.where(pairs[:, 0] == 3, np.inf, lower + 1)
-    task = TrainingTask(GraphCollection(graphs), TrainingLabels(pairs, lower, upper), NO_LABELS)
+    task = TrainingTask(GraphCollection(graphs), PairBounds(pairs, lower, upper), NO_LABELS)
     block = sample_labelled_block(task, largest=8)
     sizes = block.graphs.sizes
     assert len(block.graphs) == len(set(sizes.tolist())) == 8

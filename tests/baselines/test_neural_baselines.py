@@ -17,7 +17,8 @@ from graphmetric.distance.pair_distance import Axiom
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.training import PretrainingOptions, TrainingLabels
+from graphmetric.graphs.pair_bounds import PairBounds
+from graphmetric.training import PretrainingOptions
 from tests.baselines.small_tasks import NEURAL, TRAINING, make_task, molecules, short, trained
 from tests.strategies import graphs
 
@@ -140,7 +141,7 @@ def test_only_training_graphs_are_looked_at_for_the_features() -> None:
 
 
 def test_every_other_pair_is_turned_round() -> None:
-    labels = TrainingLabels([(0, 1), (0, 2), (1, 2)], [1, 2, 3], [1, 5, 3])
+    labels = PairBounds([(0, 1), (0, 2), (1, 2)], [1, 2, 3], [1, 5, 3])
     turned = turn_half(labels)
     assert turned.pairs.tolist() == [[1, 0], [0, 2], [2, 1]]
     assert (turned.lower.tolist(), turned.upper.tolist()) == ([1, 2, 3], [1, 5, 3])

@@ -12,8 +12,8 @@ from graphmetric.edit_distance._kernels.packing import (
     pack_graphs,
     tabulate_costs,
 )
-from graphmetric.edit_distance._kernels.root_map import BoundResults
-from graphmetric.edit_distance._kernels.workspace import Workspace, WorkspaceSize, allocate_workspace
+from graphmetric.edit_distance._kernels.workspace import Results, Workspace, WorkspaceSize, allocate_workspace
+from graphmetric.edit_distance.scaling import EncodedProblem
 from tests.edit_distance.directions import merge_directions, price_both_directions
 from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph
 
@@ -105,8 +105,12 @@ def integers(*shape: int) -> Integers:
     return np.zeros(shape, dtype=np.int64)
 
 
-def bound_results() -> BoundResults:
-    return BoundResults(integers(1), integers(1), integers(1, LARGEST))
+def bound_results() -> Results:
+    return Results(*integers(4, 1), integers(1, LARGEST))
+
+
+def encoded(problem: Problem) -> EncodedProblem:
+    return EncodedProblem(problem.graphs, problem.graphs, problem.tables, 1.0)
 
 
 def decode_map(node_map: Integers, n_nodes: int) -> list[int | None]:

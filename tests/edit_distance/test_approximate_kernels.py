@@ -1,6 +1,5 @@
 """Every approximation bounds the distance on the side it claims, and its map costs what it says."""
 
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -9,24 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from graphmetric.baselines._kernels.bipartite import match_bipartite
+from graphmetric.baselines.published import Hungarian, PublishedBeam, PublishedHausdorff, VolgenantJonker
 from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
-from graphmetric.edit_distance._kernels.bipartite import (
-    allocate_bipartite,
-    allocate_hausdorff,
-    match_hausdorff,
-    match_hungarian,
-    match_volgenant_jonker,
-    profile_nodes,
-)
-from graphmetric.edit_distance._kernels.local_search import MapResults
-from graphmetric.edit_distance._kernels.published_beam import allocate_open_list, search_published_beam
-from graphmetric.edit_distance._kernels.root_map import BoundResults, allocate_random, bound_branches, refine_maps
-from graphmetric.edit_distance._kernels.vector_bounds import (
+from graphmetric.edit_distance._kernels.lower_bounds import (
     bound_against_all,
     find_cheapest,
     lay_out_vectors,
+    match_hausdorff,
+    sum_hausdorff,
     vectorize_graphs,
 )
+from graphmetric.edit_distance._kernels.node_maps import allocate_random, bound_branches, refine_maps
+from graphmetric.edit_distance._kernels.workspace import Results
+from graphmetric.edit_distance.method import EditDistanceMethod
+from graphmetric.edit_distance.methods import Hausdorff
 from tests.edit_distance.plain_problems import (
     LARGEST,
     N_NODE_LABELS,
@@ -35,6 +31,7 @@ from tests.edit_distance.plain_problems import (
     adjacency,
     bound_results,
     decode_map,
+    encoded,
     integers,
     make_workspace,
     problems,
@@ -42,25 +39,21 @@ from tests.edit_distance.plain_problems import (
 from tests.naive.edit_distance_approximations import hausdorff, open_list_beam
 from tests.naive.edit_distance_by_enumeration import PlainGraph, cost_of_map, edit_distance
 
-MATCHERS = pytest.mark.parametrize("match", [match_hungarian, match_volgenant_jonker], ids=["hungarian", "vj"])
+MATCHERS = pytest.mark.parametrize("matcher", [Hungarian(), VolgenantJonker()], ids=["hungarian", "vj"])
 
 
-def check_bounds(problem: Problem, results: BoundResults) -> None:
+def check_bounds(problem: Problem, results: Results) -> None:
     exact = edit_distance(problem.first, problem.second, problem.costs)
     node_map = decode_map(results.node_map, len(problem.first.labels))
     assert results.lower[0] <= exact <= results.upper[0]
     assert cost_of_map(problem.first, problem.second, problem.costs, node_map) == results.upper[0]
 
 
-def profiles_of(problem: Problem) -> tuple[object, object]:
-    return profile_nodes(problem.graphs, problem.tables, False), profile_nodes(problem.graphs, problem.tables, True)
-
-
 @pytest.mark.slow
 @given(problems())
 def test_branch_bounds_hold(problem: Problem) -> None:
     results = bound_results()
-    bound_branches(problem.graphs, problem.graphs, problem.tables, PAIR, make_workspace(problem.tables), results)
+    bound_branches(encoded(problem).packed, PAIR, make_workspace(problem.tables), results)
     check_bounds(problem, results)
 
 
@@ -69,7 +62,7 @@ def test_branch_bounds_hold(problem: Problem) -> None:
 def test_beam_bounds_hold(problem: Problem, width: int) -> None:
     results, beam = bound_results(), allocate_beam(5, LARGEST, 2 * LARGEST)
     work = make_workspace(problem.tables)
-    search_beam(problem.graphs, problem.graphs, problem.tables, PAIR, width, work, beam, results)
+    search_beam(encoded(problem).packed, PAIR, width, work, beam, results)
     check_bounds(problem, results)
 
 
@@ -77,7 +70,7 @@ def test_beam_bounds_hold(problem: Problem, width: int) -> None:
 def test_a_wide_beam_is_exact_with_one_cost_for_all_edges(problem: Problem) -> None:
     results, beam = bound_results(), allocate_beam(1000, LARGEST, 2 * LARGEST)
     work = make_workspace(problem.tables)
-    search_beam(problem.graphs, problem.graphs, problem.tables, PAIR, 1000, work, beam, results)
+    search_beam(encoded(problem).packed, PAIR, 1000, work, beam, results)
     if problem.tables.uniform_edge > 0:
         assert results.upper[0] == edit_distance(problem.first, problem.second, problem.costs)
 
@@ -87,15 +80,15 @@ def test_a_wide_beam_is_exact_with_one_cost_for_all_edges(problem: Problem) -> N
 def test_refined_bounds_hold(problem: Problem, effort: int, seed: int) -> None:
     results, work = bound_results(), make_workspace(problem.tables)
     random = allocate_random(seed)
-    refine_maps(problem.graphs, problem.graphs, problem.tables, PAIR, effort, random, work, results)
+    refine_maps(encoded(problem).packed, PAIR, effort, random, work, results)
     check_bounds(problem, results)
 
 
 @MATCHERS
 @given(problem=problems())
-def test_bipartite_map_costs_its_upper_bound(problem: Problem, match: Callable[..., None]) -> None:
-    results, work = MapResults(integers(1), integers(1, LARGEST)), allocate_bipartite(LARGEST, LARGEST)
-    match(problem.graphs, problem.graphs, problem.tables, profiles_of(problem), PAIR, work, results)
+def test_bipartite_map_costs_its_upper_bound(problem: Problem, matcher: EditDistanceMethod) -> None:
+    results = matcher.solve(encoded(problem), PAIR)
+    assert results.node_map is not None
     images = decode_map(results.node_map, len(problem.first.labels))
     assert cost_of_map(problem.first, problem.second, problem.costs, images) == results.upper[0]
 
@@ -116,9 +109,9 @@ def local_cost(problem: Problem, u: int | None, v: int | None) -> int:
 
 @MATCHERS
 @given(problem=problems().filter(lambda problem: problem.tables.uniform_edge > 0))
-def test_bipartite_map_is_an_optimal_assignment(problem: Problem, match: Callable[..., None]) -> None:
-    results, work = MapResults(integers(1), integers(1, LARGEST)), allocate_bipartite(LARGEST, LARGEST)
-    match(problem.graphs, problem.graphs, problem.tables, profiles_of(problem), PAIR, work, results)
+def test_bipartite_map_is_an_optimal_assignment(problem: Problem, matcher: EditDistanceMethod) -> None:
+    results = matcher.solve(encoded(problem), PAIR)
+    assert results.node_map is not None
     rows, columns = range(len(problem.first.labels)), range(len(problem.second.labels))
     images = decode_map(results.node_map, len(rows))
     value = sum(local_cost(problem, u, images[u]) for u in rows)
@@ -132,23 +125,20 @@ def test_bipartite_map_is_an_optimal_assignment(problem: Problem, match: Callabl
 
 @given(problems())
 def test_hausdorff_is_below_the_distance(problem: Problem) -> None:
-    quadrupled, work = integers(1), allocate_hausdorff(LARGEST, LARGEST)
-    profiles = profiles_of(problem)
-    match_hausdorff(problem.graphs, problem.graphs, problem.tables, profiles, PAIR, True, work, quadrupled)
+    quadrupled = sum_hausdorff(encoded(problem).packed, PAIR)
     assert quadrupled[0] <= 4 * edit_distance(problem.first, problem.second, problem.costs)
 
 
 @pytest.mark.parametrize("admissible", [True, False])
 @given(problem=problems().filter(lambda problem: problem.tables.uniform_edge > 0))
 def test_hausdorff_equals_its_definition(problem: Problem, admissible: bool) -> None:
-    quadrupled, work = integers(1), allocate_hausdorff(LARGEST, LARGEST)
-    profiles = profiles_of(problem)
-    match_hausdorff(problem.graphs, problem.graphs, problem.tables, profiles, PAIR, admissible, work, quadrupled)
+    found = (Hausdorff() if admissible else PublishedHausdorff()).solve(encoded(problem), PAIR).value
+    assert found is not None
     first, second = ((graph.labels, adjacency(graph)) for graph in (problem.first, problem.second))
     expected = hausdorff(first, second, Fraction(1, 2) if admissible else Fraction(1))
     if not admissible:
         expected = max(expected, abs(len(problem.first.labels) - len(problem.second.labels)))
-    assert Fraction(int(quadrupled[0]), 4) == expected
+    assert Fraction(found[0]) == expected
 
 
 def price_partial(problem: Problem, images: list[int | None], complete: bool) -> int:
@@ -172,8 +162,8 @@ def cut_down(graph: PlainGraph, nodes: list[int]) -> PlainGraph:
 
 @given(problems(), st.integers(1, 6))
 def test_published_beam_equals_its_definition(problem: Problem, width: int) -> None:
-    results, opened = MapResults(integers(1), integers(1, LARGEST)), allocate_open_list(6, LARGEST, LARGEST)
-    search_published_beam(problem.graphs, problem.graphs, problem.tables, PAIR, width, opened, results)
+    results = PublishedBeam(width).solve(encoded(problem), PAIR)
+    assert results.node_map is not None
     n_first, n_second = len(problem.first.labels), len(problem.second.labels)
     cost, images = open_list_beam(n_first, n_second, lambda m, complete: price_partial(problem, m, complete), width)
     assert results.upper[0] == cost
@@ -202,7 +192,7 @@ def test_vector_bounds_of_unit_costs_are_half_an_l1_distance(problem: Problem) -
     assert doubled[1] == nodes + max(2 * difference[1], difference[layout.degree_start :].sum())
 
 
-ENTRIES = [bound_branches, match_hausdorff, match_hungarian, match_volgenant_jonker, refine_maps, search_beam]
+ENTRIES = [bound_branches, match_hausdorff, match_bipartite, refine_maps, search_beam]
 
 
 @given(problems())

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric import EditCosts, Graph, graph_edit_distance
 from graphmetric.edit_distance._kernels.packing import LARGEST_TOTAL, tabulate_costs
-from graphmetric.edit_distance.registry import METHODS
+from graphmetric.edit_distance.method import METHODS
 from graphmetric.edit_distance.scaling import TOLERANCE, EncodedProblem
 from graphmetric.errors import InvalidArgument
 from tests.edit_distance.plain_problems import PAIR, Problem

@@ -7,12 +7,13 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.edit_distance import ExactSearch
-from graphmetric.edit_distance._kernels.batch import NO_LIMIT
-from graphmetric.edit_distance._kernels.dual_search import DualLimits, DualResults, search_dual
-from graphmetric.edit_distance.assignment_bounds import BranchBound
+from graphmetric.edit_distance._kernels.dual_search import search_dual
+from graphmetric.edit_distance._kernels.exact_search import SearchLimits
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results
 from graphmetric.edit_distance.dual import DualBound, DualSearch, dual_work
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.method import empty_maps
+from graphmetric.edit_distance.method import room_for
+from graphmetric.edit_distance.methods import BranchBound
 from graphmetric.errors import InvalidArgument
 from tests.edit_distance.plain_problems import PAIR, Problem, decode_map, problems
 from tests.naive.edit_distance_by_enumeration import cost_of_map, edit_distance
@@ -29,14 +30,12 @@ def cost_of(problem: Problem, node_map: np.ndarray) -> int:
     return cost_of_map(problem.first, problem.second, problem.costs, decode_map(node_map, len(problem.first.labels)))
 
 
-def search_within(problem: EncodedProblem, limit: int, decide: bool, slices: list[int]) -> DualResults:
+def search_within(problem: EncodedProblem, limit: int, decide: bool, slices: list[int]) -> Results:
     """Search the one pair in slices of so many expansions, the last without a limit."""
-    lower, upper, expanded, finished = np.zeros((4, 1), dtype=np.int64)
-    results = DualResults(lower, upper, np.zeros(1), expanded, finished, empty_maps(problem, PAIR))
-    work = dual_work(problem, PAIR)
+    results, work = room_for(problem, PAIR), dual_work(problem, PAIR)
     for resume, allowed in enumerate([*np.cumsum(slices), NO_LIMIT]):
-        limits = DualLimits(np.array([limit]), int(decide), int(allowed), min(resume, 1), 0)
-        search_dual(problem.first, problem.second, problem.tables, PAIR, limits, work, results)
+        limits = SearchLimits(np.array([limit]), int(decide), int(allowed), min(resume, 1))
+        search_dual(problem.packed, PAIR, limits, 0, work, results, np.zeros(1))
         assert results.lower[0] <= results.upper[0] or results.lower[0] > limit
     return results
 
@@ -45,22 +44,21 @@ def search_within(problem: EncodedProblem, limit: int, decide: bool, slices: lis
 @given(problems(), st.integers(0, 80))
 @settings(deadline=None)
 def test_bounds_hold_after_any_number_of_steps(problem: Problem, steps: int) -> None:
-    found = DualBound(steps).bound(encoded(problem), PAIR)
+    found, relaxed = DualBound(steps).bound(encoded(problem), PAIR)
     branch = BranchBound().solve(encoded(problem), PAIR)
     distance = edit_distance(problem.first, problem.second, problem.costs)
-    assert branch.lower is not None
     assert branch.lower[0] <= found.lower[0] <= distance <= found.upper[0]
-    assert found.relaxed[0] <= relaxed_edit_distance(problem.first, problem.second, problem.costs) + 1e-6
+    assert relaxed[0] <= relaxed_edit_distance(problem.first, problem.second, problem.costs) + 1e-6
     assert cost_of(problem, found.node_map) == found.upper[0]
 
 
 @given(problems())
 @settings(deadline=None)
 def test_many_steps_reach_the_linear_programme(problem: Problem) -> None:
-    found = DualBound(MANY_STEPS).bound(encoded(problem), PAIR)
+    found, relaxed = DualBound(MANY_STEPS).bound(encoded(problem), PAIR)
     limit = relaxed_edit_distance(problem.first, problem.second, problem.costs)
     met = found.lower[0] == found.upper[0]  # then nothing is left to gain
-    assert met or found.relaxed[0] == pytest.approx(limit, rel=0.02, abs=0.02)
+    assert met or relaxed[0] == pytest.approx(limit, rel=0.02, abs=0.02)
 
 
 @given(problems())
@@ -135,7 +133,7 @@ def test_bounds_hardly_depend_on_the_order_of_nodes() -> None:
     shuffled = first.relabeled(rng.permutation(first.num_nodes))
     graphs = gm.GraphCollection([first, second, shuffled])
     problem = encode(graphs, graphs, gm.EditCosts())
-    relaxed = DualBound(500).bound(problem, np.array([[0, 1], [2, 1], [1, 0]])).relaxed
+    _, relaxed = DualBound(500).bound(problem, np.array([[0, 1], [2, 1], [1, 0]]))
     np.testing.assert_allclose(relaxed, relaxed[0], atol=0.05)
 
 

@@ -10,9 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphmetric.edit_distance._kernels.batch import NO_LIMIT, SearchLimits, SearchResults, search_pairs
-from graphmetric.edit_distance._kernels.packing import EditCostTables, PackedGraphs, pack_graphs, tabulate_costs
-from graphmetric.edit_distance._kernels.workspace import Workspace, WorkspaceSize, allocate_workspace
+from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search_pairs
+from graphmetric.edit_distance._kernels.packing import (
+    EditCostTables,
+    PackedGraphs,
+    PackedProblem,
+    pack_graphs,
+    tabulate_costs,
+)
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, Workspace, WorkspaceSize, allocate_workspace
 from tests.edit_distance.directions import merge_directions, price_both_directions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "naive"))
@@ -73,10 +79,8 @@ def make_workspace(problem: Problem) -> Workspace:
     return allocate_workspace(WorkspaceSize(nodes, nodes, edges, len(problem.costs.edge_reverse) - 1, True))
 
 
-def make_results(n_pairs: int, width: int) -> SearchResults:
-    return SearchResults(
-        *(np.zeros(n_pairs, dtype=np.int64) for _ in range(4)), np.zeros((n_pairs, width), dtype=np.int64)
-    )
+def make_results(n_pairs: int, width: int) -> Results:
+    return Results(*(np.zeros(n_pairs, dtype=np.int64) for _ in range(4)), np.zeros((n_pairs, width), dtype=np.int64))
 
 
 def search(
@@ -85,13 +89,11 @@ def search(
     upper_limit: int = NO_LIMIT,
     stop_at_limit: int = 0,
     max_expanded: int = NO_LIMIT,
-) -> SearchResults:
+) -> Results:
     results = make_results(len(pairs), int(np.diff(problem.graphs.node_start).max(initial=0)))
     limits = SearchLimits(np.full(len(pairs), upper_limit), stop_at_limit, max_expanded, 0)
     search_pairs(
-        problem.graphs,
-        problem.graphs,
-        problem.costs,
+        PackedProblem(problem.graphs, problem.graphs, problem.costs),
         np.asarray(pairs, np.int64),
         limits,
         make_workspace(problem),
@@ -100,7 +102,7 @@ def search(
     return results
 
 
-def decode_map(results: SearchResults, p: int, n_nodes: int) -> list[int | None]:
+def decode_map(results: Results, p: int, n_nodes: int) -> list[int | None]:
     return [None if v < 0 else int(v) for v in results.node_map[p, :n_nodes]]
 
 
@@ -299,7 +301,9 @@ def test_resumed_search_ends_where_an_uninterrupted_one_does(larger) -> None:
         lower = -1
         for resume, max_expanded in enumerate(range(1, 10_000, 5)):
             limits = SearchLimits(np.array([NO_LIMIT]), 0, max_expanded, min(resume, 1))
-            search_pairs(problem.graphs, problem.graphs, problem.costs, pairs[p : p + 1], limits, work, results)
+            search_pairs(
+                PackedProblem(problem.graphs, problem.graphs, problem.costs), pairs[p : p + 1], limits, work, results
+            )
             assert lower <= results.lower[0] <= distance[p] <= results.upper[0]
             lower = results.lower[0]
             if results.finished[0]:
@@ -389,5 +393,5 @@ def test_published_distances_with_edge_labels(shared_data: Path) -> None:
     results = make_results(len(pairs), 40)
     work = allocate_workspace(WorkspaceSize(10, 40, 60, 3, False))
     limits = SearchLimits(np.full(len(pairs), NO_LIMIT), 0, NO_LIMIT, 0)
-    search_pairs(packed, packed, problem.costs, pairs.astype(np.int64), limits, work, results)
+    search_pairs(PackedProblem(packed, packed, problem.costs), pairs.astype(np.int64), limits, work, results)
     assert np.array_equal(results.upper, truth["ged"][chosen])

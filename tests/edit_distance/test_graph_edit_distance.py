@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric import Graph, graph_edit_distance
 from graphmetric.edit_distance import EditCosts, ExactSearch
-from graphmetric.edit_distance import exact as exact_module
+from graphmetric.edit_distance import methods as exact_module
 from graphmetric.errors import InvalidArgument
 from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph, edit_distance
 from tests.strategies import graphs, without_empty_columns

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import Graph, graph_edit_distance
-from graphmetric.edit_distance import assignment_bounds as branch
 from graphmetric.edit_distance import method, scaling
+from graphmetric.edit_distance import methods as branch
 from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, allocate_workspace, count_bytes
-from graphmetric.edit_distance.registry import METHODS
+from graphmetric.edit_distance.method import METHODS
 from graphmetric.errors import NotEnoughMemory
 from tests.strategies import graphs
 
@@ -79,7 +79,7 @@ def test_memory_that_runs_out_all_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     solve, tried = branch.bound_branches, []
 
     def fail(*arguments: Any) -> None:
-        tried.append(arguments[3].tolist())
+        tried.append(arguments[1].tolist())
         if [0, 1] in tried[-1]:
             raise MemoryError
         solve(*arguments)

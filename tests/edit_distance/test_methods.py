@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import Graph, graph_edit_distance
-from graphmetric.edit_distance.registry import METHODS, as_method
+from graphmetric.edit_distance.method import METHODS, as_method
 from graphmetric.errors import InvalidArgument
 from tests.strategies import graphs
 

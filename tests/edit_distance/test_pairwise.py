@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import EditCosts, Graph, pairwise_edit_distances
-from graphmetric.edit_distance import exact as exact_module
+from graphmetric.edit_distance import methods as exact_module
 from graphmetric.edit_distance import pairwise as pairwise_module
 from graphmetric.edit_distance import pairwise as schedule_module
 from graphmetric.edit_distance.store import PairResults, fingerprint, locked, open_store

@@ -19,11 +19,10 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric import EditCosts, ExactSearch, Graph, graph_edit_distance
 from graphmetric.edit_distance._kernels.workspace import STOP
-from graphmetric.edit_distance.assignment_bounds import BranchBound, LocalSearch
-from graphmetric.edit_distance.beam import BeamSearch
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import EditDistanceMethod
-from graphmetric.edit_distance.result import edit_path_of
+from graphmetric.edit_distance.methods import BeamSearch, BranchBound, LocalSearch
+from graphmetric.edit_distance.single import edit_path_of
 from graphmetric.edit_distance.stopping import Watch, work_in_threads
 from graphmetric.errors import InvalidArgument, SearchInterrupted
 from graphmetric.graphs.collection import GraphCollection

@@ -14,8 +14,8 @@ from scipy.stats import spearmanr
 import graphmetric as gm
 from graphmetric.baselines.floors import SizeDifference
 from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.report import ModelEvaluation, evaluate_model, render_report
-from graphmetric.training import TrainingLabels
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_large_graphs_are_measured_against_bounds(model: gm.GraphDistance) -> No
 def test_bounds_that_are_given_are_used(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
     pairs = np.stack(np.triu_indices(60, k=1), axis=1)
     exact = gm.pairwise_edit_distances(molecules, pairs=pairs).distances
-    labels = TrainingLabels(pairs, np.maximum(0, exact - 1), exact + 1)
+    labels = PairBounds(pairs, np.maximum(0, exact - 1), exact + 1)
     found = evaluate_model(model, molecules, distances=labels, queries=10)
     assert found.scores is None
     assert found.proven < 0.1

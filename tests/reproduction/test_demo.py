@@ -12,10 +12,10 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.cli import main
-from graphmetric.edit_distance import Labels
 from graphmetric.errors import FileError
 from graphmetric.formats.distance_matrices import read_matrix
 from graphmetric.graphs.collection import certificates
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.reproduction import demo as module
 from graphmetric.reproduction.demo import QUICK, claim_folder, load_molecules, run_demo, square_matrix
 from graphmetric.search import GraphIndex
@@ -78,7 +78,7 @@ def test_square_matrix_is_that_of_the_graphs() -> None:
     graphs = load_molecules(QUICK.graphs).graphs[:12]
     pairs = np.column_stack(np.triu_indices(12, 1))
     found = gm.pairwise_edit_distances(graphs, pairs=pairs)
-    labels = Labels(pairs, found.lower, found.upper)
+    labels = PairBounds(pairs, found.lower, found.upper)
     chosen = np.array([2, 3, 7, 11])
     assert np.array_equal(square_matrix(labels, chosen), gm.pairwise_edit_distances(graphs[chosen]).distances)
 

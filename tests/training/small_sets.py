@@ -12,8 +12,9 @@ from graphmetric.edit_distance import pairwise_edit_distances
 from graphmetric.encoder import EncoderOptions
 from graphmetric.features import FeatureOptions, FeatureTable, GraphFeaturizer
 from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
-from graphmetric.training import TrainingLabels, TrainingOptions
+from graphmetric.training import TrainingOptions
 
 torch.set_num_threads(1)  # several threads on matrices this small take longer, the more so on a busy machine
 
@@ -25,9 +26,9 @@ class SmallSet(NamedTuple):
     """Features and what is known."""
 
     table: FeatureTable
-    labels: TrainingLabels
+    labels: PairBounds
     """All pairs of the first graphs."""
-    validation: TrainingLabels
+    validation: PairBounds
     """The last graphs against the first."""
 
 
@@ -37,7 +38,7 @@ def small_set(model: ModelOptions) -> SmallSet:
     table = GraphFeaturizer(model.features).fit(graphs[:TRAINING]).transform(graphs)
     distances = pairwise_edit_distances(graphs).distances
     pairs = np.array([(i, j) for i in range(20) for j in range(i + 1, 20) if i < TRAINING])
-    known = TrainingLabels.exact(pairs, distances[pairs[:, 0], pairs[:, 1]])
+    known = PairBounds.known(pairs, distances[pairs[:, 0], pairs[:, 1]])
     inside = pairs[:, 1] < TRAINING
     return SmallSet(table, known.take(np.flatnonzero(inside)), known.take(np.flatnonzero(~inside)))
 

@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from graphmetric.errors import InvalidArgument, TrainingDiverged
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.model import ModelOptions
-from graphmetric.training import PretrainingOptions, TrainingLabels, preset, train_model
+from graphmetric.training import PretrainingOptions, preset, train_model
 from graphmetric.training.fit import Objective
 from tests.training.small_sets import MATCHING, PAPER, QUICK, TRAINING, new_model, same_weights, small_set
 
@@ -131,7 +132,7 @@ def test_an_explosion_is_stopped_with_finite_weights() -> None:
 def test_sparse_labels_and_bounds_train_too() -> None:
     data, model = small_set(MATCHING), new_model(MATCHING)
     few = data.labels.take(np.arange(0, len(data.labels), 9))
-    bounds = TrainingLabels(few.pairs, few.lower, np.where(np.arange(len(few)) % 2, few.upper, np.inf))
+    bounds = PairBounds(few.pairs, few.lower, np.where(np.arange(len(few)) % 2, few.upper, np.inf))
     result = train_model(model, data.table, bounds, replace(QUICK, graphs_per_step=4))
     assert result.history[-1]["loss"] < result.history[0]["loss"]
 
@@ -139,7 +140,7 @@ def test_sparse_labels_and_bounds_train_too() -> None:
 def test_what_cannot_be_is_refused() -> None:
     data, model = small_set(PAPER), new_model(PAPER)
     with pytest.raises(InvalidArgument, match=r"graphs 0\.\.99; the table has graphs 0\.\.19"):
-        train_model(model, data.table, TrainingLabels.exact([(0, 99)], [1]))
+        train_model(model, data.table, PairBounds.known([(0, 99)], [1]))
     with pytest.raises(InvalidArgument, match="no device 'gpu'"):
         train_model(model, data.table, data.labels, device="gpu")
     with pytest.raises(InvalidArgument, match="cannot be used here; available: cpu"):

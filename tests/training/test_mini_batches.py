@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.training import TrainingLabels, TrainingOptions
+from graphmetric.graphs.pair_bounds import PairBounds
+from graphmetric.training import TrainingOptions
 from graphmetric.training.mini_batches import MiniBatch, MiniBatches, Stream, generator
 
 OPTIONS = TrainingOptions(epochs=1, steps=None, graphs_per_step=6)
@@ -23,21 +24,21 @@ def seen(batch: MiniBatch) -> list[tuple[int, int, float, float]]:
     return [(int(i), int(j), lo, up) for (i, j), lo, up in zip(ends, batch.lower, batch.upper, strict=True)]
 
 
-def listed(labels: TrainingLabels) -> list[tuple[int, int, float, float]]:
+def listed(labels: PairBounds) -> list[tuple[int, int, float, float]]:
     return [(int(i), int(j), lo, up) for (i, j), lo, up in zip(labels.pairs, labels.lower, labels.upper, strict=True)]
 
 
 @st.composite
-def label_sets(draw: st.DrawFn) -> TrainingLabels:
+def label_sets(draw: st.DrawFn) -> PairBounds:
     names = draw(st.lists(st.integers(0, 60), min_size=2, max_size=18, unique=True))
     possible = [(i, j) for i in names for j in names if i < j]
     pairs = draw(st.lists(st.sampled_from(possible), min_size=1, unique=True)) if possible else []
     lower = np.arange(len(pairs), dtype=float)
-    return TrainingLabels(np.array(pairs), lower, lower + draw(st.integers(0, 2)))
+    return PairBounds(np.array(pairs), lower, lower + draw(st.integers(0, 2)))
 
 
 @given(label_sets(), st.integers(2, 8), st.integers(0, 3))
-def test_a_step_sees_labelled_pairs_with_their_bounds(labels: TrainingLabels, size: int, step: int) -> None:
+def test_a_step_sees_labelled_pairs_with_their_bounds(labels: PairBounds, size: int, step: int) -> None:
     batches = MiniBatches(labels, replace(OPTIONS, graphs_per_step=size), seed=0)
     batch = batches.at(step)
     assert len(batch.pairs) > 0
@@ -46,9 +47,9 @@ def test_a_step_sees_labelled_pairs_with_their_bounds(labels: TrainingLabels, si
     assert np.unique(batch.graphs).tolist() == batch.graphs.tolist()
 
 
-def all_pairs(count: int) -> TrainingLabels:
+def all_pairs(count: int) -> PairBounds:
     pairs = np.column_stack(np.triu_indices(count, 1))
-    return TrainingLabels.exact(pairs, np.arange(len(pairs)))
+    return PairBounds.known(pairs, np.arange(len(pairs)))
 
 
 def test_a_block_uses_every_label_among_its_graphs() -> None:
@@ -73,7 +74,7 @@ def test_an_epoch_of_blocks_sees_every_graph_once() -> None:
 
 
 def test_an_epoch_of_few_labels_sees_every_pair_once() -> None:
-    ring = TrainingLabels.exact([(k, (k + 1) % 50) for k in range(50)], np.arange(50))
+    ring = PairBounds.known([(k, (k + 1) % 50) for k in range(50)], np.arange(50))
     batches = MiniBatches(ring, OPTIONS, seed=0)
     assert not batches.in_blocks
     counts = Counter(label for step in range(batches.num_steps) for label in seen(batches.at(step)))
@@ -95,7 +96,7 @@ def test_steps_are_functions_of_the_seed() -> None:
 
 
 def test_unlabelled_pairs_come_with_alpha_only() -> None:
-    labels = TrainingLabels.exact([(7, 3), (3, 5)], [2, 4])
+    labels = PairBounds.known([(7, 3), (3, 5)], [2, 4])
     options = replace(OPTIONS, loss="masked", alpha=0.5)
     batch = MiniBatches(labels, options, seed=0).at(0)
     known = {frozenset((i, j)): (lower, upper) for i, j, lower, upper in seen(batch)}
@@ -112,14 +113,14 @@ def test_unlabelled_pairs_come_with_alpha_only() -> None:
 
 def test_nothing_to_train_on() -> None:
     with pytest.raises(InvalidArgument, match="nothing to train on"):
-        MiniBatches(TrainingLabels.exact([], []), OPTIONS, seed=0)
+        MiniBatches(PairBounds.known([], []), OPTIONS, seed=0)
 
 
 def test_near_graphs_come_along_where_asked_for() -> None:
     """Points on a line: neighbours in the batch are nearer than in batches drawn at random."""
     count = 60
     pairs = np.column_stack(np.triu_indices(count, 1))
-    labels = TrainingLabels.exact(pairs, np.abs(pairs[:, 0] - pairs[:, 1]))
+    labels = PairBounds.known(pairs, np.abs(pairs[:, 0] - pairs[:, 1]))
     options = replace(OPTIONS, graphs_per_step=12)
     at_random, near = (MiniBatches(labels, replace(options, near_share=share), seed=0) for share in (0.0, 0.5))
     steps = range(30)
@@ -136,11 +137,11 @@ def test_near_share_is_a_share() -> None:
         TrainingOptions(near_share=1.0)
 
 
-def disjoint(*parts: TrainingLabels) -> TrainingLabels:
+def disjoint(*parts: PairBounds) -> PairBounds:
     """The labels of each part, its graphs numbered after those of the parts before."""
     first, moved = 0, []
     for part in parts:
-        moved.append(TrainingLabels(part.pairs + first, part.lower, part.upper))
+        moved.append(PairBounds(part.pairs + first, part.lower, part.upper))
         first += int(part.pairs.max()) + 1
     return moved[0].joined(*moved[1:])
 

@@ -16,7 +16,8 @@ from torch import nn
 from graphmetric.baselines import TrainingTask, build_baseline
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.training import TrainingLabels, train_model
+from graphmetric.graphs.pair_bounds import PairBounds
+from graphmetric.training import train_model
 from graphmetric.training.optimizer import Muon, orthogonalize
 from tests.training.small_sets import (
     MATCHING,
@@ -95,7 +96,7 @@ def test_a_training_learns_and_goes_on_where_it_was_stopped(tmp_path: Path) -> N
 
 def test_other_encoders_are_refused() -> None:
     graphs = GraphCollection(random_graphs(6))
-    labels = TrainingLabels.from_matrix(np.ones((6, 6)) - np.eye(6))
+    labels = PairBounds.from_matrix(np.ones((6, 6)) - np.eye(6))
     baseline = build_baseline("greed", training=replace(QUICK, optimizer="muon", steps=2))
     with pytest.raises(InvalidArgument, match="'muon' is for the graph transformer"):
         baseline.fit(TrainingTask(graphs, labels, labels.take(np.arange(0)), 0, 1))

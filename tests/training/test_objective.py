@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from graphmetric.training import TrainingLabels, TrainingOptions
+from graphmetric.graphs.pair_bounds import PairBounds
+from graphmetric.training import TrainingOptions
 from graphmetric.training.fit import Objective
 from graphmetric.training.mini_batches import MiniBatches
 from tests.training.small_sets import MATCHING, PAPER, new_model, small_set
@@ -18,7 +19,7 @@ INTERVAL = TrainingOptions(graphs_per_step=20)
 MASKED = replace(INTERVAL, loss="masked")
 
 
-def distances_of(options_name: str, labels: TrainingLabels) -> tuple[Objective, np.ndarray, np.ndarray]:
+def distances_of(options_name: str, labels: PairBounds) -> tuple[Objective, np.ndarray, np.ndarray]:
     options = {"matching": MATCHING, "paper": PAPER}[options_name]
     data, model = small_set(options), new_model(options).eval()
     with torch.no_grad():
@@ -26,11 +27,11 @@ def distances_of(options_name: str, labels: TrainingLabels) -> tuple[Objective, 
     return Objective(model, data.table, INTERVAL), found.double().numpy(), data.table.sizes[labels.pairs].sum(axis=1)
 
 
-def bounded() -> TrainingLabels:
+def bounded() -> PairBounds:
     """Some exact, some bounds, some open upwards."""
     labels = small_set(MATCHING).labels
     slack = np.resize([0, 1, np.inf], len(labels))
-    return TrainingLabels(labels.pairs, labels.lower, labels.lower + slack)
+    return PairBounds(labels.pairs, labels.lower, labels.lower + slack)
 
 
 def test_bounds_in_edits_for_a_head_in_edits() -> None:

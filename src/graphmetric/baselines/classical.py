@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.baselines.method import Baseline, TrainingTask
-from graphmetric.edit_distance.assignment_bounds import Hungarian, PublishedHausdorff, VolgenantJonker
-from graphmetric.edit_distance.beam import PublishedBeam
+from graphmetric.baselines.published import Hungarian, PublishedBeam, PublishedHausdorff, VolgenantJonker
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.pairwise import pairwise_edit_distances
 from graphmetric.graphs.collection import GraphCollection

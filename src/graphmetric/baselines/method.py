@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation import Protocol
 from graphmetric.graphs.collection import GraphCollection
 
 if TYPE_CHECKING:
-    from graphmetric.training.labels import TrainingLabels
+    from graphmetric.evaluation import Protocol
+    from graphmetric.graphs.pair_bounds import PairBounds
 
 Learned = TypeVar("Learned")
 PredictionScale = Literal["raw", "paper", "rank"]
@@ -33,9 +32,9 @@ class TrainingTask:
 
     graphs: GraphCollection
     """Training graphs, then validation graphs."""
-    training: TrainingLabels
+    training: PairBounds
     """Distances of pairs of positions in ``graphs``, in edits."""
-    validation: TrainingLabels
+    validation: PairBounds
     """The same for pairs that choose weights, stopping times and parameters; nothing is fitted to them."""
     seed: int = 0
     threads: int = 1
@@ -47,9 +46,9 @@ class TrainingTask:
         cls, protocol: Protocol, graphs: GraphCollection, distances: NDArray[np.float64], seed: int, threads: int
     ) -> TrainingTask:
         """What a protocol lets a baseline see of all graphs and their distances in edits, NaN where unknown."""
-        from graphmetric.training.labels import TrainingLabels
+        from graphmetric.graphs.pair_bounds import PairBounds
 
-        labels = TrainingLabels.from_matrix(protocol.visible_distances(distances))
+        labels = PairBounds.from_matrix(protocol.visible_distances(distances))
         validates = (labels.pairs >= len(protocol.train)).any(axis=1)
         training, validation = (labels.take(np.flatnonzero(chosen)) for chosen in (~validates, validates))
         return cls(graphs[protocol.seen], training, validation, seed, threads)
@@ -129,6 +128,8 @@ class Calibrated(Baseline):
 
     def fit(self, task: TrainingTask) -> Self:
         """Fit the inner baseline, then the factor, both on training labels only."""
+        from scipy.optimize import minimize_scalar  # takes a third of a second
+
         self.inner.fit(task)
         block = sample_labelled_block(task)
         distances = self.inner.predict(block.graphs, block.graphs)[tuple(block.pairs.T)]

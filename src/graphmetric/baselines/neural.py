@@ -43,8 +43,9 @@ from graphmetric.distance import BlockNorm, Comparison, Representation, SquaredF
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.model import GraphDistanceModel
-from graphmetric.training import TrainingLabels, TrainingOptions, TrainingResult, train_model
+from graphmetric.training import TrainingOptions, TrainingResult, train_model
 
 _CHUNK = 4096
 """Graphs of the database that are encoded at a time."""
@@ -132,14 +133,14 @@ class NeuralBaseline(Baseline, Generic[Network]):
         return self.model_.encode_rows(self.featurizer_.transform(graphs), np.arange(len(graphs)))
 
 
-def turn_half(labels: TrainingLabels) -> TrainingLabels:
+def turn_half(labels: PairBounds) -> PairBounds:
     """The same labels with every other pair reversed.
 
     Labels mostly list each pair once, the lower position first. A network that treats its two sides differently would
     then see some graphs on one side only.
     """
     odd = labels.pairs.sum(axis=1) % 2 == 1
-    return TrainingLabels(np.where(odd[:, None], labels.pairs[:, ::-1], labels.pairs), labels.lower, labels.upper)
+    return PairBounds(np.where(odd[:, None], labels.pairs[:, ::-1], labels.pairs), labels.lower, labels.upper)
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,8 @@ def out_folder_option(help: str, default: str | None = None) -> Decorator:
 
 def method_option() -> Decorator:
     """``--method`` of a command that computes edit distances."""
-    from graphmetric.edit_distance.registry import METHODS
+    from graphmetric.baselines import published as _published  # noqa: F401 (it registers its methods)
+    from graphmetric.edit_distance.method import METHODS
 
     names = f"How to search: {', '.join(METHODS)}. beam:10 sets the width of the beam."
     return click.option("--method", default="exact", metavar="NAME", help=names)

@@ -37,8 +37,8 @@ from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.splits import hold_out_classes
 
 if TYPE_CHECKING:
-    from graphmetric.edit_distance import Labels
     from graphmetric.estimator import GraphDistance
+    from graphmetric.graphs.pair_bounds import PairBounds
 
 Positions = NDArray[np.int64]
 
@@ -176,7 +176,7 @@ def _checkpoint_folder(out: Path, resume: bool, overwrite: bool) -> Path:
 
 def _without_test_graphs(
     opened: Source, labels: str | None, all_graphs: bool
-) -> tuple[GraphCollection, Labels | None, Positions | None]:
+) -> tuple[GraphCollection, PairBounds | None, Positions | None]:
     """The graphs, their known distances, and the positions of the validation graphs if a data set names them."""
     from graphmetric.edit_distance import read_labels
 
@@ -193,13 +193,13 @@ class HeldOut(NamedTuple):
 
     graphs: GraphCollection
     """Both together."""
-    labels: Labels | None
+    labels: PairBounds | None
     """Known distances among them."""
     train: Positions
     test: Positions
 
 
-def _hold_out(graphs: GraphCollection, labels: Labels | None, given: str, reading: Reading, seed: int) -> HeldOut:
+def _hold_out(graphs: GraphCollection, labels: PairBounds | None, given: str, reading: Reading, seed: int) -> HeldOut:
     """Divide the graphs by ``--holdout``, a fraction or a file; isomorphic graphs are never on both sides.
 
     Training graphs that are copies of a graph in the file are left out.

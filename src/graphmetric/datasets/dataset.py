@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.datasets.known_distances import Bounds, KnownDistances, KnownPairs
+from graphmetric.datasets.known_distances import KnownDistances, KnownPairs, Matrices
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.splits import Split, separate_classes
@@ -63,15 +63,15 @@ class Dataset:
     @property
     def lower(self) -> NDArray[np.float64]:
         """Lower bounds; equal to ``distances`` where those are known, NaN where nothing is."""
-        return self._bounds.lower
+        return self._bounds[0]
 
     @property
     def upper(self) -> NDArray[np.float64]:
         """Upper bounds; equal to ``distances`` where those are known, NaN where nothing is."""
-        return self._bounds.upper
+        return self._bounds[1]
 
     @cached_property
-    def _bounds(self) -> Bounds:
+    def _bounds(self) -> Matrices:
         count = len(self.graphs)
         if count > LARGEST_MATRIX:
             raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""What is known of the distances of a data set, kept small until a square matrix is asked for."""
+"""The known distances of a data set, kept small until a square matrix is asked for."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.pair_bounds import PairBounds
 
 
 class KnownPairs(NamedTuple):
@@ -19,19 +20,16 @@ class KnownPairs(NamedTuple):
     distance: NDArray[np.float64]
 
 
-class Bounds(NamedTuple):
-    """Square matrices with ``lower <= distance <= upper``; NaN where nothing is known."""
-
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
+Matrices = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Square matrices with ``lower <= distance <= upper``; NaN where nothing is known."""
 
 
 @dataclass(frozen=True, eq=False)
 class DistanceTable:
-    """Bounds for all pairs, as a table that isomorphic graphs may share the rows of."""
+    """Bounds for all pairs, as a table in which isomorphic graphs may share a row."""
 
     row: NDArray[np.intp]
-    """Which row (and column) of the table each graph has."""
+    """The row (and column) of each graph in the table."""
     lower: NDArray[Any]
     upper: NDArray[Any]
     """The same array as ``lower`` where all distances are proven."""
@@ -56,11 +54,11 @@ class DistanceTable:
     def __len__(self) -> int:
         return len(self.row)
 
-    def bounds(self) -> Bounds:
-        """Expanded to one row per graph."""
+    def bounds(self) -> Matrices:
+        """The bounds with one row for each graph."""
         cells = np.ix_(self.row, self.row)
         lower = self.lower[cells].astype(np.float64)
-        return Bounds(lower, lower if self.upper is self.lower else self.upper[cells].astype(np.float64))
+        return lower, lower if self.upper is self.lower else self.upper[cells].astype(np.float64)
 
     def pairs(self) -> KnownPairs:
         """The proven pairs."""
@@ -76,10 +74,11 @@ class DistanceTable:
 
 @dataclass(frozen=True, eq=False)
 class ListedDistances:
-    """Distances of some pairs among ``size`` graphs; of none, when the list is empty."""
+    """Distances of some pairs among ``size`` graphs; the list may be empty."""
 
     size: int
-    listed: KnownPairs
+    listed: PairBounds
+    """Pairs (i, j) with i < j, each once."""
 
     @classmethod
     def of(cls, size: int, i: ArrayLike = (), j: ArrayLike = (), distance: ArrayLike = ()) -> ListedDistances:
@@ -98,30 +97,25 @@ class ListedDistances:
         if (values[different] != values[different[kept]][again]).any():
             raise InvalidArgument("a pair is listed twice with different distances")
         chosen = different[kept]
-        return cls(size, KnownPairs(low[chosen], high[chosen], values[chosen]))
+        return cls(size, PairBounds.known(np.column_stack([low, high])[chosen], values[chosen]))
 
     def __len__(self) -> int:
         return self.size
 
-    def bounds(self) -> Bounds:
-        """A matrix that is NaN except for the listed pairs and the diagonal."""
-        matrix = np.full((self.size, self.size), np.nan)
-        np.fill_diagonal(matrix, 0.0)
-        i, j, distance = self.listed
-        matrix[i, j] = matrix[j, i] = distance
-        return Bounds(matrix, matrix)
+    def bounds(self) -> Matrices:
+        """Matrices that are NaN except for the listed pairs and the diagonal."""
+        return self.listed.to_matrices(self.size)
 
     def pairs(self) -> KnownPairs:
         """The listed pairs."""
-        return self.listed
+        i, j = self.listed.pairs.T
+        return KnownPairs(i, j, self.listed.upper)
 
     def take(self, index: NDArray[np.int64]) -> ListedDistances:
         """Only the pairs among the chosen graphs, renumbered to the order given."""
-        place = np.full(self.size, -1, dtype=np.int64)
-        place[index] = np.arange(len(index))
-        i, j = place[self.listed.i], place[self.listed.j]
-        kept = (i >= 0) & (j >= 0)
-        return ListedDistances.of(len(index), i[kept], j[kept], self.listed.distance[kept])
+        among = self.listed.among(index)
+        i, j = among.pairs.T
+        return ListedDistances.of(len(index), i, j, among.upper)
 
 
 KnownDistances = DistanceTable | ListedDistances

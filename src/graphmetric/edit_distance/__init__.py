@@ -1,25 +1,15 @@
-"""Graph edit distances: exact, bounded, approximate; of a pair or of all pairs."""
+"""Graph edit distances, exact or bounded, of one pair or of many."""
 
-from graphmetric.edit_distance.assignment_bounds import (
-    BranchBound,
-    Hausdorff,
-    Hungarian,
-    LocalSearch,
-    PublishedHausdorff,
-    VolgenantJonker,
-)
-from graphmetric.edit_distance.beam import BeamSearch, PublishedBeam
 from graphmetric.edit_distance.collection_bounds import CollectionBounds, CountBounds
 from graphmetric.edit_distance.common_subgraph import CommonSubgraph, common_subgraph_sizes, maximum_common_subgraph
 from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.exact import ExactSearch
-from graphmetric.edit_distance.label_store import Labels, label_graphs, read_labels
+from graphmetric.edit_distance.label_store import label_graphs, read_labels
 from graphmetric.edit_distance.method import EditDistanceMethod
+from graphmetric.edit_distance.methods import BeamSearch, BranchBound, ExactSearch, Hausdorff, LocalSearch
 from graphmetric.edit_distance.nearest import NearestSearch
 from graphmetric.edit_distance.normalize import normalized_distance, raw_distance, steinhaus_distance
 from graphmetric.edit_distance.pairwise import PairwiseDistances, pairwise_edit_distances
-from graphmetric.edit_distance.result import EditDistance, EditPath
-from graphmetric.edit_distance.single import graph_edit_distance
+from graphmetric.edit_distance.single import EditDistance, EditPath, graph_edit_distance
 
 __all__ = [
     "BeamSearch",
@@ -33,14 +23,9 @@ __all__ = [
     "EditPath",
     "ExactSearch",
     "Hausdorff",
-    "Hungarian",
-    "Labels",
     "LocalSearch",
     "NearestSearch",
     "PairwiseDistances",
-    "PublishedBeam",
-    "PublishedHausdorff",
-    "VolgenantJonker",
     "common_subgraph_sizes",
     "graph_edit_distance",
     "label_graphs",

@@ -1,4 +1,11 @@
-"""Lower bounds of one graph against a whole collection, from label counts and degrees that are computed once."""
+"""Bounds that take little work and memory: one graph against many, and pairs that are too large for matrices.
+
+Against many graphs, vectors of label counts and degrees that are computed once give lower bounds.
+
+A pair so large that matrices over its nodes would not fit into memory gets the best of three lower bounds: label
+counts, degree sequences and, where its one matrix fits, the Hausdorff edit distance. Its upper bound is the cost of a
+map that matches nodes of one label by falling degrees, and then the others. Both need memory for nodes and edges only.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +15,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.vector_bounds import (
+from graphmetric.edit_distance._kernels.lower_bounds import (
     CheapestCosts,
     VectorLayout,
     bound_against_all,
     find_cheapest,
     lay_out_vectors,
+    sum_hausdorff,
     vectorize_graphs,
 )
+from graphmetric.edit_distance._kernels.packing import PackedGraphs
+from graphmetric.edit_distance._kernels.workspace import Results
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.edit_distance.scaling import round_down
+from graphmetric.edit_distance.scaling import EncodedProblem, round_down
 from graphmetric.graphs.collection import GraphCollection
 
 _LONGEST_DEGREES = 64
-"""Degrees kept per graph; of larger graphs the largest ones."""
+"""Degrees kept for each graph; larger graphs keep their largest ones."""
 NODE_BUCKETS, EDGE_BUCKETS, DEGREES = 32, 8, 32
 """Counts in a stored vector. The last bucket takes all later labels; of larger graphs the largest degrees are kept."""
 COUNT_LAYOUT = lay_out_vectors(NODE_BUCKETS, EDGE_BUCKETS, DEGREES)
@@ -32,9 +42,13 @@ LARGEST_COUNT = np.iinfo(np.int16).max
 _ROWS = 1 << 16
 """Stored vectors that are widened for the compiled loop at a time."""
 _DEAREST = 1 << 33
-"""Units of the dearest edit, and of a forbidden one: sums over all nodes and edges of two graphs fit 64 bits."""
+"""Units of the most expensive edit, and of a forbidden one: sums over all nodes and edges of two graphs fit 64 bits."""
+
+_MOST_ENTRIES = 1 << 26
+"""Entries of the largest matrix that the Hausdorff edit distance may use: half a gigabyte."""
 
 Counts = NDArray[np.int16]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +122,76 @@ def _cheapest(costs: EditCosts) -> tuple[CheapestCosts, float]:
 
 def _least(price: float | Mapping[object, float]) -> float:
     return float(min(price.values(), default=0.0)) if isinstance(price, Mapping) else float(price)
+
+
+def bound_in_little_memory(problem: EncodedProblem, pairs: Integers, results: Results) -> None:
+    """Write bounds in units and node maps of the pairs."""
+    for p, (i, j) in enumerate(pairs.tolist()):
+        first, second = _only(problem.first, i), _only(problem.second, j)
+        images = _match_by_degree(problem, first, second)
+        results.node_map[p, : len(images)] = images
+        alone = EncodedProblem(first, second, problem.tables, problem.scale)
+        results.upper[p] = alone.price_in_units(np.zeros((1, 2), dtype=np.int64), images[None, :])[0]
+        lower = max(_bound_by_counts(alone), _bound_by_neighbourhoods(alone))
+        results.lower[p] = min(lower, results.upper[p])
+
+
+def _bound_by_counts(problem: EncodedProblem) -> int:
+    first, second, tables = problem.first, problem.second, problem.tables
+    longest = max(len(first.node_code), len(second.node_code))
+    layout = lay_out_vectors(len(tables.node_delete), len(tables.edge_reverse), longest)
+    (query,), others = (vectorize_graphs(graph, tables.edge_reverse, layout) for graph in (first, second))
+    doubled = np.zeros(1, dtype=np.int64)
+    bound_against_all(query, others, layout, find_cheapest(tables), doubled)
+    return -(-int(doubled[0]) // 2)
+
+
+def _bound_by_neighbourhoods(problem: EncodedProblem) -> int:
+    sizes = len(problem.first.node_code), len(problem.second.node_code)
+    if max(sizes[0] * sizes[1], sum(sizes) * problem.tables.edge_cost.shape[1]) > _MOST_ENTRIES:
+        return 0
+    quadrupled = sum_hausdorff(problem.packed, np.zeros((1, 2), dtype=np.int64))
+    return -(-int(quadrupled[0]) // 4)
+
+
+def _match_by_degree(problem: EncodedProblem, first: PackedGraphs, second: PackedGraphs) -> Integers:
+    """A map: nodes of one code by falling degrees, then the others, where that does not cost more than a deletion."""
+    tables = problem.tables
+    node_map = np.full(len(first.node_code), -1, dtype=np.int64)
+    degrees, orders, ranks = [], [], []
+    for graph in (first, second):
+        degree = np.bincount(np.concatenate([graph.edge_tail, graph.edge_head]), minlength=len(graph.node_code))
+        order = np.lexsort((-degree, graph.node_code))
+        codes, starts = np.unique(graph.node_code[order], return_index=True)
+        rank = np.arange(len(order)) - starts[np.searchsorted(codes, graph.node_code[order])]
+        degrees.append(degree)
+        orders.append(order)
+        ranks.append(graph.node_code[order] * (1 << 32) + rank)
+    _, *matched = np.intersect1d(ranks[0], ranks[1], assume_unique=True, return_indices=True)
+    node_map[orders[0][matched[0]]] = orders[1][matched[1]]
+    rest = []
+    for degree, order, places in zip(degrees, orders, matched, strict=True):
+        left = np.delete(order, places)
+        rest.append(left[np.argsort(-degree[left], kind="stable")])
+    count = min(len(rest[0]), len(rest[1]))
+    nodes, images = rest[0][:count], rest[1][:count]
+    codes, image_codes = first.node_code[nodes], second.node_code[images]
+    around = tables.node_delete[codes] + tables.node_insert[image_codes]
+    cheap = tables.node_substitute[codes, image_codes] <= around
+    node_map[nodes[cheap]] = images[cheap]
+    return node_map
+
+
+def _only(graphs: PackedGraphs, place: int) -> PackedGraphs:
+    """The collection of one graph."""
+    nodes = slice(graphs.node_start[place], graphs.node_start[place + 1])
+    edges = slice(graphs.edge_start[place], graphs.edge_start[place + 1])
+    return PackedGraphs(
+        np.array([0, nodes.stop - nodes.start]),
+        graphs.node_code[nodes],
+        graphs.node_twin[nodes],
+        np.array([0, edges.stop - edges.start]),
+        graphs.edge_tail[edges],
+        graphs.edge_head[edges],
+        graphs.edge_code[edges],
+    )

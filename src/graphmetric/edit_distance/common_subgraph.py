@@ -1,4 +1,4 @@
-"""Maximum common subgraphs, and the distance Bunke and Shearer (1998) make of them."""
+"""Maximum common subgraphs, and the distance that Bunke and Shearer (1998) define by them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from graphmetric.edit_distance._kernels.common_subgraph import (
 )
 from graphmetric.edit_distance.costs import EditCosts, Ignorable
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.method import empty_maps, largest_sizes
+from graphmetric.edit_distance.method import node_counts, room_for
 from graphmetric.edit_distance.pairwise import checked_pairs
-from graphmetric.edit_distance.result import NodeMap
+from graphmetric.edit_distance.single import NodeMap
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 from graphmetric.formats.conversion import as_graph, as_graphs
@@ -118,11 +118,12 @@ def _solve(problem: EncodedProblem, pairs: NDArray[np.int64], connected: bool, n
     if node_limit is not None and node_limit < 1:
         raise InvalidArgument(f"node_limit is {node_limit}; it must be at least 1, or None")
     size, finished = np.zeros((2, len(pairs)), dtype=np.int64)
-    results = CommonResults(size, finished, empty_maps(problem, pairs))
+    results = CommonResults(size, finished, room_for(problem, pairs).node_map)
     limits = CommonLimits(int(connected), node_limit or _UNLIMITED)
 
     def search(watch: Watch) -> None:
-        work = allocate_common(max(largest_sizes(problem, pairs)), watch.signals)
+        largest = int(np.maximum(*node_counts(problem, pairs)).max(initial=0))
+        work = allocate_common(largest, watch.signals)
         find_common_subgraphs(problem.first, problem.second, problem.tables.edge_reverse, pairs, limits, work, results)
 
     in_thread(search)

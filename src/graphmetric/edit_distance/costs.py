@@ -1,4 +1,4 @@
-"""What each edit costs."""
+"""The costs of edits."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class EditCosts:
 
     @classmethod
     def from_dict(cls, data: Any) -> EditCosts:
-        """What :meth:`to_dict` described."""
+        """The costs that :meth:`to_dict` described."""
         try:
             prices = {name: _read_prices(data[name], pairs=name.endswith("substitute")) for name in _PRICES}
             rest = {name: data[name] for name in ("feature_distance", "feature_scale", "weight_scale")}
@@ -141,22 +141,29 @@ class EditCosts:
         return np.array([table[label] for label in labels], dtype=np.float64)
 
     def node_metric_problem(self, labels: list[Hashable]) -> str | None:
-        """Why these costs give no metric over nodes of these labels, or None when they do."""
-        substitute = self.node_substitution(labels, labels)
-        return _metric_problem(
-            "node", substitute, self.priced("node_delete", labels), self.priced("node_insert", labels)
-        )
+        """Why these costs do not give a metric over nodes of these labels; None if they do."""
+        return self._metric_problem("node", self.node_substitution(labels, labels), labels)
 
     def edge_metric_problem(self, labels: list[Hashable]) -> str | None:
-        """Why these costs give no metric over edges of these labels, or None when they do."""
-        substitute = self.edge_substitution(labels, labels)
-        return _metric_problem(
-            "edge", substitute, self.priced("edge_delete", labels), self.priced("edge_insert", labels)
-        )
+        """Why these costs do not give a metric over edges of these labels; None if they do."""
+        return self._metric_problem("edge", self.edge_substitution(labels, labels), labels)
+
+    def _metric_problem(self, what: str, substitute: NDArray[np.float64], labels: list[Hashable]) -> str | None:
+        """Check the four axioms over the labels and the empty label, which deletion and insertion lead to and from."""
+        delete, insert = self.priced(f"{what}_delete", labels), self.priced(f"{what}_insert", labels)
+        full = np.block([[substitute, delete[:, None]], [insert[None, :], np.zeros((1, 1))]])
+        if not np.array_equal(full, full.T):
+            return f"{what} costs are not symmetric"
+        if (full[~np.eye(len(full), dtype=bool)] <= 0).any():
+            return f"some {what} edits cost nothing"
+        through = (full[:, :, None] + full[None, :, :]).min(axis=1)
+        if (full > through * (1 + 1e-12)).any():
+            return f"a {what} edit costs more than two edits that do the same"
+        return None
 
 
 def _shown(value: Any) -> str:
-    """A set in the same order on every run: stored work is recognised by it."""
+    """The text of a value; sets are sorted, because stores recognise their costs by this text."""
     return f"frozenset({{{', '.join(map(repr, sorted(value)))}}})" if isinstance(value, frozenset) else repr(value)
 
 
@@ -165,7 +172,7 @@ def _each(prices: PairCost | LabelCost) -> Iterable[float]:
 
 
 def _plain_prices(prices: PairCost | LabelCost) -> Any:
-    """JSON has no infinity, and no keys but texts."""
+    """Prices without infinity and without keys that are not texts, which JSON does not have."""
     if isinstance(prices, Mapping):
         return [[label_to_json(label), _plain_prices(price)] for label, price in prices.items()]
     return float(prices) if math.isfinite(prices) else "inf"
@@ -211,22 +218,6 @@ def _pair_price(name: str, prices: PairCost, a: Hashable, b: Hashable) -> float:
     if price is None:
         raise InvalidArgument(f"{name} has no cost for {a!r} to {b!r}; it has {_some(prices)}")
     return float(price)
-
-
-def _metric_problem(
-    what: str, substitute: NDArray[np.float64], delete: NDArray[np.float64], insert: NDArray[np.float64]
-) -> str | None:
-    """Check the four axioms over the labels and the empty label, which deletion and insertion lead to and from."""
-    full = np.block([[substitute, delete[:, None]], [insert[None, :], np.zeros((1, 1))]])
-    if not np.array_equal(full, full.T):
-        return f"{what} costs are not symmetric"
-    off_diagonal = full[~np.eye(len(full), dtype=bool)]
-    if (off_diagonal <= 0).any():
-        return f"some {what} edits cost nothing"
-    through = (full[:, :, None] + full[None, :, :]).min(axis=1)
-    if (full > through * (1 + 1e-12)).any():
-        return f"a {what} edit costs more than two edits that do the same"
-    return None
 
 
 def _some(table: Mapping[Any, float], most: int = 5) -> str:

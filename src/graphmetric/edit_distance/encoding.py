@@ -1,7 +1,7 @@
 """Graphs and costs as the integer codes and tables that the compiled searches read.
 
-A *kind* is everything about a node or an edge that its costs depend on. Nodes of one kind share a code, so that a
-collection of molecules needs a table as small as its alphabet. A self-loop belongs to the kind of its node. In directed
+A *kind* is everything about a node or an edge that its costs depend on. Nodes of one kind share a code, so a collection
+of molecules needs a table only as large as its alphabet. A self-loop belongs to the kind of its node. In directed
 graphs an edge code stands for what lies between two nodes in both directions.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.local_search import TrueCosts
+from graphmetric.edit_distance._kernels.node_maps import TrueCosts
 from graphmetric.edit_distance._kernels.packing import pack_graphs
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.scaling import EncodedProblem, scale_costs
@@ -28,13 +28,13 @@ __all__ = ["MAX_KINDS", "EncodedProblem", "encode"]
 MAX_KINDS = 5_000
 """The tables are square in the number of kinds: 5,000 kinds take 200 MB."""
 _NO_LABEL = None
-"""Nodes of graphs without labels count as having this label."""
+"""The label of nodes in graphs without labels."""
 
 Kinds = NDArray[np.int64]
 
 
 def encode(first: GraphCollection, second: GraphCollection, costs: EditCosts) -> EncodedProblem:
-    """Code two collections; pass the same object twice for the pairs within one collection."""
+    """Encode two collections; pass the same object twice for pairs within one collection."""
     collections = [first] if first is second else [first, second]
     _check_direction(collections)
     parts = [collection.columns for collection in collections]
@@ -83,7 +83,7 @@ def _node_kinds(
 
 
 def _feature_distances(vectors: NDArray[np.float64], costs: EditCosts) -> NDArray[np.float64]:
-    """Between any two rows; they are scaled first, so that squares neither overflow nor vanish."""
+    """Distances between all rows, which are scaled first so that squares neither overflow nor vanish."""
     largest = float(np.abs(vectors).max(initial=0.0))
     norm = 1 if costs.feature_distance == "manhattan" else 2
     with np.errstate(over="ignore"):
@@ -117,7 +117,9 @@ def _edge_kinds(parts: list[Columns], costs: EditCosts) -> tuple[list[Kinds], li
     full = np.zeros((len(table) + 1, len(table) + 1))
     full[1:, 0] = costs.priced("edge_delete", used)[place]
     full[0, 1:] = costs.priced("edge_insert", used)[place]
-    full[1:, 1:] = np.minimum(substitute, full[1:, :1] + full[:1, 1:])  # a dear edge is deleted and inserted
+    full[1:, 1:] = np.minimum(
+        substitute, full[1:, :1] + full[:1, 1:]
+    )  # an expensive substitution is a deletion and an insertion
     edge_kinds = [kind + 1 for kind in kinds]
     return edge_kinds, [_loops(part, kind) for part, kind in zip(parts, edge_kinds, strict=True)], full
 
@@ -133,7 +135,7 @@ def _loops(columns: Columns, edge_kinds: Kinds) -> Kinds:
 def _pair_codes(
     parts: list[Columns], edge_kinds: list[Kinds], edge_table: NDArray[np.float64]
 ) -> tuple[list[tuple[Kinds, Kinds, Kinds]], Kinds, NDArray[np.float64]]:
-    """For each unordered pair of adjacent nodes the code of what lies between them; costs and reverses by code."""
+    """A code for the edges between each two adjacent nodes, with costs and reverses by code."""
     between = [_between(part, kinds) for part, kinds in zip(parts, edge_kinds, strict=True)]
     if not any((part.flags & Has.DIRECTION).any() for part in parts):
         coded = [(starts, pairs, kinds[:, 0]) for starts, pairs, kinds in between]
@@ -174,10 +176,9 @@ def _label_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -
     places: dict[Hashable, int] = {_NO_LABEL: 0}
     codes = []
     for part in parts:
-        length = int(part.edge_ptr[-1] if name.startswith("edge") else part.node_ptr[-1])
         column: LabelColumn | None = getattr(part, name)
         if column is None or name in costs.ignore:
-            codes.append(np.zeros(length, dtype=np.int64))
+            codes.append(np.zeros(_starts(part, name)[-1], dtype=np.int64))
             continue
         renumbering = np.array([places.setdefault(value, len(places)) for value in column.vocabulary], dtype=np.int64)
         codes.append(np.where(_present(part, flag, name), renumbering[column.codes], 0))
@@ -185,14 +186,14 @@ def _label_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -
 
 
 def _used_labels(vocabulary: list[Hashable], label: Kinds) -> tuple[list[Hashable], Kinds]:
-    """The labels that occur, so that a table of costs need not price others; and where each kind's label stands."""
+    """The labels that occur, so that a table of costs need not have others; and the place of each kind's label."""
     codes, place = np.unique(label, return_inverse=True)
     return [vocabulary[code] for code in codes.tolist()], place
 
 
 def _row_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -> tuple[list[Kinds], Any]:
     """A code for each distinct row of numbers, -1 for none; and the rows by code."""
-    lengths = [int(part.edge_ptr[-1] if name.startswith("edge") else part.node_ptr[-1]) for part in parts]
+    lengths = [int(_starts(part, name)[-1]) for part in parts]
     columns = [getattr(part, name) for part in parts]
     if name in costs.ignore or all(column is None for column in columns):
         return [np.full(length, -1, dtype=np.int64) for length in lengths], None
@@ -212,8 +213,12 @@ def _row_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -> 
 
 
 def _present(part: Columns, flag: Has, name: str) -> NDArray[np.bool_]:
-    ptr = part.edge_ptr if name.startswith("edge") else part.node_ptr
-    return np.repeat(part.flags & flag != 0, np.diff(ptr))
+    return np.repeat(part.flags & flag != 0, np.diff(_starts(part, name)))
+
+
+def _starts(part: Columns, name: str) -> NDArray[np.int64]:
+    """Where the rows of each graph start in a column of nodes or of edges."""
+    return part.edge_ptr if name.startswith("edge") else part.node_ptr
 
 
 def _joint_kinds(columns: list[list[Kinds]], what: str) -> tuple[list[Kinds], Kinds]:

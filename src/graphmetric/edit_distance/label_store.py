@@ -1,4 +1,4 @@
-"""Labels for training: chosen pairs of a collection and what is known of their distances, in a folder.
+"""Labels for training: chosen pairs of a collection with bounds of their distances, in a folder.
 
 ::
 
@@ -7,8 +7,6 @@
     labels.json     graphs (count and fingerprint), choice of pairs, method, costs
     work/           results of an unfinished job; see store.py
     lock            there while a job works in the folder
-
-Which pairs of a collection to label: all, some at random, or those that look near.
 """
 
 from __future__ import annotations
@@ -16,7 +14,6 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,14 +23,119 @@ from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric._foundation.limits import checked_jobs
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
 from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.method import EditDistanceMethod
+from graphmetric.edit_distance.method import EditDistanceMethod, TimeLimit, as_method, renamed_time_limit
 from graphmetric.edit_distance.pairwise import pairwise_edit_distances
-from graphmetric.edit_distance.registry import TimeLimit, as_method, renamed_time_limit
 from graphmetric.edit_distance.store import fingerprint, locked
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.pair_bounds import PairBounds
 
 Pairs = NDArray[np.int64]
+
+
+SECONDS = 1.0
+"""What a time limit of "auto" means for each pair. A label is worth a second: longer searches rarely end."""
+_SHOWN = ("pairs", "random_state", "method", "costs")
+
+
+def label_graphs(
+    graphs: GraphCollection,
+    folder: str | Path,
+    *,
+    pairs: str = "all",
+    method: str | EditDistanceMethod = "exact",
+    costs: EditCosts | None = None,
+    n_jobs: int | None = -1,
+    time_limit: TimeLimit = "auto",
+    random_state: int = 0,
+    time_limit_per_pair: TimeLimit = "auto",
+) -> PairBounds:
+    """Compute the distances of chosen pairs into a folder; called again after a stop, it continues where it was.
+
+    Args:
+        graphs: The graphs.
+        folder: Where the labels go. Results are saved there about once a second while they are computed.
+        pairs: ``"all"``, ``"random:N"`` or ``"near:N"``.
+        method: A method object or its name.
+        costs: The price list; by default every edit costs one.
+        n_jobs: Threads; -1 is one per core.
+        time_limit: Seconds for each pair after which its label is a pair of bounds. "auto" is one second for
+            ``method="exact"``, while a method object keeps its own limits. None is no limit.
+        random_state: Seed of the choice of pairs.
+        time_limit_per_pair: Deprecated name of ``time_limit``.
+    """
+    limit = renamed_time_limit(time_limit, time_limit_per_pair)
+    solver, costs = as_method(method, time_limit=limit, auto=SECONDS), costs or EditCosts()
+    n_jobs, target = checked_jobs(n_jobs), make_folder(folder)
+    description = {
+        "graphs": len(graphs),
+        "fingerprint": fingerprint(graphs),
+        "pairs": pairs,
+        "random_state": random_state,
+        "method": repr(solver),
+        "costs": repr(costs),
+    }
+    with locked(target):
+        _claim(target, description)
+        if (target / "labels.npz").exists():
+            return read_labels(target, graphs)
+        chosen = choose_pairs(graphs, pairs, costs=costs, random_state=random_state)
+        with atomic_write(target / "pairs.npy") as file:
+            np.save(file, chosen)
+        found = pairwise_edit_distances(
+            graphs, pairs=chosen, method=solver, costs=costs, n_jobs=n_jobs, store=target / "work"
+        )
+        with atomic_write(target / "labels.npz") as file:
+            np.savez(file, lower=found.lower, upper=found.upper)
+        shutil.rmtree(target / "work")
+    return PairBounds(chosen, found.lower, found.upper, repr(costs))
+
+
+def read_labels(folder: str | Path, graphs: GraphCollection | None = None) -> PairBounds:
+    """Read what :func:`label_graphs` wrote; with ``graphs``, check that the labels are theirs."""
+    target = Path(folder)
+    description = _read_description(target)
+    if graphs is not None and description.get("fingerprint") != fingerprint(graphs):
+        raise InvalidArgument(f"{target} holds labels of {description.get('graphs')} other graphs, not of these")
+    costs = description.get("costs")
+    try:
+        pairs = np.load(target / "pairs.npy", allow_pickle=False)
+        with open(target / "labels.npz", "rb") as file, np.load(file, allow_pickle=False) as data:
+            return PairBounds(pairs, data["lower"], data["upper"], costs if isinstance(costs, str) else None)
+    except FileNotFoundError as error:
+        raise FileError("is missing: the labelling has not finished; run it again", error.filename) from None
+    except InvalidArgument as error:
+        raise FileError(f"pairs.npy and labels.npz do not belong together: {error}", target) from None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise FileError(f"cannot be read as labels: {error}", target) from None
+
+
+def _claim(target: Path, description: dict[str, object]) -> None:
+    """Write what the folder is for, or check that it is for the same job."""
+    path = target / "labels.json"
+    if not path.exists():
+        with atomic_write(path) as file:
+            file.write(json.dumps(description, indent=2).encode())
+        return
+    found = _read_description(target)
+    if different := [key for key in description if found.get(key) != description[key]]:
+        raise InvalidArgument(
+            f"{target} holds labels of another job: its {', '.join(different)} differ; choose another folder"
+            + "".join(f" (its {key} is {found.get(key)}, not {description[key]})" for key in different if key in _SHOWN)
+        )
+
+
+def _read_description(target: Path) -> dict[str, object]:
+    path = target / "labels.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FileError("is not a folder of labels: it has no labels.json", target) from None
+    except (OSError, ValueError) as error:
+        raise FileError(f"cannot be read: {error}", path) from None
+    if not isinstance(data, dict):
+        raise FileError("is not a description of labels", path)
+    return data
 
 
 def choose_pairs(
@@ -82,154 +184,3 @@ def _near_pairs(bounds: CollectionBounds, wanted: int, rng: np.random.Generator)
                 break
         neighbours *= 2  # mutual neighbours were counted twice
     return np.array(sorted(found), dtype=np.int64)
-
-
-SECONDS = 1.0
-"""The automatic time limit of each pair. Labels for training are worth a second: longer searches rarely end."""
-_SHOWN = ("pairs", "random_state", "method", "costs")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Labels:
-    """Pairs of a collection and bounds of their distances; equal bounds are exact distances."""
-
-    pairs: NDArray[np.int64]
-    lower: NDArray[np.float64]
-    upper: NDArray[np.float64]
-    costs: str | None = None
-    """The costs that they were computed with, as text; None if that is not known."""
-
-    def check_costs(self, costs: EditCosts) -> None:
-        """Raise if they were computed with other costs than these."""
-        if self.costs is not None and self.costs != repr(costs):
-            raise InvalidArgument(
-                f"the labels hold distances at {self.costs}, and the model is for {costs!r}: train with the costs of "
-                "the labels (on the command line with the same --ignore), or give other labels"
-            )
-
-    @property
-    def exact(self) -> NDArray[np.bool_]:
-        """Where the distance is proven."""
-        return np.asarray(self.lower == self.upper)
-
-    def __repr__(self) -> str:
-        exact = int(self.exact.sum())
-        return f"Labels({len(self.pairs):,} pairs: {exact:,} exact distances, {len(self.pairs) - exact:,} only bounds)"
-
-    def among(self, kept: NDArray[np.int64]) -> Labels:
-        """The labels of pairs of some graphs, given by ascending positions, renumbered by their places among these."""
-        inside = np.isin(self.pairs, kept).all(axis=1)
-        return Labels(np.searchsorted(kept, self.pairs[inside]), self.lower[inside], self.upper[inside], self.costs)
-
-
-def label_graphs(
-    graphs: GraphCollection,
-    folder: str | Path,
-    *,
-    pairs: str = "all",
-    method: str | EditDistanceMethod = "exact",
-    costs: EditCosts | None = None,
-    n_jobs: int | None = -1,
-    time_limit: TimeLimit = "auto",
-    random_state: int = 0,
-    time_limit_per_pair: TimeLimit = "auto",
-) -> Labels:
-    """Compute the distances of chosen pairs into a folder; called again after a stop, it goes on where it was.
-
-    Args:
-        graphs: The graphs.
-        folder: Where the labels go. Results are saved there about once a second while they are computed.
-        pairs: ``"all"``, ``"random:N"`` or ``"near:N"``.
-        method: A method object or its name.
-        costs: The price list; by default every edit costs one.
-        n_jobs: Threads; -1 is one per core.
-        time_limit: Seconds for each pair after which its label is a pair of bounds. "auto" is one second for
-            ``method="exact"``, while a method object keeps its own limits. None is no limit.
-        random_state: Seed of the choice of pairs.
-        time_limit_per_pair: Deprecated name of ``time_limit``.
-    """
-    limit = renamed_time_limit(time_limit, time_limit_per_pair)
-    solver, costs = as_method(method, time_limit=limit, auto=SECONDS), costs or EditCosts()
-    n_jobs, target = checked_jobs(n_jobs), make_folder(folder)
-    with locked(target):
-        return _label(graphs, target, pairs, solver, costs, n_jobs, random_state)
-
-
-def _label(
-    graphs: GraphCollection,
-    target: Path,
-    pairs: str,
-    solver: EditDistanceMethod,
-    costs: EditCosts,
-    n_jobs: int | None,
-    random_state: int,
-) -> Labels:
-    description = {
-        "graphs": len(graphs),
-        "fingerprint": fingerprint(graphs),
-        "pairs": pairs,
-        "random_state": random_state,
-        "method": repr(solver),
-        "costs": repr(costs),
-    }
-    _claim(target, description)
-    if (target / "labels.npz").exists():
-        return read_labels(target, graphs)
-    chosen = choose_pairs(graphs, pairs, costs=costs, random_state=random_state)
-    with atomic_write(target / "pairs.npy") as file:
-        np.save(file, chosen)
-    found = pairwise_edit_distances(
-        graphs, pairs=chosen, method=solver, costs=costs, n_jobs=n_jobs, store=target / "work"
-    )
-    with atomic_write(target / "labels.npz") as file:
-        np.savez(file, lower=found.lower, upper=found.upper)
-    shutil.rmtree(target / "work")
-    return Labels(chosen, found.lower, found.upper, repr(costs))
-
-
-def read_labels(folder: str | Path, graphs: GraphCollection | None = None) -> Labels:
-    """What :func:`label_graphs` wrote; with ``graphs``, checks that the labels are theirs."""
-    target = Path(folder)
-    description = _read_description(target)
-    if graphs is not None and description.get("fingerprint") != fingerprint(graphs):
-        raise InvalidArgument(f"{target} holds labels of {description.get('graphs')} other graphs, not of these")
-    try:
-        pairs = np.load(target / "pairs.npy", allow_pickle=False)
-        with open(target / "labels.npz", "rb") as file, np.load(file, allow_pickle=False) as data:
-            costs = description.get("costs")
-            labels = Labels(pairs, data["lower"], data["upper"], costs if isinstance(costs, str) else None)
-    except FileNotFoundError as error:
-        raise FileError("is missing: the labelling has not finished; run it again", error.filename) from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise FileError(f"cannot be read as labels: {error}", target) from None
-    if pairs.ndim != 2 or pairs.shape[1:] != (2,) or not len(pairs) == len(labels.lower) == len(labels.upper):
-        raise FileError("pairs.npy and labels.npz do not belong together", target)
-    return labels
-
-
-def _claim(target: Path, description: dict[str, object]) -> None:
-    """Write what the folder is for, or check that it is for the same."""
-    path = target / "labels.json"
-    if not path.exists():
-        with atomic_write(path) as file:
-            file.write(json.dumps(description, indent=2).encode())
-        return
-    found = _read_description(target)
-    if different := [key for key in description if found.get(key) != description[key]]:
-        raise InvalidArgument(
-            f"{target} holds labels of another job: its {', '.join(different)} differ; choose another folder"
-            + "".join(f" (its {key} is {found.get(key)}, not {description[key]})" for key in different if key in _SHOWN)
-        )
-
-
-def _read_description(target: Path) -> dict[str, object]:
-    path = target / "labels.json"
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileError("is not a folder of labels: it has no labels.json", target) from None
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot be read: {error}", path) from None
-    if not isinstance(data, dict):
-        raise FileError("is not a description of labels", path)
-    return data

@@ -1,15 +1,15 @@
-"""What every way of computing an edit distance has in common.
+"""What every way of computing an edit distance has in common, and the methods by name: ``exact``, ``beam:10``, ``hed``.
 
-Bounds of pairs so large that matrices over their nodes would not fit into memory.
-
-The lower bound is the best of label counts, degree sequences and, where its one matrix fits, the Hausdorff edit
-distance. The upper bound is what a map costs that gives nodes of high degree to nodes of high degree, equal ones first.
-Both take memory that grows with the nodes and edges.
+A method solves pairs of an encoded problem in whole units. The base class does the rest: it chooses units that suit
+each pair, keeps pairs whose matrices do not fit into memory away from the method, and turns the answers into costs.
 """
 
 from __future__ import annotations
 
+import math
+import warnings
 from abc import ABC, abstractmethod
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,130 +17,48 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import in_bytes
 from graphmetric._foundation.limits import available_memory
-from graphmetric.edit_distance._kernels.bipartite import allocate_hausdorff, match_hausdorff, profile_nodes
-from graphmetric.edit_distance._kernels.local_search import TrueCosts, price_maps
-from graphmetric.edit_distance._kernels.packing import PackedGraphs
-from graphmetric.edit_distance._kernels.vector_bounds import (
-    bound_against_all,
-    find_cheapest,
-    lay_out_vectors,
-    vectorize_graphs,
-)
-from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, count_bytes
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, WorkspaceSize, count_bytes
+from graphmetric.edit_distance.collection_bounds import bound_in_little_memory
 from graphmetric.edit_distance.scaling import EncodedProblem
 from graphmetric.edit_distance.stopping import Watch, in_thread
-from graphmetric.errors import NotEnoughMemory
-
-_MOST_ENTRIES = 1 << 26
-"""Of the matrix that the Hausdorff edit distance needs: half a gigabyte."""
-
-Integers = NDArray[np.int64]
-
-
-def bound_sparsely(problem: EncodedProblem, pair: Integers) -> tuple[int, int, Integers]:
-    """Lower bound, upper bound, both in units, and node map of one pair (place in the first, in the second)."""
-    first, second = _only(problem.first, int(pair[0])), _only(problem.second, int(pair[1]))
-    node_map = _match_by_degree(problem, first, second)
-    tables = problem.tables
-    costs = TrueCosts(
-        tables.node_substitute.astype(np.float64),
-        tables.node_delete.astype(np.float64),
-        tables.node_insert.astype(np.float64),
-        tables.edge_cost[0].astype(np.float64),
-        tables.edge_reverse,
-    )
-    work = np.zeros(len(second.node_code) + 1, np.int64), np.zeros(len(second.edge_code) + 1, np.int64)
-    total = np.zeros(1)
-    price_maps(first, second, costs, np.zeros((1, 2), dtype=np.int64), node_map[None, :], work, total)
-    upper = int(total[0])
-    lower = max(_bound_by_counts(problem, first, second), _bound_by_neighbourhoods(problem, first, second))
-    return min(lower, upper), upper, node_map
-
-
-def _bound_by_counts(problem: EncodedProblem, first: PackedGraphs, second: PackedGraphs) -> int:
-    tables = problem.tables
-    longest = max(len(first.node_code), len(second.node_code))
-    layout = lay_out_vectors(len(tables.node_delete), tables.edge_cost.shape[1], longest)
-    (query,), others = (vectorize_graphs(graph, tables.edge_reverse, layout) for graph in (first, second))
-    doubled = np.zeros(1, dtype=np.int64)
-    bound_against_all(query, others, layout, find_cheapest(tables), doubled)
-    return -(-int(doubled[0]) // 2)
-
-
-def _bound_by_neighbourhoods(problem: EncodedProblem, first: PackedGraphs, second: PackedGraphs) -> int:
-    sizes, tables = (len(first.node_code), len(second.node_code)), problem.tables
-    if max(sizes[0] * sizes[1], sum(sizes) * tables.edge_cost.shape[1]) > _MOST_ENTRIES:
-        return 0
-    profiles = profile_nodes(first, tables, False), profile_nodes(second, tables, True)
-    pair, quadrupled = np.zeros((1, 2), dtype=np.int64), np.zeros(1, dtype=np.int64)
-    match_hausdorff(first, second, tables, profiles, pair, True, allocate_hausdorff(*sizes), quadrupled)
-    return -(-int(quadrupled[0]) // 4)
-
-
-def _match_by_degree(problem: EncodedProblem, first: PackedGraphs, second: PackedGraphs) -> Integers:
-    """A map: nodes of one code by falling degrees, then the others, where that is not dearer than a deletion."""
-    tables = problem.tables
-    degrees = [
-        np.bincount(np.concatenate([graph.edge_tail, graph.edge_head]), minlength=len(graph.node_code))
-        for graph in (first, second)
-    ]
-    node_map = np.full(len(first.node_code), -1, dtype=np.int64)
-    rest: list[Integers] = []
-    ranks = []
-    for graph, degree in zip((first, second), degrees, strict=True):
-        order = np.lexsort((-degree, graph.node_code))
-        codes, starts = np.unique(graph.node_code[order], return_index=True)
-        rank = np.arange(len(order)) - starts[np.searchsorted(codes, graph.node_code[order])]
-        ranks.append((order, graph.node_code[order] * (1 << 32) + rank))
-    _, mine, theirs = np.intersect1d(ranks[0][1], ranks[1][1], assume_unique=True, return_indices=True)
-    node_map[ranks[0][0][mine]] = ranks[1][0][theirs]
-    for (order, _), matched, degree in zip(ranks, (mine, theirs), degrees, strict=True):
-        left = np.setdiff1d(np.arange(len(order)), matched, assume_unique=True)
-        rest.append(order[left][np.argsort(-degree[order[left]], kind="stable")])
-    count = min(len(rest[0]), len(rest[1]))
-    nodes, images = rest[0][:count], rest[1][:count]
-    codes, image_codes = first.node_code[nodes], second.node_code[images]
-    around = tables.node_delete[codes] + tables.node_insert[image_codes]
-    cheap = tables.node_substitute[codes, image_codes] <= around
-    node_map[nodes[cheap]] = images[cheap]
-    return node_map
-
-
-def _only(graphs: PackedGraphs, place: int) -> PackedGraphs:
-    """The collection of one graph."""
-    nodes = slice(graphs.node_start[place], graphs.node_start[place + 1])
-    edges = slice(graphs.edge_start[place], graphs.edge_start[place + 1])
-    return PackedGraphs(
-        np.array([0, nodes.stop - nodes.start]),
-        graphs.node_code[nodes],
-        graphs.node_twin[nodes],
-        np.array([0, edges.stop - edges.start]),
-        graphs.edge_tail[edges],
-        graphs.edge_head[edges],
-        graphs.edge_code[edges],
-    )
-
+from graphmetric.errors import InvalidArgument, NotEnoughMemory
 
 Guarantee = Literal["exact", "upper bound", "lower bound", "estimate"]
+TimeLimit = float | Literal["auto"] | None
+"""Seconds for each pair. None means no limit; the function that takes it says what "auto" means."""
 MEMORY_LIMIT = 2 << 30
 """Bytes that the matrices of one computation may take."""
 _ROUNDS = 4
-"""How often a pair is solved at most, each time with finer units, because rounding keeps its bounds apart."""
+"""A pair whose bounds only rounding keeps apart is solved at most this often, each time with finer units."""
+
+Pairs = NDArray[np.int64]
+"""(n, 2): position in the first collection, position in the second."""
 
 
 class Solutions(NamedTuple):
-    """What a method found for some pairs, in integer units of the encoded problem."""
+    """What a method found for some pairs, in whole units of the encoded problem."""
 
-    lower: NDArray[np.int64] | None
-    upper: NDArray[np.int64] | None
-    value: NDArray[np.float64]
-    """The method's own answer: one of the bounds, or an estimate that is neither."""
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
+    """The costs of the maps; ``NO_LIMIT`` where there are none."""
     expanded: NDArray[np.int64]
-    node_map: NDArray[np.int64] | None
+    node_map: NDArray[np.int64] | None = None
     """(pairs, nodes of the largest first graph): node of the second graph, -1 for a deleted one."""
+    value: NDArray[np.float64] | None = None
+    """The method's own answer, where it is not the bound that the method guarantees."""
+
+    @classmethod
+    def of(cls, results: Results) -> Solutions:
+        """The results of a kernel."""
+        return cls(results.lower, results.upper, results.expanded, results.node_map)
+
+    @classmethod
+    def without_maps(cls, lower: NDArray[np.int64], value: NDArray[np.float64]) -> Solutions:
+        """Lower bounds, and answers of the method's own."""
+        return cls(lower, np.full(len(lower), NO_LIMIT), np.zeros(len(lower), dtype=np.int64), value=value)
 
 
-class PairBounds(NamedTuple):
+class Answers(NamedTuple):
     """What a method found for some pairs, in costs."""
 
     lower: NDArray[np.float64]
@@ -149,55 +67,55 @@ class PairBounds(NamedTuple):
     value: NDArray[np.float64]
     expanded: NDArray[np.int64]
     node_map: NDArray[np.int64] | None
-    """As in :class:`Solutions`; it means nothing where ``upper`` is infinite."""
+    """As in :class:`Solutions`; meaningless where ``upper`` is infinite."""
     rounded: NDArray[np.bool_]
-    """Where equal bounds are equal within a tolerance only; see :mod:`graphmetric.edit_distance.scaling`."""
+    """Where equal bounds are equal only within a tolerance; see :mod:`graphmetric.edit_distance.scaling`."""
 
 
 class EditDistanceMethod(ABC):
     """Base of all methods; a subclass is a frozen dataclass of its parameters and calls its kernel."""
 
     name: ClassVar[str]
-    """What it is called on the command line."""
+    """Its name on the command line."""
     guarantee: ClassVar[Guarantee]
-    """What its answer is, compared with the true distance."""
+    """How its answer compares with the true distance."""
     symmetric: ClassVar[bool] = True
     """Whether d(G, H) and d(H, G) are equal whenever the costs are symmetric."""
     replaceable: ClassVar[bool] = True
     """Whether cheaper bounds may stand in for the method where its matrices do not fit into memory."""
 
     @abstractmethod
-    def solve(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
-        """Compute the pairs (place in the first collection, place in the second), in units."""
+    def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        """Solve the pairs in units. A method that can be stopped ends early when the watch says so."""
 
-    def solve_watched(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> Solutions:
-        """As :meth:`solve`, but a method that can be stopped ends early, with what it knows, when the watch says so."""
-        return self.solve(problem, pairs)
+    def solve(self, problem: EncodedProblem, pairs: Pairs) -> Solutions:
+        """Solve the pairs in units, in a thread of its own, so that Ctrl-C works."""
+        return in_thread(lambda watch: self.solve_watched(problem, pairs, watch))
 
-    def is_quick(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which pairs take so little time, milliseconds as a rule, that many may be solved at a time."""
+    def is_quick(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.bool_]:
+        """Which pairs usually take milliseconds, so that many can be solved in one batch."""
         return np.ones(len(pairs), dtype=np.bool_)
 
     def quick_try(self) -> EditDistanceMethod | None:
-        """What to try on quick pairs first, because it ends soon; what it leaves open is solved one by one."""
+        """A method that gives up soon, tried first on quick pairs; the pairs it leaves open are solved singly."""
         return None
 
-    def explain(self, problem: EncodedProblem, pair: NDArray[np.int64], found: PairBounds, watch: Watch) -> str | None:
-        """Why the answer to one pair is not proven, where the method's name does not tell, such as a time limit."""
+    def explain(self, problem: EncodedProblem, pair: Pairs, found: Answers, watch: Watch) -> str | None:
+        """Why the answer to one pair is not proven, where the method's name does not say it, such as a time limit."""
         if found.lower[0] == found.upper[0] or problem.is_small or not exceeds_memory(self.memory(problem, pair))[0]:
             return None
         return "the graphs are too large for its matrices: bounds by label counts, degrees and neighbourhoods"
 
-    def bounds(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> PairBounds:
-        """Compute the pairs in costs, in a thread of its own, so that Ctrl-C is heard."""
+    def bounds(self, problem: EncodedProblem, pairs: Pairs) -> Answers:
+        """Solve the pairs in costs, in a thread of its own, so that Ctrl-C works."""
         return in_thread(lambda watch: self.bounds_watched(problem, pairs, watch))
 
-    def bounds_watched(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> PairBounds:
-        """Compute the pairs in costs: bounds that hold whatever was rounded, each pair in units that suit it.
+    def bounds_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Answers:
+        """Solve the pairs in costs. The bounds hold whatever was rounded, and each pair has units that suit it.
 
-        A pair whose bounds only rounding keeps apart is solved again below the cost of the map that is known then.
+        A pair whose bounds only rounding keeps apart is solved again below the cost of the map found so far.
         """
-        best: PairBounds | None = None
+        best: Answers | None = None
         todo, known = np.arange(len(pairs)), None
         for _ in range(_ROUNDS):
             best, again = self._round(problem, pairs, todo, known, best, watch)
@@ -209,12 +127,12 @@ class EditDistanceMethod(ABC):
             return best
         return best._replace(value=(best.lower if self.guarantee == "lower bound" else best.upper).copy())
 
-    def memory(self, problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Bytes that the method needs for each pair at least."""
+    def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
+        """The least number of bytes that the method needs for each pair."""
         return workspace_memory(problem, pairs, root_only=True)
 
-    def _solve_in_memory(self, problem: EncodedProblem, pairs: NDArray[np.int64], watch: Watch) -> Solutions:
-        """Solve the pairs that fit into memory; the others get bounds that take little of it."""
+    def _solve_in_memory(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        """Solve the pairs that fit into memory; the others get bounds that need little of it."""
         large = np.zeros(len(pairs), dtype=bool) if problem.is_small else exceeds_memory(self.memory(problem, pairs))
         if not large.any():
             try:
@@ -228,19 +146,21 @@ class EditDistanceMethod(ABC):
                     return merged(large, *halves)
         if not self.replaceable:
             raise NotEnoughMemory(_describe_need(self, problem, pairs[large]))
-        bounds = _bound_sparsely(problem, pairs[large])
+        results = room_for(problem, pairs[large])
+        bound_in_little_memory(problem, pairs[large], results)
+        bounds = Solutions.of(results)
         return bounds if large.all() else merged(large, bounds, self._solve_in_memory(problem, pairs[~large], watch))
 
     def _round(
         self,
         problem: EncodedProblem,
-        pairs: NDArray[np.int64],
+        pairs: Pairs,
         todo: NDArray[np.intp],
         known: NDArray[np.float64] | None,
-        best: PairBounds | None,
+        best: Answers | None,
         watch: Watch,
-    ) -> tuple[PairBounds, NDArray[np.intp]]:
-        """Solve some of the pairs; returns the best that is known of all, and which pairs finer units would help."""
+    ) -> tuple[Answers, NDArray[np.intp]]:
+        """Solve some of the pairs; returns the best answers for all, and the pairs that finer units would help."""
         again = []
         for rows, scaled in problem.split(pairs[todo], known):
             places = todo[rows]
@@ -250,10 +170,10 @@ class EditDistanceMethod(ABC):
             if best is None and len(places) == len(pairs):
                 best = new
             else:
-                best = _nothing_known(problem, pairs, new) if best is None else best
+                best = _no_answers(problem, pairs, new) if best is None else best
                 _take_better(best, places, new)
-            if scaled.rounded and found.upper is not None:
-                searched = (found.expanded == 0) | (found.lower is None) | (found.lower == found.upper)
+            if scaled.rounded and found.node_map is not None:
+                searched = (found.expanded == 0) | (found.lower == found.upper)
                 apart = searched & (best.lower[places] < best.upper[places]) & np.isfinite(best.upper[places])
                 finer = 4 * scaled.scale <= problem.finest_scale(pairs[places], best.upper[places])
                 again.append(places[apart & finer])
@@ -261,21 +181,20 @@ class EditDistanceMethod(ABC):
         return best, np.concatenate([todo[:0], *again])
 
 
-def _in_costs(problem: EncodedProblem, pairs: NDArray[np.int64], found: Solutions) -> PairBounds:
+def _in_costs(problem: EncodedProblem, pairs: Pairs, found: Solutions) -> Answers:
     lower, upper, rounded = problem.in_costs(pairs, found.lower, found.upper, found.node_map)
-    value = found.value / problem.scale
-    value[np.isinf(lower)] = np.inf
-    return PairBounds(lower, upper, value, found.expanded, found.node_map, rounded)
+    value = upper.copy() if found.value is None else np.where(np.isinf(lower), np.inf, found.value / problem.scale)
+    return Answers(lower, upper, value, found.expanded, found.node_map, rounded)
 
 
-def _nothing_known(problem: EncodedProblem, pairs: NDArray[np.int64], example: PairBounds) -> PairBounds:
+def _no_answers(problem: EncodedProblem, pairs: Pairs, example: Answers) -> Answers:
     lower, upper, value = np.zeros(len(pairs)), np.full(len(pairs), np.inf), np.zeros(len(pairs))
-    maps = None if example.node_map is None else empty_maps(problem, pairs)
-    return PairBounds(lower, upper, value, np.zeros(len(pairs), np.int64), maps, np.zeros(len(pairs), dtype=bool))
+    maps = None if example.node_map is None else room_for(problem, pairs).node_map
+    return Answers(lower, upper, value, np.zeros(len(pairs), np.int64), maps, np.zeros(len(pairs), dtype=bool))
 
 
-def _take_better(best: PairBounds, places: NDArray[np.intp], new: PairBounds) -> None:
-    """Take over what is new of the pairs at some places."""
+def _take_better(best: Answers, places: NDArray[np.intp], new: Answers) -> None:
+    """Merge new answers to the pairs at some places into the best ones."""
     better = new.upper < best.upper[places]
     if new.node_map is not None:
         assert best.node_map is not None
@@ -288,114 +207,167 @@ def _take_better(best: PairBounds, places: NDArray[np.intp], new: PairBounds) ->
     best.rounded[places] = new.rounded
 
 
-def node_counts(problem: EncodedProblem, pairs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Nodes of the first and of the second graph of each pair."""
-    return np.diff(problem.first.node_start)[pairs[:, 0]], np.diff(problem.second.node_start)[pairs[:, 1]]
+METHODS: dict[str, type[EditDistanceMethod]] = {}
+"""Methods by name."""
 
 
-def largest_sizes(problem: EncodedProblem, pairs: NDArray[np.int64]) -> tuple[int, int]:
-    """Nodes of the largest first graph and of the largest second graph of the pairs."""
-    first, second = node_counts(problem, pairs)
-    return int(first.max(initial=0)), int(second.max(initial=0))
+def register(*methods: type[EditDistanceMethod]) -> None:
+    """Make methods known by their names."""
+    METHODS.update({method.name: method for method in methods})
 
 
-def smaller_sizes(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Nodes of the smaller graph of each pair."""
-    return np.minimum(*node_counts(problem, pairs))
+def as_method(
+    method: str | EditDistanceMethod, *, time_limit: TimeLimit = "auto", auto: float | None = None
+) -> EditDistanceMethod:
+    """The method of this name, with its first parameter after a colon; a method object is returned as it is.
+
+    Args:
+        method: A name or a method object.
+        time_limit: Seconds for each pair, for the exact search only; None for no limit. With "auto" an exact search
+            that is asked for by its name gets ``auto`` seconds, and a method object keeps its own limits.
+        auto: What "auto" stands for.
+
+    Example:
+        >>> as_method("exact", auto=10.0).time_limit
+        10.0
+        >>> as_method("exact", time_limit=None, auto=10.0).time_limit is None
+        True
+    """
+    chosen: Any = _parse(method) if isinstance(method, str) else method
+    if not isinstance(chosen, EditDistanceMethod):
+        raise InvalidArgument(
+            f"method is a {type(method).__name__}; give a name ({', '.join(METHODS)}) or a method object"
+        )
+    if not hasattr(chosen, "time_limit"):
+        if time_limit not in ("auto", None):
+            raise InvalidArgument(f"a time limit goes with the exact search; {chosen.name} takes none")
+        return chosen
+    if time_limit == "auto":
+        by_name_alone = isinstance(method, str) and ":" not in method
+        return replace(chosen, time_limit=auto) if by_name_alone else chosen  # type: ignore[type-var]
+    return replace(chosen, time_limit=_seconds(time_limit))  # type: ignore[type-var]
 
 
-def merged(chosen: NDArray[np.bool_], inside: Solutions, outside: Solutions) -> Solutions:
-    """Solutions of the chosen pairs and of the others, put back in the order of the pairs."""
-
-    def mix(a: NDArray[Any] | None, b: NDArray[Any] | None) -> Any:
-        if a is None or b is None:
-            return None
-        width = [max(a.shape[1], b.shape[1])] if a.ndim == 2 else []
-        whole = np.full([len(chosen), *width], -1, dtype=a.dtype)
-        for part, rows in ((a, chosen), (b, ~chosen)):
-            whole[(rows, slice(part.shape[1])) if part.ndim == 2 else rows] = part
-        return whole
-
-    return Solutions(*(mix(a, b) for a, b in zip(inside, outside, strict=True)))
+def renamed_time_limit(time_limit: TimeLimit, time_limit_per_pair: TimeLimit) -> TimeLimit:
+    """The time limit, which may be given by its former name."""
+    if time_limit_per_pair == "auto":
+        return time_limit
+    warnings.warn("time_limit_per_pair is now called time_limit", DeprecationWarning, stacklevel=3)
+    return time_limit_per_pair
 
 
-Rows = TypeVar("Rows", Solutions, PairBounds)
+def _seconds(time_limit: float | str | None) -> float | None:
+    is_number = isinstance(time_limit, int | float) and not isinstance(time_limit, bool)
+    if time_limit is None or time_limit == math.inf:
+        return None
+    if not is_number or not time_limit >= 0:  # type: ignore[operator]
+        raise InvalidArgument(
+            f"time_limit is {time_limit!r}; it must be a number of seconds that is not negative, 'auto', "
+            "or None for no limit"
+        )
+    return float(time_limit)
+
+
+def _parse(text: str) -> EditDistanceMethod:
+    name, _, argument = text.partition(":")
+    if name not in METHODS:
+        raise InvalidArgument(f"there is no method {name!r}; there are {', '.join(METHODS)}")
+    kind = METHODS[name]
+    if not argument:
+        return kind()
+    parameters = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    try:
+        return kind(**{parameters[0]: float(argument) if "." in argument else int(argument)})
+    except (IndexError, ValueError) as error:
+        if isinstance(error, InvalidArgument):
+            raise
+        raise InvalidArgument(f"method {text!r}: {argument!r} is not a number that {name} takes") from None
+
+
+Rows = TypeVar("Rows", Solutions, Answers)
+
+
+def taken(found: Rows, places: Any) -> Rows:
+    """The rows at some places."""
+    columns: Any = (None if column is None else column[places] for column in found)
+    return type(found)(*columns)
 
 
 def joined(parts: list[Rows]) -> Rows:
-    """What one method found of some pairs, after what it found of others."""
+    """The rows of several parts, one part after another."""
 
     def join(columns: tuple[NDArray[Any] | None, ...]) -> Any:
         arrays = [column for column in columns if column is not None]
         if not arrays:
             return None
-        width = max(array.shape[-1] for array in arrays)
         if arrays[0].ndim == 2:
+            width = max(array.shape[1] for array in arrays)
             arrays = [np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=-1) for a in arrays]
         return np.concatenate(arrays)
 
     return parts[0] if len(parts) == 1 else type(parts[0])(*(join(columns) for columns in zip(*parts, strict=True)))
 
 
-def empty_maps(problem: EncodedProblem, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Room for a node map per pair."""
-    return np.full((len(pairs), largest_sizes(problem, pairs)[0]), -1, dtype=np.int64)
+def merged(chosen: NDArray[np.bool_], inside: Solutions, outside: Solutions) -> Solutions:
+    """Solutions of the chosen pairs and of the others, put back in the order of the pairs."""
+    order = np.concatenate([np.flatnonzero(chosen), np.flatnonzero(~chosen)])
+    return taken(joined([inside, outside]), np.argsort(order))
+
+
+def room_for(problem: EncodedProblem, pairs: Pairs) -> Results:
+    """Room for the results of a kernel, with no node mapped."""
+    lower, upper, expanded, finished = np.zeros((4, len(pairs)), dtype=np.int64)
+    maps = np.full((len(pairs), int(node_counts(problem, pairs)[0].max(initial=0))), -1, dtype=np.int64)
+    return Results(lower, upper, expanded, finished, maps)
+
+
+def node_counts(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Nodes of the first and of the second graph of each pair."""
+    return np.diff(problem.first.node_start)[pairs[:, 0]], np.diff(problem.second.node_start)[pairs[:, 1]]
+
+
+def smaller_sizes(problem: EncodedProblem, pairs: Pairs) -> NDArray[np.int64]:
+    """Nodes of the smaller graph of each pair."""
+    return np.minimum(*node_counts(problem, pairs))
+
+
+def workspace_size(problem: EncodedProblem, pairs: Pairs, root_only: bool = False) -> WorkspaceSize:
+    """Room for the largest of the pairs; ``root_only`` for kernels that do not search."""
+    smaller, larger, edges = (int(sizes.max(initial=0)) for sizes in _sizes(problem, pairs))
+    codes = problem.tables.edge_cost.shape[1] - 1
+    return WorkspaceSize(smaller, larger, edges, codes, problem.needs_null_nodes, root_only)
+
+
+def workspace_memory(problem: EncodedProblem, pairs: Pairs, root_only: bool) -> NDArray[np.float64]:
+    """Bytes of the workspace of each pair; where the largest takes little, that for all."""
+    together = workspace_size(problem, pairs, root_only)
+    enough = count_bytes(together)
+    if enough <= MEMORY_LIMIT / 16:
+        return np.full(len(pairs), float(enough))
+    each: Any = dict(zip(("smaller", "larger", "edges"), _sizes(problem, pairs), strict=True))
+    return np.asarray(count_bytes(together._replace(**each)), dtype=np.float64)
+
+
+def _sizes(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], ...]:
+    """For each pair: nodes of the smaller and of the larger graph, edges of the graph that has more."""
+    first, second = node_counts(problem, pairs)
+    edges = np.diff(problem.first.edge_start)[pairs[:, 0]], np.diff(problem.second.edge_start)[pairs[:, 1]]
+    return np.minimum(first, second), np.maximum(first, second), np.maximum(*edges)
 
 
 def exceeds_memory(needed: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which of these numbers of bytes are more than a computation may take, or than there are."""
+    """Which of these numbers of bytes are more than one computation may take, or than are available."""
     limit = float(MEMORY_LIMIT)
     if len(needed) and needed.max() > MEMORY_LIMIT / 16:
         limit = min(limit, available_memory() or limit)
     return needed > limit
 
 
-def workspace_memory(problem: EncodedProblem, pairs: NDArray[np.int64], root_only: bool) -> NDArray[np.float64]:
-    """Bytes of the workspace of each pair; where that is little for all together, the largest for all."""
-    together = workspace_size(problem, pairs, root_only)
-    enough = count_bytes(together)
-    if enough <= MEMORY_LIMIT / 16:
-        return np.full(len(pairs), float(enough))
-    first, second = node_counts(problem, pairs)
-    edges = np.diff(problem.first.edge_start)[pairs[:, 0]], np.diff(problem.second.edge_start)[pairs[:, 1]]
-    each: Any = {
-        "smaller": np.minimum(first, second),
-        "larger": np.maximum(first, second),
-        "edges": np.maximum(*edges),
-    }
-    return np.asarray(count_bytes(together._replace(**each)), dtype=np.float64)
-
-
-def _describe_need(method: EditDistanceMethod, problem: EncodedProblem, pairs: NDArray[np.int64]) -> str:
+def _describe_need(method: EditDistanceMethod, problem: EncodedProblem, pairs: Pairs) -> str:
     needed = method.memory(problem, pairs)
     k = int(np.argmax(needed))
     nodes = " and ".join(f"{int(count[k]):,}" for count in node_counts(problem, pairs))
     return (
         f"method {method.name!r} needs about {in_bytes(float(needed[k]))} of memory for two graphs of {nodes} nodes, "
         f"more than the {in_bytes(MEMORY_LIMIT)} that one pair may take or than there is; method 'exact' gives bounds"
-    )
-
-
-def _bound_sparsely(problem: EncodedProblem, pairs: NDArray[np.int64]) -> Solutions:
-    node_map = empty_maps(problem, pairs)
-    lower, upper = np.zeros((2, len(pairs)), dtype=np.int64)
-    for p, pair in enumerate(pairs):
-        lower[p], upper[p], images = bound_sparsely(problem, pair)
-        node_map[p, : len(images)] = images
-    return Solutions(lower, upper, upper.astype(np.float64), np.zeros(len(pairs), dtype=np.int64), node_map)
-
-
-def workspace_size(problem: EncodedProblem, pairs: NDArray[np.int64], root_only: bool = False) -> WorkspaceSize:
-    """Room for the largest of the pairs; ``root_only`` for kernels that do not search."""
-    first, second = node_counts(problem, pairs)
-    first_edges = np.diff(problem.first.edge_start)[pairs[:, 0]]
-    second_edges = np.diff(problem.second.edge_start)[pairs[:, 1]]
-    tables = problem.tables
-    return WorkspaceSize(
-        smaller=int(np.minimum(first, second).max(initial=0)),
-        larger=int(np.maximum(first, second).max(initial=0)),
-        edges=int(np.maximum(first_edges, second_edges).max(initial=0)),
-        edge_codes=tables.edge_cost.shape[1] - 1,
-        null_nodes=problem.needs_null_nodes,
-        root_only=root_only,
     )

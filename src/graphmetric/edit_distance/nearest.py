@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.limits import clock
-from graphmetric.edit_distance._kernels.batch import NO_LIMIT
 from graphmetric.edit_distance._kernels.nearest import (
     BY_BRANCHES,
     BY_COUNTS,
@@ -39,13 +38,11 @@ from graphmetric.edit_distance._kernels.nearest import (
     allocate_nearest,
     search_queue,
 )
-from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, count_bytes
-from graphmetric.edit_distance.assignment_bounds import BranchBound
-from graphmetric.edit_distance.beam import BeamSearch
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, WorkspaceSize, count_bytes
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.exact import LARGEST_SEARCHED, ExactSearch
 from graphmetric.edit_distance.method import EditDistanceMethod, exceeds_memory, smaller_sizes, workspace_size
+from graphmetric.edit_distance.methods import LARGEST_SEARCHED, BeamSearch, BranchBound, ExactSearch
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.graphs.collection import GraphCollection
 
@@ -240,10 +237,10 @@ class NearestSearch:
         queue = SearchQueue(np.stack([graphs, encoded.columns(graphs)]), np.zeros(2, dtype=np.int64))
         budget = _LARGEST_SLICE if self.deadline == np.inf else _SLICE
         limits = QueueLimits(self.row, problem.scale, steps, budget, refine=int(steps == 1))
-        tables, work = (problem.first, problem.second, problem.tables), self.watch.workspace(encoded.size)
+        work = self.watch.workspace(encoded.size)
         while queue.status[PLACE] < len(graphs) and not (self._is_late() and self.limit < np.inf):
             self.watch.check()
-            search_queue(*tables, queue, limits, self.bounds, self.nearest, work)
+            search_queue(problem.packed, queue, limits, self.bounds, self.nearest, work)
 
     def _search_each(self, encoded: EncodedCandidates, graphs: Numbers, steps: int) -> None:
         """The same where each pair needs cost tables of its own, or must be kept within memory."""

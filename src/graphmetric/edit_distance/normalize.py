@@ -1,7 +1,7 @@
 r"""Edit distances on the scale of [0, 1].
 
 Section 5.1 of the paper measures against :math:`1 - \exp(-d / \bar{n})`, with :math:`\bar{n}` the mean number of
-nodes of the two graphs. It ranks as the benchmarks do, but it is not a metric by any theorem.
+nodes of the two graphs. It ranks as the benchmarks do, but no theorem makes it a metric.
 
 The Steinhaus form :math:`2d / (d(G, \emptyset) + d(H, \emptyset) + d)` is a metric whenever :math:`d` is.
 """

@@ -1,11 +1,9 @@
-"""Edit distances of many pairs: on all cores, each question once, nothing lost when stopped.
+"""Edit distances of many pairs: on all cores, each question solved once, and nothing lost when stopped.
 
-Which pairs to solve next: handed out to threads a tenth of a second at a time, slow pairs one by one.
-
-What a pair takes is not known before, and differs by factors of thousands within one collection. So the pairs that are
-*quick* by all experience are handed out in batches, as many as by the measured speed take a tenth of a second, and the
+How long a pair takes is not known in advance, and differs by factors of thousands within one collection. So the pairs
+that are usually *quick* are handed out in batches, as many as by the measured speed take a tenth of a second, and the
 others singly. A batch goes to a method that gives up soon; pairs that it leaves open are solved singly afterwards. So
-all threads are busy to the end, and no result waits long to be saved, also when a few pairs take most of the time.
+all threads are busy to the end, and no result waits long to be saved, even when a few pairs take most of the time.
 """
 
 from __future__ import annotations
@@ -28,113 +26,39 @@ from graphmetric._foundation.limits import check_memory, checked_jobs, effective
 from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.method import EditDistanceMethod, node_counts
-from graphmetric.edit_distance.registry import TimeLimit, as_method, renamed_time_limit
+from graphmetric.edit_distance.method import (
+    EditDistanceMethod,
+    Pairs,
+    TimeLimit,
+    as_method,
+    node_counts,
+    renamed_time_limit,
+)
 from graphmetric.edit_distance.stopping import Watch, in_thread, work_in_threads
 from graphmetric.edit_distance.store import PairResults, PairStore, Places, fingerprint, open_store
 from graphmetric.errors import InvalidArgument, NotEnoughMemory, WorkBudgetExceeded
 from graphmetric.formats.conversion import as_graphs
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 
-_SECONDS = 0.1
-"""Of a batch. Short, so that results are saved and threads end together; long enough for the work between batches."""
-_MOST = 1_000
-"""Pairs of a batch."""
-_GROWTH = 4
-"""A batch has at most so many times the pairs of the one before, as speed is measured on few pairs at first."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """Pairs to solve now, and by what."""
-
-    places: Places
-    method: EditDistanceMethod
-    start: int | None = None
-    """Where among the quick pairs; None of a slow one."""
-
-
-class Schedule:
-    """Pairs of a job that are not solved yet. Threads may take batches and give them back at the same time."""
-
-    def __init__(
-        self, problem: EncodedProblem, pairs: Places, todo: Places, method: EditDistanceMethod, threads: int
-    ) -> None:
-        self._method, self._try, self._threads = method, method.quick_try(), threads
-        quick = method.is_quick(problem, pairs[todo])
-        self._quick, self._slow = todo[quick], deque(todo[~quick].tolist())
-        first, second = node_counts(problem, pairs[self._quick])
-        weights = (1.0 + first * second) ** 1.5  # about what an assignment of their nodes takes
-        self._weights = np.concatenate([[0.0], np.cumsum(weights)])
-        self._next, self._size, self._rate = 0, 1, 0.0
-        self._away = 0
-        self._changed = threading.Condition()
-
-    def take(self, patience: float = 0.05) -> Batch | None:
-        """The next pairs; None if there are none, or none yet after a time because others may still come back."""
-        with self._changed:
-            if self._is_empty and self._away:
-                self._changed.wait(patience)
-            if self._is_empty:
-                return None
-            self._away += 1
-            if self._next < len(self._quick):
-                start, self._next = self._next, self._next + self._batch_size()
-                return Batch(self._quick[start : self._next], self._try or self._method, start)
-            return Batch(np.array([self._slow.popleft()], dtype=np.intp), self._method)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether no pair is waiting and none may come back."""
-        with self._changed:
-            return self._is_empty and not self._away
-
-    def settle(self, batch: Batch, results: PairResults) -> tuple[Places, PairResults]:
-        """Take back what was solved; returns the pairs of it that are finished. The others will be handed out again."""
-        is_open = np.zeros(len(batch.places), dtype=np.bool_)
-        if batch.method is self._try:
-            gave_up = results.expanded >= getattr(batch.method, "node_limit", np.inf)
-            is_open = gave_up & (results.lower < results.upper)
-        with self._changed:
-            self._away -= 1
-            if batch.start is not None:
-                self._size = len(batch.places)
-                self._rate = float(results.seconds.sum()) / self._weight(batch.start, self._size)
-            self._slow.extend(batch.places[is_open].tolist())
-            self._changed.notify_all()
-        return batch.places[~is_open], results.take(np.flatnonzero(~is_open))
-
-    @property
-    def _is_empty(self) -> bool:
-        return not self._slow and self._next == len(self._quick)
-
-    def _batch_size(self) -> int:
-        """As many quick pairs as take the time of a batch, fewer towards the end so that all threads end together."""
-        left = len(self._quick) - self._next
-        most = min(_GROWTH * self._size, _MOST, -(-left // (2 * self._threads)))
-        while most > 1 and self._rate * self._weight(self._next, most) > _SECONDS:
-            most = (most + 1) // 2
-        return most
-
-    def _weight(self, start: int, count: int) -> float:
-        return float(self._weights[start + count] - self._weights[start])
-
-
 SECONDS = 10.0
-"""The automatic time limit of each pair."""
+"""What a time limit of "auto" means for each pair."""
 _SAVE_EVERY = 1.0
 """Seconds between two additions to a store."""
 _BYTES_PER_PAIR = 100
 """Memory that a pair takes while distances are computed, the result included: an estimate from below."""
-
-Pairs = NDArray[np.int64]
+_BATCH_SECONDS = 0.1
+"""Time of a batch: short, so that results are saved and threads end together; long enough for the work in between."""
+_MOST = 1_000
+"""The most pairs of a batch."""
+_GROWTH = 4
+"""A batch has at most this many times the pairs of the one before, as speed is measured on few pairs at first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairwiseDistances:
-    """Bounds of many distances, in the shape of the question.
+    """Bounds of many distances, in the shape in which they were asked for.
 
-    With ``pairs`` the arrays have one entry per pair; without, they are matrices over the graphs.
+    Chosen pairs give arrays with one entry for each pair; otherwise the arrays are matrices over the graphs.
     """
 
     lower: NDArray[np.float64]
@@ -147,7 +71,7 @@ class PairwiseDistances:
     nodes_expanded: int
     """Search-tree nodes of all pairs together."""
     computed: int
-    """How many pairs were computed, after copies of the same question were removed."""
+    """How many pairs were computed, once copies of the same question were left out."""
     cpu_seconds: float = 0.0
     """CPU time of the searches. Work that a store already held counts with the time that it took then."""
 
@@ -193,8 +117,8 @@ def pairwise_edit_distances(
             work goes to that backend, such as a Dask cluster.
         time_limit: Seconds for each pair after which the exact search returns the bounds it has. "auto" is 10 seconds
             for ``method="exact"``, while a method object keeps its own limits. None is no limit.
-        store: Folder in which results are saved about once a second. A job that was stopped, by Ctrl-C or a crash, goes
-            on from there.
+        store: Folder in which results are saved about once a second. A job that was stopped, by Ctrl-C or a crash,
+            continues from there.
         time_limit_per_pair: Deprecated name of ``time_limit``.
 
     The numbers do not depend on ``n_jobs``, on the store or on stops, as long as no pair runs out of time.
@@ -219,7 +143,7 @@ def pairwise_edit_distances(
         else:
             first, second, asked = _only_used(first, second, checked_pairs(pairs, *shape))
         questions, place = _distinct_questions(first, second, asked, solver, costs)
-        results = _solve(first, second, questions, solver, costs, n_jobs, store)
+        results = _Questions(first, second, questions, solver, costs).solve(n_jobs, store)
         columns = [column[place] for column in (results.lower, results.upper, results.value)]
         if pairs is None:
             columns = [_as_matrix(column, asked, shape, symmetric) for column in columns]
@@ -230,7 +154,7 @@ def pairwise_edit_distances(
 
 @contextmanager
 def _memory_checked(shape: tuple[int, int], symmetric: bool, pairs: ArrayLike | None) -> Iterator[None]:
-    """Refuse what cannot fit before it starts, and say it in our words where memory ends all the same."""
+    """Refuse what cannot fit before work starts, and give the same advice if memory runs out anyway."""
     rows, columns = shape
     if pairs is None:
         asked = rows * (rows + 1) // 2 if symmetric else rows * columns
@@ -253,7 +177,7 @@ def _memory_checked(shape: tuple[int, int], symmetric: bool, pairs: ArrayLike | 
 
 
 def checked_pairs(pairs: ArrayLike, rows: int, columns: int) -> Pairs:
-    """Pairs of positions as an (n, 2) array; raises when one is outside."""
+    """Pairs of positions as an (n, 2) array; raises if a position does not exist."""
     array = np.asarray(pairs)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.int64)
@@ -270,7 +194,7 @@ def checked_pairs(pairs: ArrayLike, rows: int, columns: int) -> Pairs:
 def _only_used(
     first: GraphCollection, second: GraphCollection, pairs: Pairs
 ) -> tuple[GraphCollection, GraphCollection, Pairs]:
-    """The graphs that occur in the pairs, so that a few pairs of a large collection cost no more than themselves."""
+    """The graphs that occur in the pairs, so that a few pairs of a large collection do not encode all of it."""
     if second is first:
         used, place = np.unique(pairs, return_inverse=True)
         chosen = first[used]
@@ -278,6 +202,14 @@ def _only_used(
     rows, row_place = np.unique(pairs[:, 0], return_inverse=True)
     columns, column_place = np.unique(pairs[:, 1], return_inverse=True)
     return first[rows], second[columns], np.column_stack([row_place, column_place])
+
+
+def _as_matrix(column: NDArray[Any], pairs: Pairs, shape: tuple[int, int], symmetric: bool) -> NDArray[Any]:
+    matrix = np.empty(shape, dtype=column.dtype)
+    matrix[pairs[:, 0], pairs[:, 1]] = column
+    if symmetric:
+        matrix[pairs[:, 1], pairs[:, 0]] = column
+    return matrix
 
 
 def _all_pairs(first: GraphCollection, second: GraphCollection, symmetric: bool) -> Pairs:
@@ -289,9 +221,9 @@ def _all_pairs(first: GraphCollection, second: GraphCollection, symmetric: bool)
 def _distinct_questions(
     first: GraphCollection, second: GraphCollection, pairs: Pairs, method: EditDistanceMethod, costs: EditCosts
 ) -> tuple[Pairs, NDArray[np.intp]]:
-    """Representatives of the pairs, and for each pair the place of its representative.
+    """Different questions among the pairs, and for each pair the place of its question.
 
-    Only the exact distance does not depend on how nodes are numbered, so only for it isomorphic graphs are the same.
+    Isomorphic graphs are the same only to an exact method: other answers depend on how nodes are numbered.
     """
     if len(pairs) == 0:
         return pairs, np.empty(0, dtype=np.intp)
@@ -312,7 +244,7 @@ def _representatives(first: GraphCollection, second: GraphCollection) -> tuple[N
         try:
             classes = isomorphism_classes(collection)
         except WorkBudgetExceeded:
-            classes = np.arange(len(collection))  # merely more work: every graph stands for itself
+            classes = np.arange(len(collection))  # more work: every graph stands for itself
         _, representative, member = np.unique(classes, return_index=True, return_inverse=True)
         own.append(representative[member])
         if second is first:
@@ -320,42 +252,82 @@ def _representatives(first: GraphCollection, second: GraphCollection) -> tuple[N
     return own[0], own[1]
 
 
-def _solve(
-    first: GraphCollection,
-    second: GraphCollection,
-    pairs: Pairs,
-    method: EditDistanceMethod,
-    costs: EditCosts,
-    n_jobs: int | None,
-    store: str | os.PathLike[str] | None,
-) -> PairResults:
-    """Results of all pairs: what the store holds, and the rest computed and added to it about once a second."""
-    results = PairResults.room(len(pairs))
-    if store is None:
-        _solve_missing(first, second, pairs, method, costs, n_jobs, _Job(results, np.zeros(len(pairs), np.bool_)))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Questions:
+    """Pairs of graphs, and how they are solved."""
+
+    first: GraphCollection
+    second: GraphCollection
+    pairs: Pairs
+    method: EditDistanceMethod
+    costs: EditCosts
+
+    def describe(self) -> dict[str, Any]:
+        """What a store must hold to be that of these questions."""
+        graphs = [self.first] if self.second is self.first else [self.first, self.second]
+        digest = blake2b(np.ascontiguousarray(self.pairs).tobytes(), digest_size=16).hexdigest()
+        return {
+            "graphs": [fingerprint(collection) for collection in graphs],
+            "pairs": {"count": len(self.pairs), "digest": digest},
+            "method": repr(self.method),
+            "costs": repr(self.costs),
+        }
+
+    def solve(self, n_jobs: int | None, store: str | os.PathLike[str] | None) -> PairResults:
+        """Results of all pairs: those that the store holds, and the rest computed and added about once a second."""
+        results = PairResults.room(len(self.pairs))
+        if store is None:
+            self._solve_missing(n_jobs, _Job(results, np.zeros(len(self.pairs), np.bool_)))
+            return results
+        with open_store(store, self.describe()) as kept:
+            job = _Job(results, kept.read(results), kept)
+            try:
+                self._solve_missing(n_jobs, job)
+            finally:  # also after Ctrl-C
+                job.save()
         return results
-    with open_store(store, _description(first, second, pairs, method, costs)) as kept:
-        job = _Job(results, kept.read(results), kept)
-        try:
-            _solve_missing(first, second, pairs, method, costs, n_jobs, job)
-        finally:  # also after Ctrl-C
-            job.save()
-    return results
+
+    def _solve_missing(self, n_jobs: int | None, job: _Job) -> None:
+        todo, pairs, method = np.flatnonzero(~job.done), self.pairs, self.method
+        with progress(f"edit distances ({method.name})", len(pairs), "pairs") as bar:
+            bar.advance(len(pairs) - len(todo))
+            if len(todo) == 0:
+                return
+            problem = encode(self.first, self.second, self.costs)
+            from joblib.parallel import get_active_backend  # takes a fifth of a second, so only for many pairs
+
+            backend, _ = get_active_backend(prefer="threads")
+            threads = min(effective_n_jobs(n_jobs), len(todo))
+            schedule = Schedule(problem, pairs, todo, method, threads)
+            proven = np.count_nonzero(job.results.lower[job.done] == job.results.upper[job.done])
+
+            def take(places: Places, results: PairResults) -> None:
+                """Keep finished pairs; also called without any now and then, so that the bar shows before the first."""
+                nonlocal proven
+                if len(places):
+                    job.take(places, results)
+                    proven += np.count_nonzero(results.lower == results.upper)
+                bar.advance(len(places), f"{proven:,} proven" if method.guarantee == "exact" else "")
+
+            if getattr(backend, "supports_sharedmem", False):
+                _solve_in_threads(problem, pairs, schedule, threads, take)
+            else:
+                _solve_elsewhere(problem, pairs, schedule, n_jobs, take)
 
 
 @dataclass(eq=False)
 class _Job:
-    """Where finished pairs go."""
+    """The results so far, and the store that they go to."""
 
     results: PairResults
     done: NDArray[np.bool_]
-    """Which pairs are finished."""
+    """Whether each pair is finished."""
     store: PairStore | None = None
     _unsaved: list[Places] = field(default_factory=list)
     _saved: float = field(default_factory=time.monotonic)
 
     def take(self, places: Places, results: PairResults) -> None:
-        """Keep what was found, and save it if it is time to."""
+        """Keep results, and save them if a second has passed."""
         self.results.put(places, results)
         self.done[places] = True
         if self.store is not None:
@@ -364,53 +336,93 @@ class _Job:
                 self.save()
 
     def save(self) -> None:
-        """Bring what is not saved yet to disk."""
+        """Bring unsaved results to disk."""
         if self.store is not None and self._unsaved:
             places, self._unsaved = np.concatenate(self._unsaved), []
             self.store.add(places, self.results.take(places))
         self._saved = time.monotonic()
 
 
-def _solve_missing(
-    first: GraphCollection,
-    second: GraphCollection,
-    pairs: Pairs,
-    method: EditDistanceMethod,
-    costs: EditCosts,
-    n_jobs: int | None,
-    job: _Job,
-) -> None:
-    todo = np.flatnonzero(~job.done)
-    with progress(f"edit distances ({method.name})", len(pairs), "pairs") as bar:
-        bar.advance(len(pairs) - len(todo))
-        if len(todo) == 0:
-            return
-        problem = encode(first, second, costs)
-        from joblib.parallel import get_active_backend  # a fifth of a second, for those who have many pairs
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Pairs to solve now, and the method."""
 
-        backend, _ = get_active_backend(prefer="threads")
-        threads = min(effective_n_jobs(n_jobs), len(todo))
-        schedule = Schedule(problem, pairs, todo, method, threads)
-        proven = np.count_nonzero(job.results.lower[job.done] == job.results.upper[job.done])
+    places: Places
+    method: EditDistanceMethod
+    start: int | None = None
+    """Its place among the quick pairs; None for a slow pair."""
 
-        def take(places: Places, results: PairResults) -> None:
-            """Keep what is finished; also called with nothing now and then, so that the bar shows before the first."""
-            nonlocal proven
-            if len(places):
-                job.take(places, results)
-                proven += np.count_nonzero(results.lower == results.upper)
-            bar.advance(len(places), f"{proven:,} proven" if method.guarantee == "exact" else "")
 
-        if getattr(backend, "supports_sharedmem", False):
-            _solve_in_threads(problem, pairs, schedule, threads, take)
-        else:
-            _solve_elsewhere(problem, pairs, schedule, n_jobs, take)
+class Schedule:
+    """The pairs of a job that are not solved yet. Threads may take and return batches at the same time."""
+
+    def __init__(
+        self, problem: EncodedProblem, pairs: Places, todo: Places, method: EditDistanceMethod, threads: int
+    ) -> None:
+        self._method, self._try, self._threads = method, method.quick_try(), threads
+        quick = method.is_quick(problem, pairs[todo])
+        self._quick, self._slow = todo[quick], deque(todo[~quick].tolist())
+        first, second = node_counts(problem, pairs[self._quick])
+        weights = (1.0 + first * second) ** 1.5  # about what an assignment of their nodes takes
+        self._weights = np.concatenate([[0.0], np.cumsum(weights)])
+        self._next, self._size, self._rate = 0, 1, 0.0
+        self._away = 0
+        self._changed = threading.Condition()
+
+    def take(self, patience: float = 0.05) -> Batch | None:
+        """The next pairs; None if there are none, or if none come back within ``patience`` seconds."""
+        with self._changed:
+            if self._is_empty and self._away:
+                self._changed.wait(patience)
+            if self._is_empty:
+                return None
+            self._away += 1
+            if self._next < len(self._quick):
+                start, self._next = self._next, self._next + self._batch_size()
+                return Batch(self._quick[start : self._next], self._try or self._method, start)
+            return Batch(np.array([self._slow.popleft()], dtype=np.intp), self._method)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no pair is waiting and none may come back."""
+        with self._changed:
+            return self._is_empty and not self._away
+
+    def settle(self, batch: Batch, results: PairResults) -> tuple[Places, PairResults]:
+        """Take back a batch; returns its finished pairs. The others will be handed out again."""
+        is_open = np.zeros(len(batch.places), dtype=np.bool_)
+        if batch.method is self._try:
+            gave_up = results.expanded >= getattr(batch.method, "node_limit", np.inf)
+            is_open = gave_up & (results.lower < results.upper)
+        with self._changed:
+            self._away -= 1
+            if batch.start is not None:
+                self._size = len(batch.places)
+                self._rate = float(results.seconds.sum()) / self._weight(batch.start, self._size)
+            self._slow.extend(batch.places[is_open].tolist())
+            self._changed.notify_all()
+        return batch.places[~is_open], results.take(np.flatnonzero(~is_open))
+
+    @property
+    def _is_empty(self) -> bool:
+        return not self._slow and self._next == len(self._quick)
+
+    def _batch_size(self) -> int:
+        """As many quick pairs as fill the time of a batch, fewer towards the end so that all threads end together."""
+        left = len(self._quick) - self._next
+        most = min(_GROWTH * self._size, _MOST, -(-left // (2 * self._threads)))
+        while most > 1 and self._rate * self._weight(self._next, most) > _BATCH_SECONDS:
+            most = (most + 1) // 2
+        return most
+
+    def _weight(self, start: int, count: int) -> float:
+        return float(self._weights[start + count] - self._weights[start])
 
 
 def _solve_in_threads(
     problem: EncodedProblem, pairs: Pairs, schedule: Schedule, threads: int, take: Callable[[Places, PairResults], None]
 ) -> None:
-    """Solve in threads of this process, which Ctrl-C stops at once."""
+    """Solve in threads of this process, which Ctrl-C stops immediately."""
     finished: SimpleQueue[tuple[Places, PairResults]] = SimpleQueue()
 
     def work(watch: Watch) -> None:
@@ -440,7 +452,7 @@ def _solve_elsewhere(
     n_jobs: int | None,
     take: Callable[[Places, PairResults], None],
 ) -> None:
-    """Solve where the user's joblib backend does, such as in other processes or on a cluster."""
+    """Solve in the user's joblib backend, such as other processes or a cluster."""
     import joblib
 
     while not schedule.is_done:
@@ -460,26 +472,5 @@ def _solve_batch(problem: EncodedProblem, pairs: Pairs, method: EditDistanceMeth
     found = method.bounds_watched(problem, pairs, watch)
     seconds = np.full(len(pairs), (time.thread_time() - started) / len(pairs))
     if watch.stopped:
-        return PairResults.room(0)  # it may lack pairs, or hold bounds that are not final
+        return PairResults.room(0)  # pairs may be missing, and bounds may not be final
     return PairResults(found.lower, found.upper, found.value, found.expanded, seconds)
-
-
-def _as_matrix(column: NDArray[Any], pairs: Pairs, shape: tuple[int, int], symmetric: bool) -> NDArray[Any]:
-    matrix = np.empty(shape, dtype=column.dtype)
-    matrix[pairs[:, 0], pairs[:, 1]] = column
-    if symmetric:
-        matrix[pairs[:, 1], pairs[:, 0]] = column
-    return matrix
-
-
-def _description(
-    first: GraphCollection, second: GraphCollection, pairs: Pairs, method: EditDistanceMethod, costs: EditCosts
-) -> dict[str, Any]:
-    graphs = [fingerprint(first)] + ([] if second is first else [fingerprint(second)])
-    digest = blake2b(np.ascontiguousarray(pairs).tobytes(), digest_size=16).hexdigest()
-    return {
-        "graphs": graphs,
-        "pairs": {"count": len(pairs), "digest": digest},
-        "method": repr(method),
-        "costs": repr(costs),
-    }

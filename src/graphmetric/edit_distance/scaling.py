@@ -3,15 +3,15 @@ r"""Costs as whole numbers, and bounds in costs that hold whatever was rounded.
 The compiled searches count in whole units. Let c be the costs and s a scale, units per cost. The searches read tables
 of whole numbers t that are nowhere above s c. Every map then costs at least as much by s c as by t, so a lower bound
 found with t, divided by s, is a **lower bound** of the distance. The **upper bound** is what the map that was found
-costs by c itself. Both hold for any such t. What t is chosen decides how close they are:
+costs by c itself. Both hold for any such t. The choice of t decides how close they are:
 
 * *One unit.* If all costs are multiples of a unit u (one, a half, 1e-9) and totals stay within what the searches can
   count, then s = 1/u and t = s c. Totals by t and by c are the same thing, and nothing below is needed.
-* *A ceiling for dear edits.* Let T be what some map of the pair costs: to begin with, the map that deletes and inserts
-  everything. A map with an edit dearer than T costs more than T, so it is not a best one, and remains so when the edit
-  costs anything else above T. All such edits therefore cost the same B > T, and one edit of 1e12 no longer decides how
-  finely the others are counted. Once a better map is known, T is what that one costs, B falls, s may rise, and the
-  pair is searched again.
+* *A ceiling for expensive edits.* Let T be the cost of some map of the pair: to begin with, the map that deletes and
+  inserts everything. An edit that costs more than T is in no best map, and this remains so when it costs anything else
+  above T. All such edits therefore cost the same B > T, and one edit of 1e12 no longer decides how finely the others
+  are counted. Once a better map is known, T is the cost of that one, B falls, s may rise, and the pair is searched
+  again.
 * *Forbidden edits*, of infinite cost. If deleting and inserting everything is forbidden, let F be at least as large as
   the cost of any map without forbidden edits, and B > F. By t every allowed map costs at most s F, so a lower bound of
   s B or more proves that there is no allowed map: the distance is infinite.
@@ -19,7 +19,7 @@ costs by c itself. Both hold for any such t. What t is chosen decides how close 
   then less than one unit per edit below s times the true one. Where the two bounds are within :data:`TOLERANCE` of each
   other, the upper one is given for both.
 
-All of this is done for each pair on its own, so what one pair of graphs costs does not spoil the others.
+All of this is done for each pair separately, so the costs of one pair do not affect the precision of the others.
 """
 
 from __future__ import annotations
@@ -29,45 +29,41 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from math import lcm
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance._kernels.local_search import TrueCosts, price_maps
-from graphmetric.edit_distance._kernels.packing import LARGEST_TOTAL, EditCostTables, PackedGraphs, tabulate_costs
+from graphmetric.edit_distance._kernels.node_maps import TrueCosts, price_maps
+from graphmetric.edit_distance._kernels.packing import (
+    LARGEST_TOTAL,
+    EditCostTables,
+    PackedGraphs,
+    PackedProblem,
+    tabulate_costs,
+)
 from graphmetric.errors import InvalidArgument
 
 TOLERANCE = 1e-9
 """Bounds that differ by no more than this share of the upper one count as equal where costs had to be rounded."""
 NO_CEILING = 1 << 62
 LARGEST_COST = 1e280
-"""Sums of such costs stay far from where double precision ends."""
+"""Sums of such costs stay far below the largest double."""
 _EASY_TOTAL = 1 << 44
-"""Totals up to here are the same after a division by the scale and a multiplication with it, to a hundredth."""
+"""Totals up to this survive a division by the scale and a multiplication with it to within a hundredth."""
 _MOST_FRACTIONS = 1_000
 _SMALL = 1 << 10
-"""Nodes times kinds of edges."""
+"""The largest product of nodes and kinds of edges for which memory is not checked."""
 _KEPT_ENTRIES = 1 << 20
-"""Tables with more entries are made anew for each call instead of being kept for the next one."""
+"""Tables with more entries are computed again for each call instead of being kept."""
 
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int64]
 
 
-class Bounds(NamedTuple):
-    """What is known of some pairs, in costs."""
-
-    lower: Floats
-    upper: Floats
-    """Infinite where no map without forbidden edits is known."""
-    rounded: NDArray[np.bool_]
-    """Where equal bounds are equal within :data:`TOLERANCE` only."""
-
-
 @dataclass(frozen=True)
 class EncodedProblem:
-    """Two collections, coded against common cost tables."""
+    """Two collections, encoded with common cost tables."""
 
     first: PackedGraphs
     second: PackedGraphs
@@ -75,11 +71,11 @@ class EncodedProblem:
     scale: float
     """Units per cost."""
     costs: TrueCosts | None = None
-    """The costs themselves; None where the tables hold them unchanged, but for the scale."""
+    """The true costs; None where the tables hold them exactly, up to the scale."""
     rounded: bool = False
     """Whether some cost below the ceiling is not a whole number of units, so that the tables are below it."""
     ceiling: int = NO_CEILING
-    """Units that dear and forbidden edits cost; a total of as much or more may contain some."""
+    """Units that expensive and forbidden edits cost; a total of as much or more may contain some."""
     proves_impossible: bool = False
     """Whether a lower bound of ``ceiling`` proves that every map contains a forbidden edit."""
     _kept: dict[tuple[int, int, bool], EncodedProblem] = field(default_factory=dict, repr=False, compare=False)
@@ -99,36 +95,51 @@ class EncodedProblem:
         return _binary_scale(self._magnitudes.of(pairs, known)[1])
 
     def in_costs(
-        self, pairs: Pairs, lower: Pairs | None, upper: Pairs | None, node_map: NDArray[np.int64] | None
-    ) -> Bounds:
-        """Bounds in costs from what a method found in units; the map is what the upper bound belongs to."""
-        low = np.zeros(len(pairs)) if lower is None else lower / self.scale
-        high = np.full(len(pairs), np.inf) if upper is None else upper / self.scale
+        self, pairs: Pairs, lower: Pairs, upper: Pairs, node_map: NDArray[np.int64] | None
+    ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+        """Bounds in costs from what a method found in units; the upper bound is the cost of the map.
+
+        The upper bound is infinite where no map without forbidden edits was found. The third array says where equal
+        bounds are equal only within :data:`TOLERANCE`.
+        """
+        low = lower / self.scale
+        high = np.full(len(pairs), np.inf) if node_map is None else upper / self.scale
         if self.costs is None:
-            return Bounds(low, high, np.zeros(len(pairs), dtype=bool))
-        if lower is not None and self.proves_impossible:
+            return low, high, np.zeros(len(pairs), dtype=bool)
+        if self.proves_impossible:
             low[lower >= self.ceiling] = np.inf
-        if upper is not None and node_map is not None:
+        if node_map is not None:
             doubtful = np.full(len(pairs), True) if self.rounded else upper >= self.ceiling
-            high[doubtful] = self._price(pairs[doubtful], node_map[doubtful])
+            high[doubtful] = self._price(self.costs, pairs[doubtful], node_map[doubtful])
         low = np.minimum(low, high)
         if self.rounded:
             low = np.where(low >= (1 - TOLERANCE) * high, high, low)
-        return Bounds(low, high, np.full(len(pairs), self.rounded))
+        return low, high, np.full(len(pairs), self.rounded)
 
-    def _price(self, pairs: Pairs, node_map: NDArray[np.int64]) -> Floats:
-        """What maps cost by the true costs."""
-        assert self.costs is not None
+    def price_in_units(self, pairs: Pairs, node_map: NDArray[np.int64]) -> Pairs:
+        """The costs of maps by the tables."""
+        tables = self.tables
+        whole = tables.node_substitute, tables.node_delete, tables.node_insert, tables.edge_cost[0]
+        substitute, delete, insert, edges = (table.astype(np.float64) for table in whole)
+        costs = TrueCosts(substitute, delete, insert, edges, tables.edge_reverse)
+        return self._price(costs, pairs, node_map).astype(np.int64)
+
+    def _price(self, costs: TrueCosts, pairs: Pairs, node_map: NDArray[np.int64]) -> Floats:
         totals = np.zeros(len(pairs))
         largest = int(np.diff(self.second.node_start).max(initial=0))
         most_edges = int(np.diff(self.second.edge_start).max(initial=0))
         preimage, is_image = np.zeros(largest + 1, dtype=np.int64), np.zeros(most_edges + 1, dtype=np.int64)
-        price_maps(self.first, self.second, self.costs, pairs, node_map, (preimage, is_image), totals)
+        price_maps(self.first, self.second, costs, pairs, node_map, (preimage, is_image), totals)
         return totals
+
+    @property
+    def packed(self) -> PackedProblem:
+        """The arrays that kernels take."""
+        return PackedProblem(self.first, self.second, self.tables)
 
     @cached_property
     def is_small(self) -> bool:
-        """Whether nobody need ask how much memory a pair takes."""
+        """Whether every pair certainly fits into memory."""
         sizes = (np.diff(graphs.node_start).max(initial=0) for graphs in (self.first, self.second))
         return bool(max(sizes) * len(self.tables.edge_reverse) <= _SMALL)
 
@@ -149,8 +160,7 @@ class EncodedProblem:
         kept = self._kept.get(key)
         if kept is None:
             assert self.costs is not None
-            graphs = self.first, self.second
-            kept = _scaled(graphs, self.costs, self._magnitudes.distinct, key)
+            kept = _scaled((self.first, self.second), self.costs, self._magnitudes.distinct, key)
             if self.costs.node_substitute.size + self.costs.edge_cost.size <= _KEPT_ENTRIES:
                 self._kept[key] = kept
         return kept
@@ -158,10 +168,7 @@ class EncodedProblem:
 
 def scale_costs(first: PackedGraphs, second: PackedGraphs, costs: TrueCosts) -> EncodedProblem:
     """Tables for all pairs of two collections: in one unit where possible, else as this module says."""
-    every = np.concatenate(
-        [costs.node_substitute.ravel(), costs.node_delete, costs.node_insert, costs.edge_cost.ravel()]
-    )
-    distinct = np.unique(every)
+    distinct = _distinct(costs)
     _check_magnitudes(distinct)
     edits = sum(int((np.diff(g.node_start) + np.diff(g.edge_start)).max(initial=0)) for g in (first, second))
     largest = float(distinct.max(initial=0.0))
@@ -184,7 +191,7 @@ def round_down(costs: Floats, largest: int) -> tuple[NDArray[np.int64], float]:
 
 
 def common_unit(costs: Floats) -> Fraction | None:
-    """The largest 1/q of which these finite costs are multiples; None where none is in sight.
+    """The largest 1/q of which these finite costs are multiples; None if none is found.
 
     A cost counts as the simple fraction it is next to (0.1 + 0.2 as 3/10), else as the decimal number it prints as.
     """
@@ -200,7 +207,7 @@ def _as_written(cost: float) -> Fraction:
 
 
 def _units_per_cost(distinct: Floats, total: float, most: int) -> int | None:
-    """How many units a cost of one is, if all costs are whole numbers of them and totals at most ``most``."""
+    """The number of units in a cost of one, if all costs are whole units and totals at most ``most``."""
     if total > most:
         return None
     unit = common_unit(distinct)
@@ -239,7 +246,7 @@ def _scaled(
 
 
 def _binary_scale(total: NDArray[np.int64] | int) -> Floats:
-    """The power of two that brings 2**total to the largest total there may be."""
+    """The power of two that scales 2**total to the largest allowed total."""
     return np.asarray(np.ldexp(1.0, np.minimum(LARGEST_TOTAL.bit_length() - 1 - total, 1_000)))
 
 
@@ -257,7 +264,7 @@ def _whole_tables(
 
 @dataclass(frozen=True, slots=True)
 class Magnitudes:
-    """How much the maps of a pair of graphs can cost; one entry for each first graph and for each second one."""
+    """How much maps can cost, from one entry for each first graph and one for each second graph."""
 
     removal: tuple[Floats, Floats]
     """Deleting or inserting the whole graph."""
@@ -284,7 +291,7 @@ class Magnitudes:
             nodes=(np.diff(first.node_start), np.diff(second.node_start)),
             edits=tuple(np.diff(g.node_start) + np.diff(g.edge_start) for g in (first, second)),  # type: ignore[arg-type]
             dearest_substitution=float(nodes.max(initial=0.0)),
-            distinct=np.unique(np.concatenate([nodes.ravel(), costs.node_delete, costs.node_insert, edges.ravel()])),
+            distinct=_distinct(costs),
         )
 
     def of(
@@ -310,18 +317,19 @@ class Magnitudes:
         if 0 in (len(self.nodes[0]), len(self.nodes[1])):
             return 0, 0, False
 
-        def largest_of(columns: tuple[NDArray[Any], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-            return columns[0].max(keepdims=True), columns[1].max(keepdims=True)
-
-        largest = replace(
-            self,
-            removal=largest_of(self.removal),
-            allowed=largest_of(self.allowed),
-            nodes=largest_of(self.nodes),
-            edits=largest_of(self.edits),
-        )
+        sides: Any = {
+            name: tuple(column.max(keepdims=True) for column in getattr(self, name))
+            for name in ("removal", "allowed", "nodes", "edits")
+        }
+        largest = replace(self, **sides)
         ceiling, total, impossible = largest.of(np.zeros((1, 2), dtype=np.int64))
         return int(ceiling[0]), int(total[0]), bool(impossible[0])
+
+
+def _distinct(costs: TrueCosts) -> Floats:
+    """All different costs, rising."""
+    tables = costs.node_substitute, costs.node_delete, costs.node_insert, costs.edge_cost
+    return np.unique(np.concatenate([table.ravel() for table in tables]))
 
 
 def _largest_finite(rows: Floats) -> Floats:

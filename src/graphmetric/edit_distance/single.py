@@ -1,29 +1,102 @@
-"""The edit distance of two graphs."""
+"""The edit distance of two graphs: its bounds, and the edits that attain the upper one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from graphmetric._foundation.limits import clock
 from graphmetric._foundation.progress import progress
-from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.costs import EditCosts, Ignorable
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.edit_distance.method import EditDistanceMethod, PairBounds
-from graphmetric.edit_distance.registry import TimeLimit, as_method
-from graphmetric.edit_distance.result import EditDistance
+from graphmetric.edit_distance.method import Answers, EditDistanceMethod, TimeLimit, as_method
 from graphmetric.edit_distance.scaling import TOLERANCE
 from graphmetric.edit_distance.stopping import Watch, work_in_threads
 from graphmetric.errors import SearchInterrupted
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.edits import (
+    DeleteEdge,
+    DeleteNode,
+    DraftEdge,
+    Edit,
+    InsertEdge,
+    InsertNode,
+    NodeAttributes,
+    RelabelEdge,
+    RelabelNode,
+    apply_edits,
+)
 from graphmetric.graphs.graph import Graph
 
 SECONDS = 10.0
-"""The automatic time limit of one pair."""
+"""What a time limit of "auto" means for one pair."""
 _PAIR = np.zeros((1, 2), dtype=np.int64)
+NodeMap = tuple[int | None, ...]
+"""For each node of the first graph the node of the second that it becomes, or None if it is deleted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EditDistance:
+    """Bounds of the edit distance from ``first`` to ``second``, and a node map that attains the upper one."""
+
+    first: Graph
+    second: Graph
+    costs: EditCosts
+    method: str
+    """The name of the method that computed it."""
+    lower: float
+    """The distance is at least this; 0 where the method gives no lower bound, infinite where no edits that the costs
+    allow lead from one graph to the other."""
+    upper: float
+    """The distance is at most this; infinite where the method gives no upper bound or found no allowed edits."""
+    value: float
+    """The method's own answer: one of the bounds, or an estimate that is neither."""
+    node_map: NodeMap | None
+    """For each node of ``first`` the node of ``second`` it becomes, None if it is deleted; None if no map is known."""
+    nodes_expanded: int
+    """Nodes of the search tree; 0 for methods that do not search."""
+    seconds: float
+    """Wall-clock time, compilation not counted."""
+    tolerance: float = 0.0
+    """The share of ``upper`` by which the distance may be smaller though it is ``exact``: 0 where all costs are
+    multiples of one unit, 1e-9 where they had to be rounded."""
+    note: str | None = None
+    """Why the distance is not proven by a method that could prove it, such as a time limit; None if it is proven."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the distance is proven."""
+        return self.lower == self.upper
+
+    @property
+    def impossible(self) -> bool:
+        """Whether it is proven that no edits of finite cost lead from one graph to the other."""
+        return self.lower == float("inf")
+
+    @property
+    def edit_path(self) -> EditPath | None:
+        """The edits of the node map, which cost ``upper``; None for methods that give no map."""
+        return None if self.node_map is None else edit_path_of(self.first, self.second, self.node_map, self.costs)
+
+    def __repr__(self) -> str:
+        if self.impossible:
+            known = "inf: no allowed edits lead there, exact"
+        elif self.exact:
+            known = f"{self.upper:g}, exact"
+        elif self.node_map is None and self.lower != self.value:
+            known = f"about {self.value:g}"
+        else:
+            known = f"between {self.lower:g} and {self.upper:g}"
+        return f"EditDistance({known}, by {self.method}{f': {self.note}' if self.note else ''})"
+
+    def _repr_svg_(self) -> str | None:
+        from graphmetric.drawing.alignment import draw_alignment  # only notebooks need it
+
+        return None if self.node_map is None else draw_alignment(self)
 
 
 def graph_edit_distance(
@@ -34,7 +107,7 @@ def graph_edit_distance(
     costs: EditCosts | None = None,
     time_limit: TimeLimit = "auto",
 ) -> EditDistance:
-    """The least cost of edits that turn ``first`` into ``second``, or bounds of it.
+    """The least cost of edits that turn ``first`` into ``second``, or bounds on it.
 
     Args:
         first: A graph; anything :func:`graphmetric.as_graph` takes.
@@ -45,7 +118,7 @@ def graph_edit_distance(
             ``method="exact"``, while a method object keeps its own limits. None is no limit.
 
     Raises:
-        SearchInterrupted: Ctrl-C was pressed. It is a ``KeyboardInterrupt``, and ``known`` is the result by then.
+        SearchInterrupted: Ctrl-C was pressed. It is a ``KeyboardInterrupt``; its ``known`` is the result so far.
 
     Example:
         >>> from graphmetric import Graph
@@ -63,7 +136,7 @@ def graph_edit_distance(
     solver = as_method(method, time_limit=time_limit, auto=SECONDS)
     started = clock()
     problem = encode(GraphCollection([g]), GraphCollection([h]), costs)
-    found = list[tuple[PairBounds, str | None]]()
+    found = list[tuple[Answers, str | None]]()
 
     def solve(watch: Watch) -> None:
         answer = solver.bounds_watched(problem, _PAIR, watch)
@@ -93,13 +166,14 @@ def _result(
     second: Graph,
     costs: EditCosts,
     solver: EditDistanceMethod,
-    found: PairBounds,
+    found: Answers,
     note: str | None,
     seconds: float,
 ) -> EditDistance:
     node_map = None
     if found.node_map is not None and np.isfinite(found.upper[0]):
-        node_map = found.node_map[0, : first.num_nodes].tolist()
+        images = found.node_map[0, : first.num_nodes].tolist()
+        node_map = tuple(None if v < 0 else v for v in images)
     return EditDistance(
         first=first,
         second=second,
@@ -108,9 +182,91 @@ def _result(
         lower=float(found.lower[0]),
         upper=float(found.upper[0]),
         value=float(found.value[0]),
-        node_map=None if node_map is None else tuple(None if v < 0 else v for v in node_map),
+        node_map=node_map,
         nodes_expanded=int(found.expanded[0]),
         seconds=seconds,
         tolerance=TOLERANCE if found.rounded[0] else 0.0,
         note=note,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EditPath:
+    """Edits that turn one graph into another, in an order in which they can be applied."""
+
+    edits: tuple[Edit, ...]
+    ignored: frozenset[Ignorable] = frozenset()
+    """Attributes that the costs ignore; the edits leave them out."""
+
+    def apply(self, graph: Graph) -> Graph:
+        """The first graph after the edits: isomorphic to the second, ignored attributes aside."""
+        return apply_edits(without(graph, self.ignored), self.edits)
+
+    def __len__(self) -> int:
+        return len(self.edits)
+
+    def __iter__(self) -> Iterator[Edit]:
+        return iter(self.edits)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.edits))
+
+
+def edit_path_of(first: Graph, second: Graph, node_map: NodeMap, costs: EditCosts) -> EditPath:
+    """Substitutions, then deletions, then insertions; nodes are numbered as :mod:`graphmetric.graphs.edits` says."""
+    first, second = without(first, costs.ignore), without(second, costs.ignore)
+    number = {v: u for u, v in enumerate(node_map) if v is not None}
+    inserted = [v for v in range(second.num_nodes) if v not in number]
+    number |= {v: first.num_nodes + k for k, v in enumerate(inserted)}
+    old, new = _edges(first), {_key(number[u], number[v], first.directed): e for (u, v), e in _edges(second).items()}
+    labels, new_labels = _labels(first), _labels(second)
+    edits: list[Edit] = []
+    for u, v in enumerate(node_map):
+        if v is not None and not _same_node(first, u, second, v):
+            edits.append(RelabelNode(u, labels[u], new_labels[v], _attributes(second, v)))
+    for (u, v), edge in old.items():
+        if (u, v) in new and new[u, v] != edge:
+            weight = None if new[u, v].weight == edge.weight else new[u, v].weight
+            edits.append(RelabelEdge(u, v, edge.label, new[u, v].label, weight))
+    edits += [DeleteEdge(u, v, edge.label) for (u, v), edge in old.items() if (u, v) not in new]
+    edits += [DeleteNode(u, labels[u]) for u, v in enumerate(node_map) if v is None]
+    edits += [InsertNode(number[v], new_labels[v], _attributes(second, v)) for v in inserted]
+    edits += [InsertEdge(u, v, edge.label, edge.weight) for (u, v), edge in new.items() if (u, v) not in old]
+    return EditPath(tuple(edits), costs.ignore)
+
+
+def without(graph: Graph, ignored: frozenset[Ignorable]) -> Graph:
+    """The graph without the ignored attributes."""
+    present = {name: None for name in ignored if getattr(graph, name) is not None}
+    return graph.replace(**present) if present else graph
+
+
+def _labels(graph: Graph) -> tuple[object, ...]:
+    return graph.node_labels or (None,) * graph.num_nodes
+
+
+def _edges(graph: Graph) -> dict[tuple[int, int], DraftEdge]:
+    labels = graph.edge_labels or (None,) * graph.num_edges
+    weights = [1.0] * graph.num_edges if graph.edge_weights is None else graph.edge_weights.tolist()
+    carried = map(DraftEdge, labels, weights)
+    return dict(zip(((u, v) for u, v in graph.edges.tolist()), carried, strict=True))
+
+
+def _key(u: int, v: int, directed: bool) -> tuple[int, int]:
+    return (u, v) if directed or u <= v else (v, u)
+
+
+def _attributes(graph: Graph, node: int) -> NodeAttributes | None:
+    attributes = NodeAttributes.of(graph, node)
+    return None if all(value is None for value in attributes) else attributes
+
+
+def _same_node(first: Graph, u: int, second: Graph, v: int) -> bool:
+    if _labels(first)[u] != _labels(second)[v]:
+        return False
+    a, b = NodeAttributes.of(first, u), NodeAttributes.of(second, v)
+    return a.features == b.features and a.text == b.text and _same_image(a.image, b.image)
+
+
+def _same_image(a: object, b: object) -> bool:
+    return a is b if a is None or b is None else np.array_equal(a, b)  # type: ignore[arg-type]

@@ -1,9 +1,8 @@
-"""Long work in threads of its own, so that the thread that waits for it can stop it.
+"""Searches in threads of their own, so that Ctrl-C and time limits can stop them.
 
-Python hears Ctrl-C only between two steps of its main thread, and a compiled search is one step however long it takes.
-So searches run in threads of their own. The waiting thread sleeps, looks at the clocks fifty times a second and hears
-Ctrl-C. To stop a search it sets a word that the compiled loops look at. They then end within milliseconds, and what
-they have found by then is valid.
+Python handles Ctrl-C only between two steps of its main thread, and a compiled search is one step however long it
+takes. So searches run in other threads. The waiting thread sleeps, and looks at the clocks fifty times a second. To
+stop a search it sets a word that the compiled loops look at. They then end within milliseconds, with valid bounds.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from graphmetric.edit_distance._kernels.workspace import (
 _LOOK_EVERY = 0.02
 """Seconds between two looks at the clocks of the searches."""
 _PATIENCE = 0.5
-"""Seconds for threads to end when they are told to. Methods that cannot be stopped are left to themselves then."""
+"""Seconds to wait for threads that are told to end. Methods that cannot be stopped are then left to run out."""
 _UNKNOWN = -1
 _NOTHING_YET = np.full(N_SIGNALS, _UNKNOWN)
 _NOTHING_YET[STOP] = 0
@@ -43,18 +42,18 @@ Result = TypeVar("Result")
 
 @dataclass(eq=False)
 class Watch:
-    """What a thread that works and the thread that waits for it tell each other."""
+    """Signals between a thread that works and the thread that waits for it."""
 
     signals: Integers = field(default_factory=lambda: np.array(_NOTHING_YET))
     """Shared with the compiled searches."""
     stopped: bool = False
-    """Whether all work is to end, such as after Ctrl-C. What a batch of several pairs returns then is to be dropped."""
+    """Whether all work must end, such as after Ctrl-C. A batch of several pairs is dropped then."""
     expired: bool = False
     """Whether the last limited block was ended by its time limit."""
     scale: float = 1.0
-    """Units per cost of the pair under way."""
+    """Units per cost of the current pair."""
     ceiling: float = math.inf
-    """Units from which on a total may contain edits that are forbidden."""
+    """A total of this many units or more may contain forbidden edits."""
     _deadline: float = math.inf
     _is_limited: bool = False
     _best: tuple[float, float] | None = None
@@ -63,9 +62,9 @@ class Watch:
 
     @contextmanager
     def limited(self, seconds: float | None) -> Iterator[None]:
-        """Searches within the block end, with the bounds they have, when so many seconds have passed.
+        """Searches within the block end after ``seconds``, with the bounds they have.
 
-        A block within another one ends with that.
+        A block within another one has the time of the outer one.
         """
         if self._is_limited:
             yield
@@ -88,7 +87,7 @@ class Watch:
         return bool(self.signals[STOP])
 
     def check(self) -> None:
-        """Raise if all work is to end; for loops between searches."""
+        """Raise if all work must end; for loops between searches."""
         if self.stopped:
             raise KeyboardInterrupt
 
@@ -99,7 +98,7 @@ class Watch:
             self.signals[STOP] = 1
 
     def restart(self) -> None:
-        """Make the watch fit for more work, after work that has ended."""
+        """Make the watch usable for more work."""
         with self._lock:
             self.stopped = False
             self.signals[STOP] = 0
@@ -112,7 +111,7 @@ class Watch:
                 self.signals[STOP] = 1
 
     def bounds(self) -> tuple[float, float] | None:
-        """The best bounds that were seen of the pair under way, in costs; not more than what to show meanwhile."""
+        """The best bounds of the current pair so far, in costs, for display only."""
         units = int(self.signals[LOWER_SO_FAR]), int(self.signals[UPPER_SO_FAR])
         if _UNKNOWN not in units:
             lower, upper = units[0] / self.scale, units[1] / self.scale if units[1] < self.ceiling else math.inf
@@ -122,20 +121,20 @@ class Watch:
         return self._best
 
     def workspace(self, size: WorkspaceSize) -> Workspace:
-        """Room for pairs of this size that hears the signals; the last one again if it is large enough."""
+        """A workspace for pairs of this size that obeys the signals; the last one if it is large enough."""
         if self._room is None or not _fits(size, self._room[0]):
             self._room = size, allocate_workspace(size, self.signals)
         return self._room[1]
 
 
 def _fits(size: WorkspaceSize, room: WorkspaceSize) -> bool:
-    """Whether the room has all that is asked for."""
+    """Whether a workspace of size ``room`` has room for ``size``."""
     enough = all(wanted <= there for wanted, there in zip(size[:4], room[:4], strict=True))
     return enough and size.null_nodes <= room.null_nodes and size.root_only >= room.root_only
 
 
 def in_thread(work: Callable[[Watch], Result], watch: Watch | None = None) -> Result:
-    """What ``work`` returns, computed in a thread of its own, so that Ctrl-C is heard."""
+    """Do ``work`` in a thread of its own, so that Ctrl-C works, and return its result."""
     found = list[Result]()
     work_in_threads(lambda own: found.append(work(own)), [watch or Watch()])
     return found[0]

@@ -1,16 +1,16 @@
-"""Distances on disk as they are computed, so that work survives a kill.
+"""Distances written to disk as they are computed, so that a job that is killed loses nothing.
 
 A store is a folder::
 
-    manifest.json     what the distances are of: fingerprint of graphs, pairs, costs and method
+    manifest.json     what was computed: fingerprints of graphs and pairs, costs and method
     results.rows      one row of 56 bytes for each finished pair, in the order in which they were finished
     lock              there while a job works in the folder
 
 Rows are added about once a second. Each has a checksum: a row that was cut or damaged is computed again, and the others
-are kept. A job that starts on an existing store computes only what is missing. Graphs, pairs, costs or a method other
-than the manifest's are refused, and so is a second job while the first is at work.
+are kept. A job that starts on an existing store computes only what is missing. A job with other
+graphs, pairs, costs or method than the manifest is refused, and so is a second job while the first is at work.
 
-The first format had a file for every 2,000 pairs, ``chunk-000000.npz`` and so on; such a store is taken over.
+The first format had a file for every 2,000 pairs, ``chunk-000000.npz`` and so on; such a store is converted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ Places = NDArray[np.intp]
 
 
 class PairResults(NamedTuple):
-    """What a method found for each of some pairs, in units of cost."""
+    """Results of a method for some pairs, in costs, one entry for each pair."""
 
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
@@ -61,7 +61,7 @@ class PairResults(NamedTuple):
 
     @classmethod
     def room(cls, count: int) -> PairResults:
-        """Room for so many pairs."""
+        """Room for ``count`` pairs."""
         integers = np.zeros(count, dtype=np.int64)
         return cls(np.zeros(count), np.zeros(count), np.zeros(count), integers, np.zeros(count))
 
@@ -97,7 +97,7 @@ class PairStore:
         return self.folder / "results.rows"
 
     def read(self, results: PairResults) -> NDArray[np.bool_]:
-        """Fill in what is there; returns for each pair whether it is."""
+        """Fill in the stored results; returns for each pair whether it has one."""
         count = len(results.lower)
         there = np.zeros(count, dtype=np.bool_)
         rows = np.fromfile(self.rows, dtype=_ROW) if self.rows.exists() else np.empty(0, dtype=_ROW)
@@ -127,7 +127,7 @@ class PairStore:
 
 @contextmanager
 def open_store(folder: str | os.PathLike[str], description: dict[str, Any]) -> Iterator[PairStore]:
-    """Start a store, or go on with one that has the same description; nobody else can open it meanwhile."""
+    """Start a store, or continue one that has the same description; nobody else can open it meanwhile."""
     place = make_folder(folder)
     with locked(place):
         store, manifest = PairStore(place), place / "manifest.json"
@@ -174,7 +174,7 @@ def _lock(path: Path) -> IO[bytes] | None:
         except OSError:
             logger.warning("%s cannot be locked: let only one job work in that folder at a time", path)
             return file
-        with contextlib.suppress(OSError):  # the number only tells others who is at work; the disk may be full
+        with contextlib.suppress(OSError):  # the number is for messages only, and the disk may be full
             file.truncate(0)
             file.write(str(os.getpid()).encode())
         return file
@@ -204,7 +204,7 @@ def _told(path: Path) -> str:
 
 
 def _checksums(rows: NDArray[Any]) -> NDArray[np.uint64]:
-    """A number for each row that depends on every bit of it; never that of a row of zeros."""
+    """A number for each row that depends on every bit of it, and is not zero for a row of zeros."""
     words = np.ascontiguousarray(rows).view(np.uint64).reshape(len(rows), 7)[:, :6]
     mixed: NDArray[np.uint64] = ((words + np.uint64(1)) * _MULTIPLIERS).sum(axis=1, dtype=np.uint64)
     return mixed ^ (mixed >> np.uint64(29))
@@ -235,7 +235,7 @@ def _check_same(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> 
 
 
 def _take_over(store: PairStore, description: dict[str, Any]) -> None:
-    """Bring what the chunks of the first format hold into rows."""
+    """Convert the chunks of the first format into rows."""
     count = description["pairs"]["count"]
     for path in sorted(store.folder.glob("chunk-*.npz")):
         first = int(path.stem.partition("-")[2]) * _FIRST_CHUNK

@@ -39,7 +39,7 @@ from graphmetric.distance import (
 )
 from graphmetric.distance.comparison import NOT_FINITE
 from graphmetric.edit_distance import EditCosts, EditDistance
-from graphmetric.edit_distance.result import NodeMap, edit_path_of
+from graphmetric.edit_distance.single import NodeMap, edit_path_of
 from graphmetric.edit_distance.store import fingerprint
 from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.canonical import DEFAULT_BUDGET

@@ -13,8 +13,9 @@ from graphmetric.evaluation import mean_absolute_error, mean_rank_correlation
 from graphmetric.features.attributes import what_counts
 from graphmetric.graphs.collection import GraphCollection, certificates
 from graphmetric.graphs.columns import Has
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.graphs.summary import are_elements
-from graphmetric.training import TrainingLabels, TrainingResult
+from graphmetric.training import TrainingResult
 from graphmetric.training.supervision import Supervision
 
 CLASS_DIGITS = 12
@@ -76,7 +77,7 @@ def describe_fit(
     }
 
 
-def _describe_validation(labels: TrainingLabels, predicted: NDArray[np.floating[Any]]) -> dict[str, Any] | None:
+def _describe_validation(labels: PairBounds, predicted: NDArray[np.floating[Any]]) -> dict[str, Any] | None:
     exact = labels.lower == labels.upper
     if not exact.any():
         return None

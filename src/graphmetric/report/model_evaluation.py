@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric.datasets import Dataset
 from graphmetric.distance import Axiom, axioms_of_view
-from graphmetric.edit_distance import EditCosts, Labels, normalized_distance
+from graphmetric.edit_distance import EditCosts, normalized_distance
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.estimator import GraphDistance
 from graphmetric.evaluation import (
@@ -37,6 +37,7 @@ from graphmetric.evaluation import (
 from graphmetric.evaluation.scores import Floats
 from graphmetric.formats.conversion import as_graphs
 from graphmetric.graphs.collection import GraphCollection, certificates, isomorphism_classes
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.learned.model_card import CLASS_DIGITS
 from graphmetric.learned.model_folder import find_model, read_config
 from graphmetric.report.rankings import QUERIES, ExampleQuery, RankingTask, choose_examples, plan_rankings
@@ -241,7 +242,7 @@ def evaluate_model(
     _check_counts(queries, label_budget, time_limit)
     learned, facts = _open_model(model)
     costs = _costs_of(learned, costs)
-    if isinstance(distances, Labels):
+    if isinstance(distances, PairBounds):
         distances.check_costs(costs)
     if n_jobs is not None:
         learned = copy(learned).set_params(n_jobs=n_jobs)

@@ -30,11 +30,12 @@ from numpy.typing import NDArray
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric._foundation.options import to_plain
 from graphmetric.datasets import Dataset, load_dataset
-from graphmetric.edit_distance import Labels, graph_edit_distance, label_graphs
+from graphmetric.edit_distance import graph_edit_distance, label_graphs
 from graphmetric.errors import FileError
 from graphmetric.estimator import GraphDistance
 from graphmetric.formats.distance_matrices import write_matrix
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.learned.model_folder import CHECKPOINT
 from graphmetric.metric_repair import triangle_fixing, triangle_violations
 from graphmetric.report import ModelEvaluation, evaluate_model, write_report
@@ -118,13 +119,9 @@ def claim_folder(path: Path, options: DemoOptions) -> None:
     _write(mark, json.dumps(description, indent=2))
 
 
-def square_matrix(labels: Labels, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+def square_matrix(labels: PairBounds, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
     """The distances among some graphs, given by ascending positions, all of whose pairs are labelled."""
-    among = labels.among(chosen)
-    matrix = np.zeros((len(chosen), len(chosen)))
-    rows, columns = among.pairs.T
-    matrix[rows, columns] = matrix[columns, rows] = among.upper
-    return matrix
+    return labels.among(chosen).to_matrices(len(chosen))[1]
 
 
 class _Demo:
@@ -158,7 +155,7 @@ class _Demo:
                 f"{len(data.test):,} that the network never sees.",
             )
 
-    def label(self) -> Labels:
+    def label(self) -> PairBounds:
         """Compute all exact edit distances; the models do not get those of unseen molecules."""
         with self.step("Label: search for the exact edit distance of every pair"):
             labels = label_graphs(self.data.graphs, self.out / "labels", pairs="all", n_jobs=self.n_jobs)
@@ -170,7 +167,7 @@ class _Demo:
             )
         return labels
 
-    def pretrain(self, labels: Labels) -> None:
+    def pretrain(self, labels: PairBounds) -> None:
         """Show what a distance is worth before any training, and after pre-training alone."""
         with self.step("Pre-train: learn to recover hidden atoms and bonds, without labels"):
             epochs = self.options.pretraining_epochs
@@ -182,7 +179,7 @@ class _Demo:
             if _correlation(after) <= _correlation(before):
                 self.tell("By itself it does not help: it teaches atoms and bonds, not distances. Training does that.")
 
-    def train(self, labels: Labels) -> GraphDistance:
+    def train(self, labels: PairBounds) -> GraphDistance:
         with self.step("Train on the labels"):
             model = self._small(self.options.pretraining_epochs, self.options.steps)
             model.set_params(checkpoint=self.out / "model" / CHECKPOINT)
@@ -192,7 +189,7 @@ class _Demo:
                 self.tell("(kept from an earlier run)")
         return model
 
-    def repair(self, own: GraphDistance, labels: Labels) -> None:
+    def repair(self, own: GraphDistance, labels: PairBounds) -> None:
         """Find the nearest metric to the distances of the paper's model, and compare both with the truth.
 
         The error never grows: the exact distances are a metric, and finding the nearest metric is a projection to a
@@ -226,7 +223,7 @@ class _Demo:
                 f"Both matrices are in {' and '.join(files)}.",
             )
 
-    def evaluate(self, model: GraphDistance, labels: Labels) -> ModelEvaluation:
+    def evaluate(self, model: GraphDistance, labels: PairBounds) -> ModelEvaluation:
         with self.step("Evaluate on molecules that the network has never seen"):
             found = evaluate_model(model, self.data, distances=labels, name="molecules")
             found = replace(found, truth_source="edit distances at unit costs, by the exact search, all pairs")
@@ -306,7 +303,7 @@ and then
         options = architecture, replace(training, steps=steps, pretraining=pretraining)
         return GraphDistance(options, n_jobs=self.n_jobs)
 
-    def _learning_data(self, labels: Labels) -> tuple[GraphCollection, Labels, NDArray[np.int64]]:
+    def _learning_data(self, labels: PairBounds) -> tuple[GraphCollection, PairBounds, NDArray[np.int64]]:
         """The arguments of ``fit``: the seen graphs, their distances, and which of them are for validation."""
         validation = np.searchsorted(self.seen, self.data.val)
         return self.data.graphs[self.seen], labels.among(self.seen), validation

@@ -14,8 +14,8 @@ import numpy as np
 from graphmetric._foundation.limits import clock
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance, pairwise_edit_distances
+from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.nearest import LARGEST_EASY
-from graphmetric.edit_distance.registry import TimeLimit
 from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, MissingExtra
 from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection

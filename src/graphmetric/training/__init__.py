@@ -2,7 +2,6 @@
 
 from graphmetric.training.checkpoint import TensorBoardLog, holds_unfinished_work
 from graphmetric.training.fit import TrainingResult, train_model
-from graphmetric.training.labels import TrainingLabels
 from graphmetric.training.options import PRESETS, PretrainingOptions, TrainingOptions, preset
 from graphmetric.training.pretrain import PretrainingLosses, pretrain_encoder
 
@@ -11,7 +10,6 @@ __all__ = [
     "PretrainingLosses",
     "PretrainingOptions",
     "TensorBoardLog",
-    "TrainingLabels",
     "TrainingOptions",
     "TrainingResult",
     "holds_unfinished_work",

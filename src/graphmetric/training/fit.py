@@ -30,9 +30,9 @@ from graphmetric.distance.pair_distance import Scale
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import InvalidArgument, TrainingDiverged
 from graphmetric.features import BatchLimits, FeatureTable
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.model import GraphDistanceModel
 from graphmetric.training.checkpoint import Counters, Tensors, TrainingFolder, digest_of
-from graphmetric.training.labels import TrainingLabels
 from graphmetric.training.mini_batches import MiniBatch, MiniBatches, Stream, own_random_state, reseed_torch
 from graphmetric.training.optimizer import ModelOptimizer, check_progress, learning_rate
 from graphmetric.training.options import TrainingOptions
@@ -64,10 +64,10 @@ class TrainingResult:
 def train_model(
     model: GraphDistanceModel,
     table: FeatureTable,
-    labels: TrainingLabels,
+    labels: PairBounds,
     options: TrainingOptions | None = None,
     *,
-    validation: TrainingLabels | None = None,
+    validation: PairBounds | None = None,
     seed: int = 0,
     device: str = "cpu",
     threads: int | None = None,
@@ -104,6 +104,8 @@ def train_model(
     """
     options, seed = options or TrainingOptions(), checked_count(seed, "seed", least=0)
     for given in (labels, validation):
+        if given is not None:
+            given.check_finite()
         if given is not None and len(given) and not 0 <= given.pairs.min() <= given.pairs.max() < len(table):
             raise InvalidArgument(
                 f"labels speak of graphs {given.pairs.min()}..{given.pairs.max()}; the table has graphs "
@@ -151,7 +153,7 @@ class TrainingRun:
         model: GraphDistanceModel,
         table: FeatureTable,
         batches: MiniBatches,
-        validation: TrainingLabels | None,
+        validation: PairBounds | None,
         folder: TrainingFolder | None,
         report: Report | None,
     ) -> None:
@@ -290,7 +292,7 @@ class Objective:
             distances = to_paper(distances, left, right)
         return self._loss(distances, batch.pairs, (batch.lower, batch.upper), (left, right))
 
-    def of_labels(self, labels: TrainingLabels) -> float:
+    def of_labels(self, labels: PairBounds) -> float:
         """The loss of all pairs at once, without gradients, the model in evaluation mode."""
         graphs, places = np.unique(labels.pairs, return_inverse=True)
         pairs, was_training = places.reshape(labels.pairs.shape), self.model.training

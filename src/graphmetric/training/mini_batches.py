@@ -25,7 +25,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.training.labels import TrainingLabels
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training.options import TrainingOptions
 
 
@@ -82,7 +82,7 @@ class MiniBatch(NamedTuple):
 class MiniBatches:
     """The mini-batch of every step, as a function of the seed and the step."""
 
-    def __init__(self, labels: TrainingLabels, options: TrainingOptions, seed: int) -> None:
+    def __init__(self, labels: PairBounds, options: TrainingOptions, seed: int) -> None:
         if len(labels) == 0:
             raise InvalidArgument("there is nothing to train on: no pair has a label")
         self.labels, self.options, self.seed = labels, options, seed

@@ -1,37 +1,15 @@
-"""What a fit learns from: distances the user has, or edit distances it computes itself within a budget.
+"""What a fit learns from: distances that the user has, or edit distances that it computes within a budget.
 
-Without distances, ``fit`` goes this way: the budget says how many pairs (``budget``, ``cost``), a pool of training
-graphs and mutations of them is drawn for so many (``pool``, ``mutations``), and its pairs are labelled by exact search
-(``computed``).
-
-Graphs with labels, and which graphs are held out.
-
-The user's own distances, in any of their forms.
-
-What a label costs, before it is computed: the one place where pairs are converted into time.
-
-The rule knows nothing of the machine or the clock, so that a budget stands for the same pairs everywhere and the same
-seed gives the same model. Measured on one core: sparse random graphs of 6, 10, 12, 16, 25, 50, 100 and 200 nodes took
-7, 45, 160, 1,300, 5,400, 16,000, 66,000 and 420,000 microseconds a pair, those of 600 nodes, which are not searched,
-52,000. For these the rule is right within a factor of two; it is six times too high for the graphs of LINUX, which has
-many copies, and may be twice too low for dense graphs of 12 nodes or more.
-
-How much work a fit may put into labels.
-
-Mutations of training graphs: graphs that are near them, and like those to come.
-
-The graphs a budget of labels is spent on.
+Without distances, a fit labels graphs itself. The budget says how many pairs may be labelled. A pool of training graphs
+and mutations of them is drawn for that many pairs, and the pairs are labelled by exact search, or with bounds where
+that takes too long.
 
 Labels come in *cliques*: sets of graphs of which all pairs are labelled. A mini-batch encodes each graph once for all
-its pairs, so n graphs of a clique serve n(n-1)/2 pairs, where n graphs with labels scattered among many serve few.
-
+its pairs, so n graphs of a clique serve n(n-1)/2 pairs, while n graphs whose labels are scattered among many serve few.
 Every clique also has mutations of its training graphs, for two reasons: a small collection is learned by heart before
-the budget is spent, and graphs of a large one are hardly ever near each other, while near pairs are what decides the
-top of a ranking. And it has an empty graph of its own, to which all distances are known for nothing.
-
-No two graphs of a clique are isomorphic: a copy would cost labels that are known, and time in every mini-batch.
-
-Labels of our own: edit distances by exact search, and bounds of them where that takes too long.
+the budget is spent, and graphs of a large one are hardly ever near each other, while near pairs decide the top of a
+ranking. And every clique has an empty graph of its own, to which all distances are known without a search. No two
+graphs of a clique are isomorphic: a copy would cost labels that are already known, and time in every mini-batch.
 """
 
 from __future__ import annotations
@@ -48,20 +26,43 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric.edit_distance import EditCosts, ExactSearch, Labels, pairwise_edit_distances
-from graphmetric.edit_distance.exact import LARGEST_SEARCHED
+from graphmetric.edit_distance import EditCosts, ExactSearch, pairwise_edit_distances
 from graphmetric.edit_distance.label_store import choose_pairs
+from graphmetric.edit_distance.methods import LARGEST_SEARCHED
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.columns import Has
 from graphmetric.graphs.edits import Draft, mutate
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
-from graphmetric.training import TrainingLabels
+from graphmetric.graphs.pair_bounds import PairBounds
 
+logger = logging.getLogger(__name__)
+NODE_LIMIT = 2_000
+"""Search-tree nodes for each pair: graphs of ten nodes are solved exactly, and a pair takes a second at 300 nodes."""
+AUTO_PAIRS = 1_000_000
+AUTO_SECONDS = 300.0
+"""``"auto"`` is a million pairs, or fewer where they would take longer than this by estimate."""
+MOST_PAIRS = 10_000_000
+"""The most pairs that a budget in time pays for: more would not fit into a small machine's memory."""
+SMALLEST_CLIQUE = 50
+"""Graphs of a clique, if the budget pays for one: half a mini-batch. If labels cost much, more graphs are better than
+more pairs of each: on molecules of 25 atoms the labels of 23 cliques of 40 taught more than those of one of 190."""
+LARGEST_CLIQUE = 1_600
+MOST_MUTATIONS = 10
+"""Mutations of one training graph; copies of it do not count."""
+VALIDATION_SHARE = 0.1
+"""The share of the budget that goes into validation pairs."""
+SCORED_PAIRS = 50_000
+"""Enough pairs to score a model by; a larger budget is for training."""
+_ROUNDS = 20
+"""How often the clock is looked at while labels are computed within a time."""
 _MOST_HELD_OUT = 500
-"""Graphs that a fraction holds out for validation; more would cost labels and tell nothing new."""
-
+"""The most graphs that a fraction holds out for validation; more would cost labels and say nothing new."""
+_LABELS = 8
+"""Nodes, or edges, of the collection whose labels one mutation chooses from: frequent labels stay frequent."""
+_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
+_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 Positions = NDArray[np.int64]
 
 
@@ -70,16 +71,16 @@ class Supervision:
     """Graphs, and labels that name them by position."""
 
     graphs: GraphCollection
-    """Those that labels speak of."""
-    training: TrainingLabels
-    validation: TrainingLabels
+    """The graphs that occur in labels."""
+    training: PairBounds
+    validation: PairBounds
     """Pairs with at least one graph that was held out."""
     origin: str
-    """Where the labels come from, in words."""
+    """Where the labels come from, as a phrase."""
     mutated: int = 0
     """How many of the graphs in training pairs are mutations of training graphs."""
     cpu_seconds: float = 0.0
-    """What the labels took to compute."""
+    """CPU time that the labels took."""
 
 
 def hold_out(count: int, val: ArrayLike | None, fraction: float, seed: int) -> Positions:
@@ -98,105 +99,128 @@ def hold_out(count: int, val: ArrayLike | None, fraction: float, seed: int) -> P
 
 
 def read_supervision(graphs: GraphCollection, distances: Any, held_out: Positions) -> Supervision:
-    """Those of training, and those that choose the weights; see :func:`read_distances`."""
+    """The user's own distances, split into training and validation pairs; see :func:`read_distances`.
+
+    A pair with any graph that is held out is for validation only. Graphs that do not occur are dropped.
+    """
     labels = read_distances(distances, len(graphs))
-    supervision = _part(graphs, labels, held_out)
-    if len(supervision.training) == 0:
+    validates = np.asarray(np.isin(labels.pairs, held_out).any(axis=1))
+    if validates.all():
         raise InvalidArgument(
             f"there is nothing to train on: of {len(labels)} known pairs none is between two of the "
             f"{len(graphs) - len(held_out)} training graphs ({len(held_out)} are held out for validation)"
         )
-    return supervision
+    used = labels.graphs
+    moved = labels.among(used)
+    return Supervision(graphs[used], moved.take(~validates), moved.take(validates), "given")
 
 
-def read_distances(distances: Any, count: int) -> TrainingLabels:
-    """Labels from a square matrix (NaN: unknown), from records with pairs and bounds, or from (pairs, values)."""
-    if isinstance(distances, TrainingLabels):
+def read_distances(distances: Any, count: int) -> PairBounds:
+    """Labels from a square matrix (NaN: unknown), from pairs with bounds, or from a tuple (pairs, values)."""
+    if isinstance(distances, PairBounds):
         labels = distances
-    elif isinstance(distances, Labels):
-        labels = TrainingLabels(distances.pairs, distances.lower, distances.upper)
     elif isinstance(distances, tuple) and len(distances) == 2:
-        values = np.asarray(distances[1], dtype=np.float64)
-        known = ~np.isnan(values)
-        labels = TrainingLabels.exact(np.asarray(distances[0])[known], values[known])
+        labels = PairBounds.known(*distances)
     else:
-        labels = _read_matrix(distances, count)
+        matrix = np.asarray(distances, dtype=np.float64)
+        if matrix.shape != (count, count):
+            raise InvalidArgument(
+                f"distances of {count} graphs are a matrix of shape ({count}, {count}), labels, or a tuple (pairs, "
+                f"values); got shape {matrix.shape}. (Cross-validation in scikit-learn cuts only the rows of a matrix: "
+                "leave distances out there, and each fold computes its own)"
+            )
+        labels = PairBounds.from_matrix(matrix)
+    labels.check_finite()
     if len(labels) and not (labels.pairs.min() >= 0 and labels.pairs.max() < count):
         raise InvalidArgument(
-            f"distances speak of graphs {labels.pairs.min()}..{labels.pairs.max()}; graphs are numbered 0..{count - 1}"
+            f"distances name graphs {labels.pairs.min()}..{labels.pairs.max()}; graphs are numbered 0..{count - 1}"
         )
     return labels
 
 
-def _read_matrix(distances: Any, count: int) -> TrainingLabels:
-    matrix = np.asarray(distances, dtype=np.float64)
-    if matrix.shape != (count, count):
-        raise InvalidArgument(
-            f"distances of {count} graphs are a matrix of shape ({count}, {count}), labels, or a tuple (pairs, "
-            f"values); got shape {matrix.shape}. (Cross-validation in scikit-learn cuts only the rows of a matrix: "
-            "leave distances out there, and each fold computes its own)"
-        )
-    return TrainingLabels.from_matrix(matrix)
+def make_supervision(
+    training: GraphCollection,
+    validation: GraphCollection,
+    budget: LabelBudget,
+    edits: int,
+    seed: int,
+    smallest_clique: int = SMALLEST_CLIQUE,
+) -> Supervision:
+    """Labels of cliques of training graphs and their mutations, and of validation graphs with training graphs.
 
-
-def _part(graphs: GraphCollection, labels: TrainingLabels, held_out: Positions) -> Supervision:
-    """Keep the graphs that occur; a pair with any graph that is held out is for validation only."""
-    used, places = np.unique(labels.pairs, return_inverse=True)
-    moved = TrainingLabels(places.reshape(labels.pairs.shape), labels.lower, labels.upper)
-    validates = np.isin(labels.pairs, held_out).any(axis=1)
-    return Supervision(
-        graphs[used], moved.take(np.flatnonzero(~validates)), moved.take(np.flatnonzero(validates)), "given"
-    )
-
-
-def estimate_seconds_per_pair(graphs: GraphCollection, most: float | None = None) -> float:
-    """Mean CPU time of an exact search over all pairs of the graphs; no pair takes longer than ``most`` seconds.
-
-    A pair costs what its smaller graph costs: the search has one level for each node of that.
+    The training labels depend on the number of validation graphs, but not on the graphs themselves.
     """
-    order = np.argsort(graphs.sizes, kind="stable")
-    seconds = np.minimum(_seconds_with_its_like(graphs), np.inf if most is None else most)[order]
-    count = len(graphs)
-    smaller_in = 2 * (count - np.arange(count)) - 1  # of the count * count ordered pairs
-    return float(seconds @ smaller_in) / count**2
+    rng = np.random.default_rng(seed)
+    pairs = budget.pairs_for(training)
+    held_back = min(int(VALIDATION_SHARE * pairs), len(training) * len(validation))
+    pool = draw_pool(training, pairs - held_back, edits, rng, smallest_clique)
+    labels, seconds = _label_pool(pool, budget)
+    across = _pairs_between(len(pool.drawn), len(validation), held_back, rng)
+    used, places = np.unique(across[:, 1], return_inverse=True)
+    graphs = pool.graphs + validation[used]
+    choosing, more = budget.label(graphs, np.column_stack([across[:, 0], len(pool.graphs) + places]), "validation")
+    _tell(labels, choosing)
+    mutations = np.arange(len(pool.origins)) + len(pool.drawn)
+    return Supervision(
+        graphs, labels, choosing, f"computed: edit distances at {budget.costs}",
+        mutated=int(np.isin(mutations, labels.graphs).sum()), cpu_seconds=seconds + more,
+    )  # fmt: skip
 
 
-def _seconds_with_its_like(graphs: GraphCollection) -> NDArray[np.float64]:
-    """Of each graph with one of the same size: exponential in the nodes until the limit of the search is reached."""
-    nodes = graphs.sizes.astype(np.float64)
-    degree = np.maximum(2 * graphs.edge_counts / np.maximum(nodes, 1), 2)  # dense graphs are harder
-    to_the_end = 0.5 * 1.6 ** np.minimum(nodes, 50) * (degree / 2) ** 2
-    to_the_limit = 7 * nodes**2 + 0.03 * nodes**3
-    bounds_only = 0.15 * nodes**2
-    searched = np.minimum(to_the_end, to_the_limit)
-    return 1e-6 * np.maximum(np.where(nodes > LARGEST_SEARCHED, bounds_only, searched), 1)
+def label_some_pairs(graphs: GraphCollection, budget: LabelBudget, seed: int) -> PairBounds:
+    """Label all pairs, or as many random ones as the budget allows, at most :data:`SCORED_PAIRS`."""
+    possible, wanted = len(graphs) * (len(graphs) - 1) // 2, min(SCORED_PAIRS, budget.pairs_for(graphs))
+    choice = "all" if possible <= wanted else f"random:{wanted}"
+    return budget.label(graphs, choose_pairs(graphs, choice, random_state=seed))[0]
 
 
-NODE_LIMIT = 2_000
-"""Search-tree nodes per pair: graphs of ten nodes are solved exactly, and only at 300 nodes a pair takes a second."""
-AUTO_PAIRS = 1_000_000
-AUTO_SECONDS = 300.0
-"""``"auto"`` is a million pairs, or fewer where they would take longer than this by estimate."""
-MOST_PAIRS = 10_000_000
-"""Of a budget in time: more would not fit into a small machine's memory."""
+def _label_pool(pool: TrainingPool, budget: LabelBudget) -> tuple[PairBounds, float]:
+    """Label all pairs of the cliques, or as many as fit into the time for training; returns their CPU time as well."""
+    pairs, known = pool.pairs(), pool.label_empty_graphs(budget.costs)
+    if budget.seconds is not None:
+        _compile_search(pool.graphs)
+    rounds = np.array_split(pairs, 1 if budget.seconds is None else _ROUNDS)
+    allowed = np.inf if budget.seconds is None else (1 - VALIDATION_SHARE) * budget.seconds
+    labels, seconds = PairBounds.known([], []), 0.0
+    for k, part in enumerate(rounds):
+        if seconds >= allowed:
+            known = known.take(np.isin(known.pairs[:, 0], labels.graphs))
+            break
+        found, more = budget.label(pool.graphs, part, f"training-{k:02d}")
+        labels, seconds = labels.joined(found), seconds + more
+    return labels.joined(known), seconds
 
-_TIME = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
-_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
+
+def _compile_search(graphs: GraphCollection) -> None:
+    """Search once, so that the compilation at the first search after an installation is not counted."""
+    largest = np.argsort(graphs.sizes, kind="stable")[-2:]
+    pairwise_edit_distances(graphs[largest], pairs=[(0, 1)], method=ExactSearch(node_limit=1))
+
+
+def _pairs_between(rows: int, columns: int, wanted: int, rng: np.random.Generator) -> Positions:
+    """Different cells of a table, drawn at random."""
+    chosen = np.sort(rng.choice(rows * columns, min(wanted, rows * columns), replace=False))
+    return np.column_stack(np.divmod(chosen, max(1, columns)))
+
+
+def _tell(*parts: PairBounds) -> None:
+    """Log how many labels are distances and how many only bounds, since that decides how well they teach."""
+    pairs, exact = sum(map(len, parts)), sum(int(labels.exact.sum()) for labels in parts)
+    logger.info("%s labels: %s exact distances, %s only bounds", f"{pairs:,}", f"{exact:,}", f"{pairs - exact:,}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelBudget:
-    """A number of pairs or a time, and how labels are computed."""
+    """How much work a fit may put into labels, and how they are computed."""
 
     amount: int | str
-    """Pairs: at most so many edit distances are computed; those to the empty graph are known for nothing. A time such
-    as "90s", "10min" or "2h": CPU time of this process, after which no more labels are begun. "auto": see
-    :data:`AUTO_PAIRS`."""
+    """A number: the most edit distances that are computed; those to empty graphs are free. A time such as "90s",
+    "10min" or "2h": CPU time of this process, after which no more labels are begun. "auto": see :data:`AUTO_PAIRS`."""
     seconds_per_pair: float | None = None
-    """After which a search gives bounds; None: after :data:`NODE_LIMIT` nodes, the same on every machine."""
+    """Seconds after which a search gives bounds; None: :data:`NODE_LIMIT` nodes instead, the same on every machine."""
     n_jobs: int | None = -1
     store: str | os.PathLike[str] | None = None
-    """Folder for finished labels, so that a stopped job goes on from them."""
+    """Folder for finished labels, from which a stopped job continues."""
     costs: EditCosts = field(default_factory=EditCosts)
 
     def __post_init__(self) -> None:
@@ -209,7 +233,7 @@ class LabelBudget:
 
     @property
     def seconds(self) -> float | None:
-        """CPU time after which no more labels are begun; None: the number of pairs is all that counts."""
+        """CPU time after which no more labels are begun; None if the budget is a number of pairs."""
         found = _TIME.fullmatch(self.amount) if isinstance(self.amount, str) else None
         return None if found is None else float(found[1]) * _UNITS[found[2]]
 
@@ -221,18 +245,18 @@ class LabelBudget:
         return int(self.amount) if is_number else None
 
     def pairs_for(self, graphs: GraphCollection) -> int:
-        """How many pairs of such graphs the budget pays for; a time pays for what it is estimated to suffice for."""
+        """How many pairs of such graphs the budget pays for; for a time this is an estimate."""
         if self._pairs is not None:
             return self._pairs
         pairs, seconds = (AUTO_PAIRS, AUTO_SECONDS) if self.seconds is None else (MOST_PAIRS, self.seconds)
         return max(1, min(pairs, int(seconds / estimate_seconds_per_pair(graphs, self.seconds_per_pair))))
 
-    def label(self, graphs: GraphCollection, pairs: Positions, part: str = "all") -> tuple[TrainingLabels, float]:
+    def label(self, graphs: GraphCollection, pairs: Positions, part: str = "all") -> tuple[PairBounds, float]:
         """Edit distances, or bounds of them, and the CPU time they took.
 
-        ``part`` names the folder in the store, to which labels are added about once a second. It holds their time,
-        too: work that is found there counts as if it had been done now, so that a stopped job with a budget in time
-        ends where it would have ended.
+        ``part`` names the folder in the store, to which labels are added about once a second. It also holds their
+        time: work found there counts as if it had been done now, so that a stopped job with a budget in time ends
+        where it would have ended.
         """
         store = None if self.store is None else Path(self.store) / part
         limit = NODE_LIMIT if self.seconds_per_pair is None else None
@@ -240,60 +264,30 @@ class LabelBudget:
         found = pairwise_edit_distances(
             graphs, pairs=pairs, method=method, costs=self.costs, n_jobs=self.n_jobs, store=store
         )
-        return TrainingLabels(pairs, found.lower, found.upper), found.cpu_seconds
+        return PairBounds(pairs, found.lower, found.upper), found.cpu_seconds
 
 
-_LABELS = 8
-"""Nodes, or edges, of the collection whose labels one mutation chooses from: frequent labels stay frequent."""
+def estimate_seconds_per_pair(graphs: GraphCollection, most: float | None = None) -> float:
+    """Mean CPU time of an exact search over all pairs of the graphs; no pair takes longer than ``most`` seconds.
 
+    The rule ignores the machine and the clock, so that a budget stands for the same pairs everywhere and the same seed
+    gives the same model. Measured on one core: sparse random graphs of 6, 10, 12, 16, 25, 50, 100 and 200 nodes
+    took 7, 45, 160, 1,300, 5,400, 16,000, 66,000 and 420,000 microseconds a pair, those of 600 nodes, which are not
+    searched, 52,000. For these the rule is right within a factor of two. It is six times too high for the graphs of
+    LINUX, which has many copies, and may be twice too low for dense graphs of 12 nodes or more.
 
-class Mutator:
-    """Makes graphs that are one to ``edits`` edits away from a given one, in the manner of a collection.
-
-    Labels are drawn from the collection, the frequent ones more often. No mutation has more nodes than the largest of
-    its graphs, and mutations of connected graphs are connected.
+    A pair costs what its smaller graph costs with another of its size: the search has one level for each node of that.
     """
-
-    def __init__(self, graphs: GraphCollection, edits: int) -> None:
-        self.edits = edits
-        self._most_nodes = int(graphs.sizes.max())
-        columns = graphs.columns
-        self._node_labels = _used(columns.node_labels, np.repeat(graphs.flags & Has.NODE_LABELS, graphs.sizes))
-        self._edge_labels = _used(columns.edge_labels, np.repeat(graphs.flags & Has.EDGE_LABELS, graphs.edge_counts))
-
-    def mutate(self, origin: Graph, rng: np.random.Generator) -> Graph | None:
-        """A mutation; None where the graph allows of none, such as a single node without labels."""
-        found = mutate(
-            origin,
-            int(rng.integers(1, self.edits + 1)),
-            random_state=rng,
-            node_labels=None if origin.column("node_labels") is None else _drawn(self._node_labels, rng),
-            edge_labels=None if origin.column("edge_labels") is None else _drawn(self._edge_labels, rng),
-            connected=Draft(origin).is_connected(),
-            min_nodes=min(1, self._most_nodes),
-            max_nodes=self._most_nodes,
-        )
-        return found.graph if found.edits else None
-
-
-def _used(column: LabelColumn | None, present: np.ndarray) -> tuple[Sequence[Hashable], np.ndarray]:
-    """A vocabulary, and the codes of the rows that are no fillers."""
-    if column is None:
-        return (), np.empty(0, dtype=np.int64)
-    return column.vocabulary, column.codes[present > 0]
-
-
-def _drawn(used: tuple[Sequence[Hashable], np.ndarray], rng: np.random.Generator) -> Sequence[Hashable]:
-    vocabulary, codes = used
-    return [vocabulary[code] for code in rng.choice(codes, _LABELS).tolist()] if len(codes) else ()
-
-
-SMALLEST_CLIQUE = 50
-"""Graphs of a clique, if the budget pays for one: half a mini-batch. Where labels are dear more graphs are better than
-more pairs of each: on molecules of 25 atoms the labels of 23 cliques of 40 taught more than those of one of 190."""
-LARGEST_CLIQUE = 1_600
-MOST_MUTATIONS = 10
-"""Of one training graph; copies of it do not count."""
+    nodes = graphs.sizes.astype(np.float64)
+    degree = np.maximum(2 * graphs.edge_counts / np.maximum(nodes, 1), 2)  # dense graphs are harder
+    to_the_end = 0.5 * 1.6 ** np.minimum(nodes, 50) * (degree / 2) ** 2
+    to_the_limit = 7 * nodes**2 + 0.03 * nodes**3
+    bounds_only = 0.15 * nodes**2
+    searched = np.minimum(to_the_end, to_the_limit)
+    each = 1e-6 * np.maximum(np.where(nodes > LARGEST_SEARCHED, bounds_only, searched), 1)
+    order, count = np.argsort(graphs.sizes, kind="stable"), len(graphs)
+    smaller_in = 2 * (count - np.arange(count)) - 1  # of the count * count ordered pairs
+    return float(np.minimum(each, np.inf if most is None else most)[order] @ smaller_in) / count**2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,26 +296,26 @@ class TrainingPool:
 
     graphs: GraphCollection
     drawn: Positions
-    """Which of the training graphs were drawn: their positions in the collection that the pool was drawn from."""
+    """The training graphs that were drawn, by their positions in the collection that the pool was drawn from."""
     origins: Positions
-    """Of each mutation: the place in ``graphs`` of the training graph that it was made from."""
+    """For each mutation the place in ``graphs`` of the training graph that it was made from."""
     cliques: tuple[Positions, ...]
     """Places in ``graphs`` of the members of each clique, in random order, its empty graph left out."""
 
     def pairs(self) -> Positions:
-        """All pairs to label. Each member comes with all before it, so that any first part of the list is dense."""
+        """All pairs to label. Each member comes with all before it, so that any beginning of the list is dense."""
         parts = [clique[np.column_stack(np.tril_indices(len(clique), k=-1))] for clique in self.cliques]
         return np.sort(np.concatenate(parts), axis=1)
 
-    def label_empty_graphs(self, costs: EditCosts | None = None) -> TrainingLabels:
+    def label_empty_graphs(self, costs: EditCosts | None = None) -> PairBounds:
         """Each member's distance to the empty graph of its clique: \\|V\\| + \\|E\\| at unit costs."""
         anchors = np.arange(len(self.graphs) - len(self.cliques), len(self.graphs))
         members = np.concatenate(self.cliques)
         pairs = np.column_stack([members, np.repeat(anchors, [len(clique) for clique in self.cliques])])
         if costs is None or costs.is_unit:
-            return TrainingLabels.exact(pairs, (self.graphs.sizes + self.graphs.edge_counts)[members])
+            return PairBounds.known(pairs, (self.graphs.sizes + self.graphs.edge_counts)[members])
         found = pairwise_edit_distances(self.graphs, pairs=pairs, costs=costs)
-        return TrainingLabels(pairs, found.lower, found.upper)
+        return PairBounds(pairs, found.lower, found.upper)
 
 
 def draw_pool(
@@ -331,9 +325,9 @@ def draw_pool(
     rng: np.random.Generator,
     smallest_clique: int = SMALLEST_CLIQUE,
 ) -> TrainingPool:
-    """Graphs for at most so many labelled pairs; ``edits`` is the most that a mutation has, 0: no mutations.
+    """Draw graphs for at most ``pairs`` labelled pairs; mutations have up to ``edits`` edits (0: no mutations).
 
-    It sees the training graphs and nothing else, so nothing else can get into training.
+    It takes only the training graphs, so nothing else can get into training.
     """
     if isinstance(edits, bool) or not isinstance(edits, int | np.integer) or edits < 0:
         raise InvalidArgument(f"mutation_edits must be a number of edits, 0 or more (0: no mutations); got {edits!r}")
@@ -356,7 +350,7 @@ def draw_pool(
 def _mutate_evenly(
     graphs: GraphCollection, own: Positions, wanted: int, mutator: Mutator, rng: np.random.Generator
 ) -> list[tuple[int, Graph]]:
-    """Origins and mutations, as many as wanted unless their own limit, that of a graph or copies forbid it."""
+    """Origins and mutations; fewer than wanted where their limit, a graph without mutations or copies leave fewer."""
     number = min(wanted, MOST_MUTATIONS * len(own)) if mutator.edits else 0
     origins = np.resize(rng.permutation(own), number).tolist()
     found = ((origin, mutator.mutate(graphs[origin], rng)) for origin in origins)
@@ -366,7 +360,7 @@ def _mutate_evenly(
 
 
 def find_distinct(graphs: GraphCollection) -> Positions:
-    """Positions, ascending, of the first graph of every isomorphism class; of all, if that is too hard to find out."""
+    """Ascending positions of the first graph of every isomorphism class, or of all where the classes take too long."""
     try:
         return np.unique(isomorphism_classes(graphs), return_index=True)[1]
     except WorkBudgetExceeded:
@@ -374,11 +368,10 @@ def find_distinct(graphs: GraphCollection) -> Positions:
 
 
 def plan_cliques(graphs: int, pairs: int, *, mutations: bool, smallest: int = SMALLEST_CLIQUE) -> tuple[int, int]:
-    """How many cliques, and of how many graphs, for so many pairs of a collection of so many graphs.
+    """How many cliques to draw from a collection for a number of pairs, and how many graphs each has.
 
-    Cliques are as large as they may be while all training graphs are in one, a third of each being mutations; from
-    ``smallest`` to :data:`LARGEST_CLIQUE` graphs. A budget that does not pay for the smallest buys one
-    that is smaller still.
+    Cliques are as large as possible while every training graph is in one and a third of each are mutations. They have
+    from ``smallest`` to :data:`LARGEST_CLIQUE` graphs; a budget too small for that buys one smaller clique.
     """
     wanted, available = (3 * graphs // 2, (1 + MOST_MUTATIONS) * graphs) if mutations else (graphs, graphs)
     to_see_all = 2 * pairs // max(1, wanted) + 1
@@ -388,101 +381,46 @@ def plan_cliques(graphs: int, pairs: int, *, mutations: bool, smallest: int = SM
 
 
 def _largest_clique(pairs: int) -> int:
-    """The most graphs with at most so many pairs."""
+    """The most graphs that have at most this number of pairs."""
     return (1 + math.isqrt(1 + 8 * pairs)) // 2
 
 
-logger = logging.getLogger(__name__)
+class Mutator:
+    """Makes graphs that are one to ``edits`` edits away from a given one, in the manner of a collection.
 
-VALIDATION_SHARE = 0.1
-"""Of the budget."""
-SCORED_PAIRS = 50_000
-"""Enough to score a model by; a larger budget is for training."""
-_ROUNDS = 20
-"""Looks at the clock while labels are computed within a time."""
-
-
-def make_supervision(
-    training: GraphCollection,
-    validation: GraphCollection,
-    budget: LabelBudget,
-    edits: int,
-    seed: int,
-    smallest_clique: int = SMALLEST_CLIQUE,
-) -> Supervision:
-    """Labels of cliques of training graphs and their mutations, and of validation graphs with training graphs.
-
-    What is trained on does not depend on the validation graphs, beyond their number.
+    Labels are drawn from the collection, the frequent ones more often. No mutation has more nodes than the largest of
+    its graphs, and mutations of connected graphs are connected.
     """
-    rng = np.random.default_rng(seed)
-    pairs = budget.pairs_for(training)
-    held_back = min(int(VALIDATION_SHARE * pairs), len(training) * len(validation))
-    pool = draw_pool(training, pairs - held_back, edits, rng, smallest_clique)
-    labels, seconds = _label_pool(pool, budget)
-    across = _pairs_between(len(pool.drawn), len(validation), held_back, rng)
-    used, places = np.unique(across[:, 1], return_inverse=True)
-    graphs = pool.graphs + validation[used]
-    choosing, more = budget.label(graphs, np.column_stack([across[:, 0], len(pool.graphs) + places]), "validation")
-    _tell(labels, choosing)
-    mutations = np.arange(len(pool.origins)) + len(pool.drawn)
-    return Supervision(
-        graphs, labels, choosing, f"computed: edit distances at {budget.costs}",
-        mutated=int(np.isin(mutations, labels.graphs).sum()), cpu_seconds=seconds + more,
-    )  # fmt: skip
+
+    def __init__(self, graphs: GraphCollection, edits: int) -> None:
+        self.edits = edits
+        self._most_nodes = int(graphs.sizes.max())
+        columns = graphs.columns
+        self._node_labels = _used(columns.node_labels, np.repeat(graphs.flags & Has.NODE_LABELS, graphs.sizes))
+        self._edge_labels = _used(columns.edge_labels, np.repeat(graphs.flags & Has.EDGE_LABELS, graphs.edge_counts))
+
+    def mutate(self, origin: Graph, rng: np.random.Generator) -> Graph | None:
+        """A mutation; None where the graph has none, such as a single node without labels."""
+        found = mutate(
+            origin,
+            int(rng.integers(1, self.edits + 1)),
+            random_state=rng,
+            node_labels=None if origin.column("node_labels") is None else _drawn(self._node_labels, rng),
+            edge_labels=None if origin.column("edge_labels") is None else _drawn(self._edge_labels, rng),
+            connected=Draft(origin).is_connected(),
+            min_nodes=min(1, self._most_nodes),
+            max_nodes=self._most_nodes,
+        )
+        return found.graph if found.edits else None
 
 
-def _tell(*parts: TrainingLabels) -> None:
-    """Say how many labels are distances and how many only bounds of them, since that decides how well they teach."""
-    pairs, exact = sum(map(len, parts)), sum(int((labels.lower == labels.upper).sum()) for labels in parts)
-    logger.info("%s labels: %s exact distances, %s only bounds", f"{pairs:,}", f"{exact:,}", f"{pairs - exact:,}")
+def _used(column: LabelColumn | None, present: np.ndarray) -> tuple[Sequence[Hashable], np.ndarray]:
+    """A vocabulary, and the codes of the rows that hold labels."""
+    if column is None:
+        return (), np.empty(0, dtype=np.int64)
+    return column.vocabulary, column.codes[present > 0]
 
 
-def label_some_pairs(graphs: GraphCollection, budget: LabelBudget, seed: int) -> TrainingLabels:
-    """All pairs, or as many at random as the budget allows, :data:`SCORED_PAIRS` at most."""
-    possible, wanted = len(graphs) * (len(graphs) - 1) // 2, min(SCORED_PAIRS, budget.pairs_for(graphs))
-    choice = "all" if possible <= wanted else f"random:{wanted}"
-    return budget.label(graphs, choose_pairs(graphs, choice, random_state=seed))[0]
-
-
-def _label_pool(pool: TrainingPool, budget: LabelBudget) -> tuple[TrainingLabels, float]:
-    """All pairs of the cliques, or as many as can be had in the time for training, and their CPU time."""
-    pairs, known = pool.pairs(), pool.label_empty_graphs(budget.costs)
-    if budget.seconds is not None:
-        _compile_search(pool.graphs)
-    rounds = np.array_split(pairs, 1 if budget.seconds is None else _ROUNDS)
-    allowed = np.inf if budget.seconds is None else (1 - VALIDATION_SHARE) * budget.seconds
-    labels, seconds = TrainingLabels.exact([], []), 0.0
-    for k, part in enumerate(rounds):
-        if seconds >= allowed:
-            known = known.take(np.flatnonzero(np.isin(known.pairs[:, 0], labels.graphs)))
-            break
-        found, more = budget.label(pool.graphs, part, f"training-{k:02d}")
-        labels, seconds = labels.joined(found), seconds + more
-    return labels.joined(known), seconds
-
-
-def _compile_search(graphs: GraphCollection) -> None:
-    """Search once, so that compilation, which comes with the first search after an installation, is not counted."""
-    largest = np.argsort(graphs.sizes, kind="stable")[-2:]
-    pairwise_edit_distances(graphs[largest], pairs=[(0, 1)], method=ExactSearch(node_limit=1))
-
-
-def _pairs_between(rows: int, columns: int, wanted: int, rng: np.random.Generator) -> Positions:
-    """Different cells of a table, drawn at random."""
-    chosen = np.sort(rng.choice(rows * columns, min(wanted, rows * columns), replace=False))
-    return np.column_stack(np.divmod(chosen, max(1, columns)))
-
-
-__all__ = [
-    "NODE_LIMIT",
-    "LabelBudget",
-    "Mutator",
-    "Supervision",
-    "TrainingPool",
-    "draw_pool",
-    "hold_out",
-    "label_some_pairs",
-    "make_supervision",
-    "read_distances",
-    "read_supervision",
-]
+def _drawn(used: tuple[Sequence[Hashable], np.ndarray], rng: np.random.Generator) -> Sequence[Hashable]:
+    vocabulary, codes = used
+    return [vocabulary[code] for code in rng.choice(codes, _LABELS).tolist()] if len(codes) else ()

@@ -1,1 +1,1 @@
-"""Compiled loops of the edit-distance engine: arrays in, arrays out; nothing here checks its input."""
+"""Compiled loops of the edit-distance engine. They take and fill arrays, and do not check them."""

@@ -10,7 +10,8 @@ node is thereby seen from both ends, half each, so with one cost for all edge ed
 every completion. The search starts from the map of that assignment, improved by exchanging images, as its incumbent.
 
 Differs from the paper of Neuhaus, Riesen and Bunke (2006), which takes the incurred cost alone and keeps maps of
-different depth in one list: that is published_beam.py. The result is an **upper bound**, and not above the incumbent.
+different depth in one list: that is ``published-beam`` of the baselines. The result is an **upper bound**, and not
+above the incumbent.
 """
 
 from typing import NamedTuple
@@ -18,10 +19,14 @@ from typing import NamedTuple
 import numpy as np
 
 from graphmetric._foundation.compilation import entry, fragment, part
-from graphmetric.edit_distance._kernels.load_pair import load_pair
-from graphmetric.edit_distance._kernels.local_search import evaluate_map
-from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
-from graphmetric.edit_distance._kernels.root_map import BoundResults, keep_trial, solve_root, swap_trial, write_bounds
+from graphmetric.edit_distance._kernels.node_maps import (
+    evaluate_map,
+    keep_trial,
+    solve_root,
+    swap_trial,
+    write_bounds,
+)
+from graphmetric.edit_distance._kernels.packing import Integers, PackedProblem, integers
 from graphmetric.edit_distance._kernels.workspace import (
     BEST,
     BOUND,
@@ -34,7 +39,9 @@ from graphmetric.edit_distance._kernels.workspace import (
     TRIAL,
     UPPER,
     Pair,
+    Results,
     Workspace,
+    load_pair,
 )
 
 # Fields of BeamWork.plan, by position in the order
@@ -44,8 +51,8 @@ IMAGE, OPEN, USED = range(3)
 # Fields of BeamWork.candidates and BeamWork.kept
 COST, PARENT, IMAGE_NODE, ESTIMATE, OPEN_SUM = range(5)
 
-INDEX_BITS = 21  # of a key on the heap: the score above, the number of the candidate below
-SCORE_BITS = 41  # of scores below that of the incumbent; larger ones lose their last bits in keys
+INDEX_BITS = 21  # low bits of a key on the heap, the number of the candidate; the score is above them
+SCORE_BITS = 41  # bits for a score; larger scores lose their last bits in keys
 NO_KEY = np.int64((1 << 63) - 1)
 
 
@@ -56,20 +63,17 @@ class BeamWork(NamedTuple):
     query: Integers  # adjacency of the query in the order of the plan
     removal: Integers  # by target node: inserting all its edges
     states: Integers  # (generation, field, map, position or target node)
-    kept: Integers  # (map, field): what is known of the maps of the current generation
+    kept: Integers  # (map, field): the maps of the current generation
     candidates: Integers  # (candidate, field): the same for their extensions
     heap: Integers  # keys of the best candidates, the worst on top
 
 
 def allocate_beam(width: int, smaller: int, larger: int) -> BeamWork:
-    """Room for ``width`` maps between graphs of so many nodes; null nodes count as nodes of the larger graph.
+    """Room for ``width`` maps between graphs of these sizes; null nodes count as nodes of the larger graph.
 
     The width times the larger number of nodes must stay below two million, the range of a candidate's number.
     """
     n = larger + 1
-
-    def integers(*shape: int) -> Integers:
-        return np.zeros(shape, dtype=np.int64)
 
     return BeamWork(
         integers(4, n),
@@ -84,20 +88,13 @@ def allocate_beam(width: int, smaller: int, larger: int) -> BeamWork:
 
 @entry
 def search_beam(
-    first: PackedGraphs,
-    second: PackedGraphs,
-    costs: EditCostTables,
-    pairs: Integers,
-    width: int,
-    work: Workspace,
-    beam: BeamWork,
-    results: BoundResults,
+    problem: PackedProblem, pairs: Integers, width: int, work: Workspace, beam: BeamWork, results: Results
 ) -> None:
     """Bounds and maps for rows (i, j) of ``pairs``; ``width`` is at most that of ``beam``."""
     for p in range(len(pairs)):
         if p > 0 and work.progress.signals[STOP] > 0:
             return
-        load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.pair)
+        load_pair(problem, pairs[p, 0], pairs[p, 1], work.pair)
         lower = solve_root(work)
         keep_trial(work, swap_trial(work, lower, work.progress.status[UPPER]))
         if work.progress.status[UPPER] > lower:
@@ -109,7 +106,7 @@ def search_beam(
 def search_levels(work: Workspace, beam: BeamWork, width: int, lower: int) -> None:
     """Advance all maps of a generation by one query node, until every query node is mapped or no map is left.
 
-    Told to stop, it leaves the incumbent as it is.
+    When it is told to stop, it leaves the incumbent as it is.
     """
     n_query = work.pair.sizes[N_QUERY]
     plan_order(work, beam)
@@ -142,7 +139,7 @@ def search_levels(work: Workspace, beam: BeamWork, width: int, lower: int) -> No
 
 @fragment
 def plan_order(work: Workspace, beam: BeamWork) -> None:
-    """Next is always the node with most neighbours in the order, then most edges; sums up the costs of edges."""
+    """Order the query: next is the node with most neighbours before it, then most edges. Sums up edge costs as well."""
     pair, plan = work.pair, beam.plan
     n_query, n_target = pair.sizes[N_QUERY], pair.sizes[N_TARGET]
     for v in range(n_target):
@@ -185,7 +182,7 @@ def list_candidates(
     n_kept: int,
     width: int,
 ) -> tuple[int, int]:
-    """Judge every extension of a map and put it on the heap of the ``width`` best; returns the two counts, advanced."""
+    """Score every extension of a map and put the ``width`` best on the heap; returns both counts, updated."""
     pair, states, candidates, heap = work.pair, beam.states, beam.candidates, beam.heap
     adjacency, edge_cost, columns = pair.adjacency, pair.edge_cost, work.levels.columns
     u, open_edges = beam.plan[ORDER, position], beam.plan[OPEN_EDGES, position]
@@ -197,7 +194,7 @@ def list_candidates(
     worst = heap[0] if n_kept == width else NO_KEY
     for v in range(pair.sizes[N_TARGET]):
         cost, estimate = parent_cost + pair.node_cost[u, v], rest - columns[0, DUAL, v]
-        # an edge that does not fit raises the score: its cost counts twice, what it closes only once
+        # an edge that does not match raises the score: its cost counts twice, the edges it closes only once
         score = 2 * cost + estimate + parent_open
         if states[generation, USED, parent, v] == 1 or score >= limit or (score >> shift) << INDEX_BITS >= worst:
             continue
@@ -235,7 +232,7 @@ def list_candidates(
 
 @fragment
 def has_free_twin_before(pair: Pair, states: Integers, generation: int, parent: int, v: int) -> bool:
-    """Whether a twin of v with a smaller number is unused: then mapping to that one is the same."""
+    """Whether a twin of v with a smaller number is unused, which would give the same map."""
     for w in range(pair.twin[TARGET, v], v):
         if pair.twin[TARGET, w] == pair.twin[TARGET, v] and states[generation, USED, parent, w] == 0:
             return True

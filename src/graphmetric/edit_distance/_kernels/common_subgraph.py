@@ -1,6 +1,6 @@
 """Maximum common induced subgraph by partition refinement (McCreesh, Prosser and Trimble 2017, "McSplit").
 
-Unmapped nodes of both graphs stand in classes: two nodes are in one class when they have the same code and the same
+Unmapped nodes of both graphs are in classes: two nodes are in one class when they have the same code and the same
 edges to all mapped nodes, under the map. Only nodes of one class may be mapped to each other, so a map can grow by at
 most the sum over classes of the smaller side. Mapping v to w splits every class by the edge codes to v and to w.
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphmetric._foundation.compilation import entry, fragment, part
-from graphmetric.edit_distance._kernels.packing import Integers, PackedGraphs, fill_adjacency
+from graphmetric.edit_distance._kernels.packing import Integers, PackedGraphs, fill_adjacency, integers
 from graphmetric.edit_distance._kernels.workspace import N_SIGNALS, STOP
 
 # First index of CommonWork.nodes, .adjacency
@@ -44,7 +44,7 @@ class CommonResults(NamedTuple):
 
 
 class CommonWork(NamedTuple):
-    """Room for graphs of up to so many nodes; depth is the number of mapped nodes."""
+    """Working memory for the largest graph; depth is the number of mapped nodes."""
 
     nodes: Integers  # (left or right, position)
     adjacency: Integers  # (left or right, node, node): edge codes
@@ -55,11 +55,8 @@ class CommonWork(NamedTuple):
 
 
 def allocate_common(largest: int, signals: Integers | None = None) -> CommonWork:
-    """Make room. ``signals`` is what another thread stops the search by."""
+    """Make room; another thread stops the search by ``signals``."""
     n = largest + 1
-
-    def integers(*shape: int) -> Integers:
-        return np.zeros(shape, dtype=np.int64)
 
     heard = integers(N_SIGNALS) if signals is None else signals
     return CommonWork(
@@ -221,7 +218,7 @@ def take_next_image(work: CommonWork, depth: int) -> int:
 
 @fragment
 def leave_unmapped(work: CommonWork, depth: int) -> None:
-    """All images of the chosen node were tried: go on without it."""
+    """All images of the chosen node were tried: continue without it."""
     classes, levels, chosen = work.classes, work.levels, work.levels[depth, CHOSEN]
     work.maps[CURRENT, levels[depth, NODE]] = -1
     levels[depth, NODE] = -1

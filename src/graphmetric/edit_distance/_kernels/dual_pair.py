@@ -1,9 +1,9 @@
 """Two graphs laid out for the dual bound: savings instead of costs, arcs instead of edges.
 
-A map starts from the dearest edit path, which deletes everything in the query and inserts everything in the target.
-Mapping node i to k saves p[i, k] = delete(i) + insert(k) - substitute(i, k); if moreover an edge of i lands on an edge
-of k, that saves s = delete + insert - substitute of the two edges. The distance is the dearest path minus the largest
-saving of any map.
+The most expensive edit path deletes everything in the query and inserts everything in the target. Mapping node i to k
+saves p[i, k] = delete(i) + insert(k) - substitute(i, k). If an edge of i is also mapped to an edge of k, that saves
+s = delete + insert - substitute of the two edges. The distance is the cost of this path minus the largest saving of any
+map.
 
 The nodes of the target are renumbered by falling degree and called columns. Slot number s of all columns that have
 more than s edges then holds arcs ``slot_start[s] + column``: a sum over the arcs of each column is a few sums of
@@ -16,14 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.compilation import fragment, part
-from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
+from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedProblem, integers
 from graphmetric.edit_distance._kernels.workspace import N_EDGES, N_NULL, N_QUERY, N_TARGET, SWAPPED, TARGET, Pair
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 # Fields of DualPair.sizes
-N_ROWS, N_COLUMNS, N_ROW_EDGES, N_COLUMN_ARCS, N_SLOTS, DEAREST, MAY_DELETE, UNIT, LARGEST_SAVING = range(9)
+N_ROWS, N_COLUMNS, N_ROW_EDGES, N_COLUMN_ARCS, N_SLOTS, EVERYTHING, MAY_DELETE, UNIT, LARGEST_SAVING = range(9)
 N_DUAL_SIZES = 9
 # Fields of DualPair.arcs; edge e of the query has the arcs 2 * e and 2 * e + 1, BY_ROW lists all arcs row by row
 TAIL, HEAD, BY_ROW = range(3)
@@ -32,7 +32,7 @@ ROW_START, COLUMN_OF, NODE_OF, DEGREE_OF, SLOT_START = range(5)
 # Fields of DualPair.column_arcs
 ARC_TAIL, ARC_HEAD, ARC_REVERSE, ARC_CODE = range(4)
 
-EXACT_BITS = 42  # of the dearest path; whole numbers up to 2**53 are exact, and splits may be larger than savings
+EXACT_BITS = 42  # bits of the most expensive path; doubles hold 53 exactly, and splits may be larger than savings
 
 
 class DualPair(NamedTuple):
@@ -47,7 +47,7 @@ class DualPair(NamedTuple):
 
 
 class DualSize(NamedTuple):
-    """Upper limits of the pairs that fit."""
+    """The largest pairs that fit."""
 
     rows: int
     columns: int
@@ -57,9 +57,6 @@ class DualSize(NamedTuple):
 
 def allocate_dual_pair(size: DualSize) -> DualPair:
     """Make room."""
-
-    def integers(*shape: int) -> Integers:
-        return np.zeros(shape, dtype=np.int64)
 
     arcs, column_arcs = 2 * size.row_edges, 2 * size.column_edges
     return DualPair(
@@ -73,10 +70,9 @@ def allocate_dual_pair(size: DualSize) -> DualPair:
 
 
 @part
-def load_dual_pair(
-    first: PackedGraphs, second: PackedGraphs, costs: EditCostTables, i: int, j: int, pair: Pair, dual: DualPair
-) -> None:
+def load_dual_pair(problem: PackedProblem, i: int, j: int, pair: Pair, dual: DualPair) -> None:
     """Lay out graph i of ``first`` and graph j of ``second``, which ``pair`` holds already."""
+    costs = problem.costs
     sizes = dual.sizes
     sizes[N_ROWS] = pair.sizes[N_QUERY]
     sizes[N_COLUMNS] = pair.sizes[N_TARGET] - pair.sizes[N_NULL]
@@ -84,13 +80,13 @@ def load_dual_pair(
     list_row_arcs(pair, dual)
     sort_columns(pair, dual)
     list_column_arcs(pair, costs, dual)
-    sum_dearest(pair, first, second, costs, i, j, dual)
-    place_savings(pair, first, second, costs, i, j, dual)
+    sum_everything(pair, problem, i, j, dual)
+    place_savings(pair, problem, i, j, dual)
 
 
 @fragment
 def list_row_arcs(pair: Pair, dual: DualPair) -> None:
-    """Both directions of every edge of the query, and the arcs of each row."""
+    """List both directions of every edge of the query, and the arcs of each row."""
     n_rows, n_edges = dual.sizes[N_ROWS], dual.sizes[N_ROW_EDGES]
     start, arcs = dual.lines[ROW_START], dual.arcs
     for i in range(n_rows + 1):
@@ -113,7 +109,7 @@ def list_row_arcs(pair: Pair, dual: DualPair) -> None:
 
 @fragment
 def sort_columns(pair: Pair, dual: DualPair) -> None:
-    """Target nodes by falling degree (counting is dear for few nodes: insertion sort), and where the slots start."""
+    """Sort the target nodes by falling degree (insertion sort, quick for few nodes), and find where the slots start."""
     n_columns = dual.sizes[N_COLUMNS]
     nodes, degree, slot_start = dual.lines[NODE_OF], dual.lines[DEGREE_OF], dual.lines[SLOT_START]
     for v in range(n_columns):
@@ -142,7 +138,7 @@ def sort_columns(pair: Pair, dual: DualPair) -> None:
 
 @fragment
 def list_column_arcs(pair: Pair, costs: EditCostTables, dual: DualPair) -> None:
-    """Every arc of the target, and the arc that runs back."""
+    """List every arc of the target, and the arc in the other direction."""
     n_columns = dual.sizes[N_COLUMNS]
     arcs = dual.column_arcs
     for k in range(n_columns):
@@ -162,10 +158,9 @@ def list_column_arcs(pair: Pair, costs: EditCostTables, dual: DualPair) -> None:
 
 
 @fragment
-def sum_dearest(
-    pair: Pair, first: PackedGraphs, second: PackedGraphs, costs: EditCostTables, i: int, j: int, dual: DualPair
-) -> None:
-    """The cost of deleting all of the first graph and inserting all of the second, and the unit that stays exact."""
+def sum_everything(pair: Pair, problem: PackedProblem, i: int, j: int, dual: DualPair) -> None:
+    """Sum the cost of deleting the first graph and inserting the second, and choose a unit that stays exact."""
+    first, second, costs = problem
     total = 0
     for u in range(first.node_start[i], first.node_start[i + 1]):
         total += costs.node_delete[first.node_code[u]]
@@ -179,18 +174,17 @@ def sum_dearest(
     while left > 0:
         bits += 1
         left >>= 1
-    dual.sizes[DEAREST] = total
-    # nodes of very dear substitution count as forbidden, so no saving is below minus the total
+    dual.sizes[EVERYTHING] = total
+    # substitutions that cost more than everything count as forbidden, so no saving is below minus the total
     dual.sizes[UNIT] = 1 << max(0, min(20, EXACT_BITS - bits))
 
 
 @fragment
-def place_savings(
-    pair: Pair, first: PackedGraphs, second: PackedGraphs, costs: EditCostTables, i: int, j: int, dual: DualPair
-) -> None:
-    """Savings of node pairs and of arc pairs."""
+def place_savings(pair: Pair, problem: PackedProblem, i: int, j: int, dual: DualPair) -> None:
+    """Fill in the savings of node pairs and of arc pairs."""
+    first, second, costs = problem
     sizes, swapped = dual.sizes, pair.sizes[SWAPPED]
-    unit, lowest = np.float64(sizes[UNIT]), -sizes[DEAREST] - 1
+    unit, lowest = np.float64(sizes[UNIT]), -sizes[EVERYTHING] - 1
     sizes[MAY_DELETE] = 0
     for row in range(sizes[N_ROWS]):
         for column in range(sizes[N_COLUMNS]):

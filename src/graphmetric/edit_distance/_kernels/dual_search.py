@@ -1,8 +1,8 @@
 """Branch and bound with the dual bound: few tree nodes, each with a bound that is nearly exact.
 
 The root starts with primal-dual steps over all node pairs. Every bound on the way rules out pairs, and once enough are
-gone the rest goes on as a sparse problem (sparse_bound.py). A tree node takes steps while they promise to close it,
-then splits: one pair is fixed in the child; when that is done with, the pair is ruled out and the node goes on
+gone the rest continues as a sparse problem (sparse_bound.py). A tree node takes steps while they promise to close it,
+then splits: one pair is fixed in the child; when the child is done, the pair is ruled out and the node continues
 without it. So there is one open problem per depth, and the least of their bounds is a lower bound of the distance at
 any time.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
-    DEAREST,
+    EVERYTHING,
     N_COLUMNS,
     N_ROWS,
     NODE_OF,
@@ -24,9 +24,15 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     allocate_dual_pair,
     load_dual_pair,
 )
-from graphmetric.edit_distance._kernels.load_pair import load_pair
-from graphmetric.edit_distance._kernels.local_search import evaluate_map
-from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
+from graphmetric.edit_distance._kernels.exact_search import SearchLimits
+from graphmetric.edit_distance._kernels.node_maps import (
+    evaluate_map,
+    keep_trial,
+    list_inserted,
+    solve_root,
+    write_bounds,
+)
+from graphmetric.edit_distance._kernels.packing import Integers, PackedProblem
 from graphmetric.edit_distance._kernels.primal_dual import (
     Steps,
     allocate_steps,
@@ -36,14 +42,8 @@ from graphmetric.edit_distance._kernels.primal_dual import (
     take_steps,
 )
 from graphmetric.edit_distance._kernels.primal_dual import X as DENSE_X
-from graphmetric.edit_distance._kernels.root_map import (
-    BoundResults,
-    keep_trial,
-    list_inserted,
-    solve_root,
-    write_bounds,
-)
-from graphmetric.edit_distance._kernels.sparse_bound import (
+from graphmetric.edit_distance._kernels.sparse_bound import bound_level, rule_out, take_sparse_steps
+from graphmetric.edit_distance._kernels.sparse_problem import (
     ALIVE,
     BEST_BOUND,
     BRANCH,
@@ -65,15 +65,12 @@ from graphmetric.edit_distance._kernels.sparse_bound import (
     Sparse,
     X,
     allocate_sparse,
-    bound_level,
     derive_level,
     end_of_links,
     fits_sparse,
     fix_forced,
     gather_root,
     is_full,
-    rule_out,
-    take_sparse_steps,
 )
 from graphmetric.edit_distance._kernels.split_bound import (
     COLUMN_DUAL,
@@ -97,18 +94,20 @@ from graphmetric.edit_distance._kernels.workspace import (
     TARGET,
     TRIAL,
     UPPER,
+    Results,
     Workspace,
+    load_pair,
     round_up,
 )
 
-STEPS_PER_BOUND = 25  # at the root
-MOST_DENSE = 8  # bounds from dense steps; then the sparse problem, unless it is too large
+STEPS_PER_BOUND = 25  # primal-dual steps between two bounds at the root
+MOST_DENSE = 8  # bounds from dense steps before the sparse problem, unless that is too large
 MOST_DENSE_IF_FULL = 40
-FEW_PAIRS = 0.33  # of all: the sparse problem is quicker
-SPARSE_STEPS = 10  # between two bounds in the tree
+FEW_PAIRS = 0.33  # share of pairs left below which the sparse problem is quicker
+SPARSE_STEPS = 10  # steps between two bounds in the tree
 LEAST_ROUNDS = 3  # bounds of a tree node before it may be split
-PATIENCE, ROOT_PATIENCE = 6.0, 20.0  # go on while that many rounds like the last would close the node
-DEATH = 0.002  # what a pair or link that was ruled out counts as, compared with a rise of the bound by one
+PATIENCE, ROOT_PATIENCE = 6.0, 20.0  # continue while this many rounds like the last would close the node
+DEATH = 0.002  # value of ruling out a pair or link, compared with raising the bound by one
 # Fields of DualWork.status
 DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER, LAST_COST = range(8)
 NEW, RETURNED = range(2)
@@ -144,63 +143,44 @@ def allocate_dual_work(base: Workspace, size: DualSize, largest_degree: int) -> 
     )
 
 
-class DualLimits(NamedTuple):
-    """When to stop, and whether to go on with what the work holds."""
-
-    upper_limit: Integers  # for each pair; costs above are of no interest, NO_LIMIT searches them all
-    stop_at_limit: int  # 1: any map within the limit will do
-    max_expanded: int  # for each pair, counted from its start; a chunk of steps at the root counts as one
-    resume: int  # 1: the one pair given is the one in the work, stopped before by max_expanded
-    root_only: int  # 1: steps at the root, no tree
-
-
-class DualResults(NamedTuple):
-    """One row for each pair; ``node_map`` gives the node of the second graph for every node of the first, or -1."""
-
-    lower: Integers
-    upper: Integers
-    relaxed: Floats  # the best bound of the root, not rounded up
-    expanded: Integers
-    finished: Integers  # 1 when more expansions would change nothing
-    node_map: Integers
-
-
 @entry
 def search_dual(
-    first: PackedGraphs,
-    second: PackedGraphs,
-    costs: EditCostTables,
+    problem: PackedProblem,
     pairs: Integers,
-    limits: DualLimits,
+    limits: SearchLimits,
+    root_only: int,
     work: DualWork,
-    results: DualResults,
+    results: Results,
+    relaxed: Floats,
 ) -> None:
     """Search every pair within its limits; an expansion takes a fraction of a millisecond at 35 nodes.
 
-    To stop by the clock, search one pair in slices: raise ``max_expanded`` and resume until it is finished.
+    A chunk of steps at the root counts as one expansion; with ``root_only`` there are no others. ``relaxed`` gets the
+    best bound of the root, not rounded up. To stop by the clock, search one pair in slices: raise ``max_expanded`` and
+    resume until it is finished.
     """
     for p in range(len(pairs)):
         if limits.resume == 0:
-            load_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.base.pair)
-            load_dual_pair(first, second, costs, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
+            load_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair)
+            load_dual_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
             start_dual(work, limits.upper_limit[p], limits.stop_at_limit)
         status = work.status
         while not is_over(work) and status[EXPANDED] < limits.max_expanded:
             status[EXPANDED] += 1
             if status[CHUNKS] != SPARSE:
-                advance_root(work, limits.root_only)
+                advance_root(work, root_only)
             else:
                 advance_tree(work)
         lower = lower_bound_of(work)
-        write_bounds(work.base, BoundResults(results.lower, results.upper, results.node_map), p, lower)
-        results.relaxed[p] = max(0.0, work.sparse.values[0, ROOT_BOUND] / work.dual.sizes[UNIT])
+        write_bounds(work.base, results, p, lower)
+        relaxed[p] = max(0.0, work.sparse.values[0, ROOT_BOUND] / work.dual.sizes[UNIT])
         results.expanded[p] = status[EXPANDED]
         results.finished[p] = 1 if is_over(work) or lower == results.upper[p] else 0
 
 
 @fragment
 def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
-    """The branch bound and its map; nothing is ruled out yet."""
+    """Start a pair with the branch bound and its map; nothing is ruled out yet."""
     status, dual = work.status, work.dual
     status[DEPTH], status[CHUNKS], status[EXPANDED], status[FULL_MEMORY] = -1, 0, 1, 0
     status[UPPER_LIMIT], status[STOP_AT_LIMIT], status[LAST_COST] = upper_limit, stop_at_limit, -1
@@ -229,7 +209,7 @@ def best_of_interest(work: DualWork) -> int:
 
 @fragment
 def limit_of(work: DualWork) -> float:
-    """Bounds above this lead to nothing of interest, in the unit of the splits."""
+    """A problem whose bound is above this, in the unit of the splits, is done."""
     return np.float64(best_of_interest(work)) * work.dual.sizes[UNIT]
 
 
@@ -265,14 +245,14 @@ def rounded(work: DualWork, bound: float) -> int:
 
 @fragment
 def advance_root(work: DualWork, root_only: int) -> None:
-    """Some dense steps, a bound, a map; go over to the sparse problem when enough is ruled out."""
+    """Take dense steps, bound, round to a map; change to the sparse problem when enough is ruled out."""
     status, dual, splits, values = work.status, work.dual, work.splits, work.sparse.values
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
     take_steps(dual, work.steps, np.int64(STEPS_PER_BOUND))
     status[CHUNKS] += 1
     split_by_prices(dual, work.steps, splits)
     weigh_blocks(dual, splits)
-    bound = np.float64(dual.sizes[DEAREST]) * dual.sizes[UNIT] - solve_weights(splits, n_columns)
+    bound = np.float64(dual.sizes[EVERYTHING]) * dual.sizes[UNIT] - solve_weights(splits, n_columns)
     values[0, BEST_BOUND] = max(values[0, BEST_BOUND], bound)
     values[0, ROOT_BOUND] = max(values[0, ROOT_BOUND], bound)
     for i in range(n_rows):
@@ -330,7 +310,7 @@ def try_rounding(work: DualWork) -> None:
 
 @part
 def round_level(work: DualWork, depth: int) -> None:
-    """A map from the masses of a level."""
+    """Round the masses of a level to a map."""
     dual, sparse = work.dual, work.sparse
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
     for i in range(n_rows):
@@ -369,7 +349,7 @@ def advance_tree(work: DualWork) -> None:
 
 @fragment
 def rule_out_branch(work: DualWork, depth: int) -> None:
-    """The fixed pair leads to nothing better: nor do the twins of its row with the twins of its column."""
+    """Rule out the fixed pair, and the twins of its row with the twins of its column, which are no better."""
     sparse, dual, pair = work.sparse, work.dual, work.base.pair
     state, pairs = sparse.state[depth], sparse.whole
     branch = state[BRANCH]
@@ -388,7 +368,7 @@ def rule_out_branch(work: DualWork, depth: int) -> None:
 
 @fragment
 def bound_node(work: DualWork, depth: int) -> bool:
-    """Take steps as long as they promise to close the node; False when nothing of interest is left in it."""
+    """Take steps while they promise to close the node; False when it is closed."""
     sparse, dual = work.sparse, work.dual
     values = sparse.values[depth]
     if not shrink(work, depth):
@@ -417,7 +397,7 @@ def bound_node(work: DualWork, depth: int) -> bool:
 
 @part
 def shrink(work: DualWork, depth: int) -> bool:
-    """Drop what is dead and fix what is forced; False if no map is left, or only one, which is tried."""
+    """Drop dead pairs and fix forced ones; False if no map is left, or only one, which is tried."""
     sparse, dual = work.sparse, work.dual
     while True:
         fixed = fix_forced(dual, sparse, depth)
@@ -432,7 +412,7 @@ def shrink(work: DualWork, depth: int) -> bool:
 
 @fragment
 def choose_pair(work: DualWork, depth: int) -> None:
-    """A row with few pairs left and many links to each; in it the pair with the least slack, then the heaviest."""
+    """Choose a row with few pairs and many links to each, and in it the pair with least slack, then most mass."""
     sparse, dual = work.sparse, work.dual
     state, whole = sparse.state[depth], sparse.whole
     count, links = sparse.places[0], sparse.places[1]

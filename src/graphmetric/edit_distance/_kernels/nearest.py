@@ -16,36 +16,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.compilation import entry, fragment, part
-from graphmetric.edit_distance._kernels.batch import NO_LIMIT
-from graphmetric.edit_distance._kernels.branch_cost import fill_root_costs
+from graphmetric.edit_distance._kernels.branch_bound import solve_root_assignment
 from graphmetric.edit_distance._kernels.exact_search import (
     advance_search,
     choose_branch,
-    complete_map,
     find_lower_bound,
     refine_map,
 )
-from graphmetric.edit_distance._kernels.load_pair import load_pair
-from graphmetric.edit_distance._kernels.local_search import evaluate_map
-from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs
-from graphmetric.edit_distance._kernels.warm_assignment import solve_assignment
+from graphmetric.edit_distance._kernels.node_maps import price_root, write_map
+from graphmetric.edit_distance._kernels.packing import Integers, PackedProblem
 from graphmetric.edit_distance._kernels.workspace import (
-    BEST,
     BOUND,
     DEPTH,
     EXPANDED,
-    N_NULL,
-    N_QUERY,
-    N_TARGET,
+    NO_LIMIT,
     ROOT,
     STOP,
     STOP_AT_LIMIT,
-    SWAPPED,
     UPPER,
     UPPER_LIMIT,
     Workspace,
     find_limit,
-    note_residue,
+    load_pair,
 )
 
 Floats = NDArray[np.float64]
@@ -178,9 +170,7 @@ class QueueLimits(NamedTuple):
 
 @entry
 def search_queue(
-    first: PackedGraphs,
-    second: PackedGraphs,
-    costs: EditCostTables,
+    problem: PackedProblem,
     queue: SearchQueue,
     limits: QueueLimits,
     bounds: CandidateBounds,
@@ -197,7 +187,7 @@ def search_queue(
             if bounds.lower[graph] * limits.scale > limit + ROUNDING:
                 queue.status[PLACE] += 1
                 continue
-            load_pair(first, second, costs, limits.row, queue.graphs[COLUMN, queue.status[PLACE]], work.pair)
+            load_pair(problem, limits.row, queue.graphs[COLUMN, queue.status[PLACE]], work.pair)
             start_within(work, limit, limits.refine)
             before = 0
         advance_search(work, min(limits.steps, before + left))
@@ -223,23 +213,15 @@ def start_within(work: Workspace, upper_limit: int, refine: int) -> None:
     swaps are of no use; pass ``refine=1`` where maps are wanted.
     """
     pair, levels, progress = work.pair, work.levels, work.progress
-    n_query, n_target = pair.sizes[N_QUERY], pair.sizes[N_TARGET]
     status = progress.status
     status[DEPTH] = -1
     status[EXPANDED] = 1
     status[UPPER] = upper_limit + 1
     status[UPPER_LIMIT] = upper_limit
     status[STOP_AT_LIMIT] = 0
-    fill_root_costs(pair, levels)
-    for u in range(n_query):
-        work.scratch.free_rows[u] = u + 1
-    levels.state[0, BOUND] = 0
-    limit = 2 * upper_limit + 1
-    if not solve_assignment(levels, work.scratch, progress.signals, ROOT, n_query, n_target, n_query, limit):
+    if not solve_root_assignment(work, 2 * upper_limit + 1):
         return
-    complete_map(pair, levels, progress, ROOT)
-    cost = evaluate_map(pair, progress.maps)
-    note_residue(pair, levels, ROOT, cost)
+    cost = price_root(work)
     limit = find_limit(levels, progress, ROOT)
     if levels.state[0, BOUND] >= limit:
         return
@@ -261,19 +243,3 @@ def record_bounds(work: Workspace, bounds: CandidateBounds, nearest: NearestGrap
         bounds.upper[graph] = status[UPPER] / scale
         bounds.lower[graph] = min(bounds.lower[graph], bounds.upper[graph])
         write_map(work, nearest.maps[admit(bounds, nearest, graph)])
-
-
-@part
-def write_map(work: Workspace, node_map: Integers) -> None:
-    """Write the best map of the current pair, from the query to the candidate."""
-    pair = work.pair
-    n_target = pair.sizes[N_TARGET] - pair.sizes[N_NULL]
-    for u in range(len(node_map)):
-        node_map[u] = -1
-    for u in range(pair.sizes[N_QUERY]):
-        v = work.progress.maps[BEST, u]
-        if v < n_target:
-            if pair.sizes[SWAPPED] == 1:
-                node_map[v] = u
-            else:
-                node_map[u] = v

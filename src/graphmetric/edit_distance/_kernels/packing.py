@@ -13,6 +13,11 @@ LARGEST_TOTAL = 1 << 51
 """The largest sum of costs. Searches double it, matchings count it in double precision, and beams rank by it."""
 
 
+def integers(*shape: int) -> Integers:
+    """An array of zeros."""
+    return np.zeros(shape, dtype=np.int64)
+
+
 class PackedGraphs(NamedTuple):
     """A collection of graphs end to end; graph g owns nodes node_start[g]:node_start[g + 1], likewise edges.
 
@@ -46,6 +51,14 @@ class EditCostTables(NamedTuple):
     edge_floor: Integers  # (2, 3): the cheapest deletion, insertion and substitution of unequal codes
     uniform_edge: int  # the one cost of every edge edit when only one code exists, else 0
     step: int  # every total is a multiple of this
+
+
+class PackedProblem(NamedTuple):
+    """Two packed collections and the costs of turning graphs of the first into graphs of the second."""
+
+    first: PackedGraphs
+    second: PackedGraphs
+    costs: EditCostTables
 
 
 def tabulate_costs(
@@ -86,7 +99,7 @@ def cap_edge_substitution(edge_cost: Integers) -> Integers:
 def _edge_floors(edges: Integers) -> Integers:
     """Smallest deletion, insertion and unequal substitution, in both reading directions."""
     if len(edges) == 1:
-        return np.zeros((2, 3), dtype=np.int64)
+        return integers(2, 3)
     deletion, insertion = int(edges[1:, 0].min()), int(edges[0, 1:].min())
     unequal = edges[1:, 1:][~np.eye(len(edges) - 1, dtype=bool)]
     substitution = min(int(unequal.min(initial=deletion + insertion)), deletion + insertion)
@@ -102,25 +115,28 @@ def pack_graphs(
     edge_reverse: Integers,
 ) -> PackedGraphs:
     """Attach the twin classes. ``edges`` is (number of edges, 2); ``edge_reverse`` as in `EditCostTables`."""
-    starts = np.array(node_start, dtype=np.int64), np.array(edge_start, dtype=np.int64)  # writable: one compilation
+    starts = (
+        np.array(node_start, dtype=np.int64),
+        np.array(edge_start, dtype=np.int64),
+    )  # writable copies, so that kernels compile once
     codes = np.ascontiguousarray(node_code, dtype=np.int64)
     graphs = PackedGraphs(
         starts[0],
         codes,
-        np.zeros(len(codes), dtype=np.int64),
+        integers(len(codes)),
         starts[1],
         np.ascontiguousarray(edges[:, 0], dtype=np.int64),
         np.ascontiguousarray(edges[:, 1], dtype=np.int64),
         np.ascontiguousarray(edge_code, dtype=np.int64),
     )
     twice, total = 2 * len(graphs.edge_code), len(codes)
-    neighbours = Neighbours(*(np.zeros(length, dtype=np.int64) for length in (total + 1, twice, twice, total)))
+    neighbours = Neighbours(*map(integers, (total + 1, twice, twice, total)))
     mark_twins(graphs, np.ascontiguousarray(edge_reverse, dtype=np.int64), neighbours)
     return graphs
 
 
 class Neighbours(NamedTuple):
-    """Every edge of a collection at both of its ends; what lies at node v of all begins at start[v].
+    """Every edge of a collection at both of its ends; the neighbours of node v of all nodes begin at start[v].
 
     Memory grows with the edges, not with the square of the nodes.
     """
@@ -180,7 +196,7 @@ def list_neighbours(graphs: PackedGraphs, edge_reverse: Integers, neighbours: Ne
                 seen = graphs.edge_code[edge]
                 if side == 1:
                     here, there, seen = there, here, edge_reverse[seen]
-                place = start[first + here] + digest[first + here]  # counts what is listed, until all is
+                place = start[first + here] + digest[first + here]  # digest counts the listed edges for now
                 digest[first + here] += 1
                 while place > start[first + here] and node[place - 1] > there:
                     node[place], code[place] = node[place - 1], code[place - 1]
@@ -194,7 +210,7 @@ def list_neighbours(graphs: PackedGraphs, edge_reverse: Integers, neighbours: Ne
 
 @fragment
 def spread(node: int) -> int:
-    """A number for each node whose sums are hardly ever equal by chance; they may overflow."""
+    """A number for each node; different sums of such numbers are hardly ever equal. They may overflow."""
     return (node + 1) * (node + 1) * 0x9E3779B9 + node
 
 

@@ -7,13 +7,12 @@ saving; prices (multipliers) of its constraints
     out (arc i->j, k): the y of the arc over all arcs at k sum to at most x[i, k],
     in (i, arc k->l): the y of all arcs of i over this arc sum to at most x[i, k].
 
-Single precision is enough: whatever the prices are, they give a valid bound (split_bound.py).
+Single precision is enough: any prices give a valid bound (split_bound.py).
 
-Node maps from the masses of the primal-dual steps, and their improvement by exchanges that look at edges only.
-
-The assignment of a good bound is a poor map: nearly all pairs are tight, so it is an arbitrary one of many. The masses
-x of the steps say more. The heaviest pair is mapped first; every edge that it would save makes the pairs next to it
-heavier. On molecules of 25 atoms that starts 3 edits above the distance where the assignment starts 20 above.
+Node maps come from the masses x. The assignment of a good bound is a poor map: nearly all pairs are tight, so it is an
+arbitrary one of many. The masses say more. The heaviest pair is mapped first; every edge that it would save makes the
+pairs next to it heavier. On molecules of 25 atoms that starts 3 edits above the distance where the assignment starts 20
+above. The map is then improved by exchanges that look at edges only.
 """
 
 from typing import Any, NamedTuple
@@ -47,7 +46,7 @@ from graphmetric.edit_distance._kernels.workspace import N_QUERY, N_TARGET, QUER
 
 ZERO: Any = np.float32(0)
 ONE: Any = np.float32(1)
-WEIGHT = np.float32(4)  # prices move that much faster than masses; of 1 to 14, on molecules of 25 and 35 atoms
+WEIGHT = np.float32(4)  # prices move this much faster than masses: the best of 1 to 14 on molecules of 25 and 35 atoms
 OVER = np.float32(1.75)  # over-relaxation: a third fewer steps than without
 
 # Fields of Steps.nodes, edges, ins, lines and work
@@ -88,13 +87,13 @@ def allocate_steps(size: DualSize) -> Steps:
 
 @fragment
 def unit_of_steps(dual: DualPair) -> float:
-    """How much a saving of one is in the steps' own unit, in units of the splits."""
+    """The unit of the steps, in units of the splits."""
     return max(1.0, 0.5 * dual.sizes[LARGEST_SAVING]) * dual.sizes[UNIT]
 
 
 @part
 def start_steps(dual: DualPair, steps: Steps) -> None:
-    """All prices half of the saving at each end, as in the branch bound; no mass anywhere."""
+    """Start without prices and masses, which splits every saving evenly, as in the branch bound."""
     sizes = dual.sizes
     n_rows, n_columns, n_arcs = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
     scale = 1.0 / unit_of_steps(dual)
@@ -132,13 +131,13 @@ def take_steps(dual: DualPair, steps: Steps, n_steps: int) -> None:
 
 @hot_part
 def raised(price: float, rise: float) -> float:
-    """A price that is never negative, moved beyond its aim."""
+    """Raise a price, which aims at no less than zero, beyond its aim."""
     return price + OVER * (max(ZERO, price + rise) - price)
 
 
 @fragment
 def move_nodes(dual: DualPair, steps: Steps) -> None:
-    """x, and the prices of rows and columns."""
+    """Move x, and the prices of rows and columns."""
     sizes = dual.sizes
     n_rows, n_columns, n_slots = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_SLOTS]
     gain, column_sum = steps.lines[SUMS], steps.lines[SUMS_BACKWARD]
@@ -179,7 +178,7 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
 
 @fragment
 def move_edges(dual: DualPair, steps: Steps) -> None:
-    """y, and the prices of the out constraints; sums up the in constraints."""
+    """Move y, and the prices of the out constraints; sums up the in constraints."""
     sizes = dual.sizes
     n_columns, n_arcs, n_slots = sizes[N_COLUMNS], sizes[N_COLUMN_ARCS], sizes[N_SLOTS]
     reverse, slot_start = dual.column_arcs[ARC_REVERSE], dual.lines[SLOT_START]
@@ -230,7 +229,7 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
 
 @fragment
 def move_in_prices(dual: DualPair, steps: Steps) -> None:
-    """The prices of the in constraints."""
+    """Move the prices of the in constraints."""
     slot_start = dual.lines[SLOT_START]
     for i in range(dual.sizes[N_ROWS]):
         price, total, x_bar = steps.ins[IN_PRICE, i], steps.ins[IN_SUM, i], steps.nodes[X_BAR, i]
@@ -273,7 +272,7 @@ def round_masses(dual: DualPair, score: Floats, column_of: Integers) -> None:
 
 @fragment
 def take_pair(dual: DualPair, score: Floats, row: int, column: int) -> None:
-    """The column is gone; pairs that would save an edge to this pair get heavier."""
+    """Take the column away from other rows; pairs that would save an edge to this pair get heavier."""
     for i in range(dual.sizes[N_ROWS]):
         score[i, column] = TAKEN
     lines, bonus = dual.lines, EDGE_BONUS / unit_of_steps(dual)
@@ -289,7 +288,7 @@ def take_pair(dual: DualPair, score: Floats, row: int, column: int) -> None:
 def exchange_images(pair: Pair, dual: DualPair, maps: Integers, cost: int, good_enough: int) -> int:
     """Exchange two images of the refined map while that lowers the cost; returns the cost.
 
-    As in local_search.py the map lists the free target nodes behind, so that an exchange may move a node to one. Only
+    As in node_maps.py the map lists the free target nodes at its end, so that an exchange may move a node to one. Only
     the edges of the two nodes are looked at, which is quicker where degrees are low.
     """
     n_query, n_target = pair.sizes[N_QUERY], pair.sizes[N_TARGET]

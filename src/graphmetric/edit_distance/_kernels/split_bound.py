@@ -1,4 +1,4 @@
-"""The lower bound of any division of edge savings between the two ends of the edges.
+"""Lower bounds from splitting edge savings between the two ends of the edges.
 
 For every arc i->j of the query and k->l of the target the saving s of mapping one to the other is split: block (i, k)
 gets t, block (j, l) gets s - t. With M[i, k] the largest matching of the arcs of i with the arcs of k by weights
@@ -73,7 +73,7 @@ def allocate_splits(size: DualSize, largest_degree: int) -> Splits:
 
 @part
 def split_by_prices(dual: DualPair, steps: Steps, splits: Splits) -> None:
-    """Each end of an edge gets what its prices say, and half of what they leave over."""
+    """Give each end of an edge the share of its prices, and half of the rest."""
     sizes = dual.sizes
     n_arcs, n_slots, slot_start = sizes[N_COLUMN_ARCS], sizes[N_SLOTS], dual.lines[SLOT_START]
     reverse = dual.column_arcs[ARC_REVERSE]
@@ -93,14 +93,6 @@ def split_by_prices(dual: DualPair, steps: Steps, splits: Splits) -> None:
         for arc in range(n_arcs):
             share = 0.5 * saving[arc] + half * (np.float64(forward[arc]) - np.float64(backward[reverse[arc]]))
             split[arc] = np.rint(min(most, max(-most, share)))
-
-
-@part
-def split_evenly(dual: DualPair, splits: Splits) -> None:
-    """Half to each end: the branch bound."""
-    for edge in range(dual.sizes[N_ROW_EDGES]):
-        for arc in range(dual.sizes[N_COLUMN_ARCS]):
-            splits.split[edge, arc] = np.floor(0.5 * dual.edge_saving[edge, arc])
 
 
 @part
@@ -153,7 +145,7 @@ def place_blocks(dual: DualPair, splits: Splits, first: int, degree: int) -> Non
 
 @fragment
 def match_blocks(block: Floats, base: Floats, weight: Floats, n_columns: int) -> None:
-    """The largest matching of four by four weights, none negative, for every column: two rows and two rows."""
+    """The largest matching of four by four weights, none negative, for every column: by pairs of rows."""
     for k in range(n_columns):
         a0, a1, a2, a3 = block[0, 0, k], block[0, 1, k], block[0, 2, k], block[0, 3, k]
         b0, b1, b2, b3 = block[1, 0, k], block[1, 1, k], block[1, 2, k], block[1, 3, k]
@@ -258,7 +250,7 @@ def flip_small_path(match: Integers, parent: Integers, held: Integers, last: int
 
 @part
 def solve_weights(splits: Splits, n: int) -> float:
-    """The largest assignment of n rows and columns, from the prices and the matching of the last time."""
+    """The largest assignment of n rows and columns, started from the previous prices and matching."""
     weight, row_price, column_price = splits.weight, splits.values[ROW_DUAL], splits.values[COLUMN_DUAL]
     row_match, column_match = splits.places[ROW_MATCH], splits.places[COLUMN_MATCH]
     for k in range(n):

@@ -1,52 +1,33 @@
-"""Arrays that one search owns and uses again for every pair: nothing is allocated between pairs.
+"""The arrays that one search owns and uses again for every pair, and how a pair is loaded into them.
 
-Few arrays with named fields, all int64: every array in a signature costs compile time and counts references on each
-call. All costs inside a search are doubled, because an edge between two unmapped nodes is shared by its two ends.
+Nothing is allocated between pairs. There are few arrays, all int64, with named fields, because every array in a
+signature costs compile time. All costs inside a search are doubled, because an edge between two unmapped nodes is
+shared by its two ends.
 
-Sets of small numbers as 64-bit words.
-
-Which totals a subtree can attain at all: integer costs, and parity, let bounds be rounded up.
+The last part says which totals a subtree can attain at all: bounds are rounded up to whole costs, often of one parity.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from graphmetric._foundation.compilation import fragment, hot_part
-from graphmetric.edit_distance._kernels.packing import Integers
+from graphmetric._foundation.compilation import fragment, hot_part, part
+from graphmetric.edit_distance._kernels.packing import (
+    EditCostTables,
+    Integers,
+    PackedGraphs,
+    PackedProblem,
+    fill_adjacency,
+    integers,
+)
 
-
-def _type_highest_bit(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
-        return builder.sub(ir.Constant(ir.IntType(64), 63), zeros)
-
-    return types.int64(types.uint64), generate
-
-
-def _type_lowest_bit(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.uint64), generate
-
-
-highest_bit = cast(Callable[[np.uint64], int], intrinsic(_type_highest_bit))
-"""Position of the highest bit of a word that is not zero."""
-lowest_bit = cast(Callable[[np.uint64], int], intrinsic(_type_lowest_bit))
-"""Position of the lowest bit of a word that is not zero."""
-
+NO_LIMIT = 1 << 55  # above any total, and more steps than any search takes
 # numpy scalars, not Python ones, where a value is an argument: numba would compile a kernel anew for each literal
 BLOCKED = np.int64(1 << 58)  # cost of a pair that cannot be part of a better map; far above twice any total
 INSERTION = np.int64(0)  # the row that inserts target nodes; it may take several columns
 FREE = np.int64(-1)
 ROOT = np.int64(0)  # the first depth
 ONE = np.int64(1)
-
 # Fields of Pair.sizes
 N_QUERY, N_TARGET, N_EDGES, SWAPPED, N_NULL, N_EDGE_CODES, HAS_TWINS, BASE_COST, STEP, UNIFORM_EDGE = range(10)
 CHEAPEST_DELETE, CHEAPEST_INSERT, CHEAPEST_SUBSTITUTE = range(10, 13)
@@ -108,11 +89,11 @@ class Scratch(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """What a search knows so far; with `Levels` enough to stop at any expansion and go on later."""
+    """The state of a search; with `Levels` it is enough to stop at any expansion and continue later."""
 
     status: Integers
-    maps: Integers  # (best, trial or refined; query node): target node; refined lists the inserted nodes behind
-    signals: Integers  # shared with another thread; once STOP is set, every loop ends soon, with bounds that hold
+    maps: Integers  # (best, trial or refined; query node): target node; refined lists the inserted nodes at its end
+    signals: Integers  # shared with another thread; once STOP is set, every loop ends soon, with valid bounds
 
 
 class Workspace(NamedTuple):
@@ -125,7 +106,7 @@ class Workspace(NamedTuple):
 
 
 class WorkspaceSize(NamedTuple):
-    """Upper limits of the pairs a workspace can take."""
+    """The largest pairs that a workspace has room for."""
 
     smaller: int  # nodes of the smaller graph of a pair
     larger: int
@@ -135,8 +116,18 @@ class WorkspaceSize(NamedTuple):
     root_only: bool = False  # for kernels that do not search: room for one level, which grows with n**2 only
 
 
+class Results(NamedTuple):
+    """One row for each pair; ``node_map`` gives the node of the second graph for every node of the first, or -1."""
+
+    lower: Integers
+    upper: Integers
+    expanded: Integers  # nodes of the search tree
+    finished: Integers  # 1 when more expansions would change nothing
+    node_map: Integers
+
+
 def count_bytes(size: WorkspaceSize) -> Any:
-    """What :func:`allocate_workspace` takes; the fields of the size may be arrays, of one entry for each pair."""
+    """The memory of :func:`allocate_workspace`; the size may have arrays with one entry for each pair."""
     n_rows, n_columns = size.smaller + 1, size.larger + np.where(size.null_nodes, size.smaller, 0)
     levels = np.where(size.root_only, 1, n_rows)
     widest = np.maximum(n_rows, n_columns).astype(np.float64)
@@ -149,7 +140,7 @@ def count_bytes(size: WorkspaceSize) -> Any:
 def allocate_workspace(size: WorkspaceSize, signals: Integers | None = None) -> Workspace:
     """Make room. The matrices of all depths take about 8/3 n**3 bytes for two graphs of n nodes: 2 MB for n = 89.
 
-    ``signals`` is what another thread stops the kernels by; without it nothing does.
+    Another thread stops the kernels by ``signals``.
     """
     n_rows, n_columns = size.smaller + 1, size.larger + (size.smaller if size.null_nodes else 0)
     depths = np.arange(1 if size.root_only else n_rows)
@@ -157,9 +148,6 @@ def allocate_workspace(size: WorkspaceSize, signals: Integers | None = None) -> 
     matrix_entries = int(((n_rows - depths) * (n_columns - depths)).sum())
     fields = DEGREE + 1 + size.edge_codes
     widest = max(n_rows, n_columns)
-
-    def integers(*shape: int) -> Integers:
-        return np.zeros(shape, dtype=np.int64)
 
     pair = Pair(
         integers(N_SIZES),
@@ -174,11 +162,129 @@ def allocate_workspace(size: WorkspaceSize, signals: Integers | None = None) -> 
         integers(n_levels, fields, n_rows),
         integers(n_levels, fields, n_columns + 1),
         integers(n_levels, 2, n_columns),
-        integers(n_rows + 1, 7),  # where the matrices of all levels start is noted at the root
+        integers(n_rows + 1, 7),  # the root notes where the matrices of all levels start
     )
     heard = integers(N_SIGNALS) if signals is None else signals
     scratch = Scratch(integers(5, n_columns), integers(n_rows), integers(widest, widest))
     return Workspace(pair, levels, scratch, Progress(integers(5), integers(3, widest), heard))
+
+
+@part
+def load_pair(problem: PackedProblem, i: int, j: int, pair: Pair) -> None:
+    """Make graph i of ``first`` and graph j of ``second`` query and target, the smaller one being the query.
+
+    Of graphs with the same number of nodes, the one with fewer edges is the query: about 6 % fewer expansions.
+    """
+    first, second, costs = problem
+    n_first = first.node_start[i + 1] - first.node_start[i]
+    n_second = second.node_start[j + 1] - second.node_start[j]
+    m_first = first.edge_start[i + 1] - first.edge_start[i]
+    m_second = second.edge_start[j + 1] - second.edge_start[j]
+    swapped = 1 if n_first > n_second or (n_first == n_second and m_first > m_second) else 0
+    pair.sizes[SWAPPED] = swapped
+    queries, query = (second, j) if swapped == 1 else (first, i)
+    targets, target = (first, i) if swapped == 1 else (second, j)
+    place_graphs(queries, targets, costs, query, target, pair)
+    place_costs(problem, i, j, pair)
+    sum_insertions(targets, target, pair)
+
+
+@fragment
+def place_graphs(
+    queries: PackedGraphs, targets: PackedGraphs, costs: EditCostTables, query: int, target: int, pair: Pair
+) -> None:
+    """Fill in adjacency, twins and the edge list of the query."""
+    query_start, target_start = queries.node_start[query], targets.node_start[target]
+    n_query, n_target = queries.node_start[query + 1] - query_start, targets.node_start[target + 1] - target_start
+    fill_adjacency(queries, query, costs.edge_reverse, pair.adjacency, QUERY)
+    fill_adjacency(targets, target, costs.edge_reverse, pair.adjacency, TARGET)
+    for u in range(n_query):
+        pair.adjacency[QUERY, u, n_query] = 0
+        pair.adjacency[QUERY, n_query, u] = 0
+    pair.adjacency[QUERY, n_query, n_query] = 0
+    has_twins = 0
+    for u in range(n_query):
+        pair.twin[QUERY, u] = queries.node_twin[query_start + u]
+        has_twins |= pair.twin[QUERY, u] != u
+    for v in range(n_target):
+        pair.twin[TARGET, v] = targets.node_twin[target_start + v]
+        has_twins |= pair.twin[TARGET, v] != v
+    first_edge = queries.edge_start[query]
+    n_edges = queries.edge_start[query + 1] - first_edge
+    for edge in range(n_edges):
+        pair.edges[edge, 0] = queries.edge_tail[first_edge + edge]
+        pair.edges[edge, 1] = queries.edge_head[first_edge + edge]
+        pair.edges[edge, 2] = queries.edge_code[first_edge + edge]
+    pair.sizes[N_QUERY] = n_query
+    pair.sizes[N_TARGET] = n_target
+    pair.sizes[N_EDGES] = n_edges
+    pair.sizes[HAS_TWINS] = has_twins
+
+
+@fragment
+def place_costs(problem: PackedProblem, i: int, j: int, pair: Pair) -> None:
+    """Fill in node costs and edge tables in the direction from query to target."""
+    first, second, costs = problem
+    swapped = pair.sizes[SWAPPED]
+    n_query, n_target = pair.sizes[N_QUERY], pair.sizes[N_TARGET]
+    needs_deletion = False
+    for u in range(n_query):
+        for v in range(n_target):
+            a, b = (v, u) if swapped == 1 else (u, v)
+            code_a = first.node_code[first.node_start[i] + a]
+            code_b = second.node_code[second.node_start[j] + b]
+            cost = costs.node_substitute[code_a, code_b]
+            pair.node_cost[u, v] = cost
+            needs_deletion |= cost > costs.node_delete[code_a] + costs.node_insert[code_b]
+    for v in range(n_target):
+        if swapped == 1:
+            pair.node_cost[n_query, v] = costs.node_delete[first.node_code[first.node_start[i] + v]]
+        else:
+            pair.node_cost[n_query, v] = costs.node_insert[second.node_code[second.node_start[j] + v]]
+    for a in range(costs.edge_cost.shape[1]):
+        for b in range(costs.edge_cost.shape[1]):
+            pair.edge_cost[a, b] = costs.edge_cost[swapped, a, b]
+    for k in range(3):
+        pair.sizes[CHEAPEST_DELETE + k] = costs.edge_floor[swapped, k]
+    pair.sizes[N_EDGE_CODES] = costs.edge_cost.shape[1] - 1
+    pair.sizes[UNIFORM_EDGE] = costs.uniform_edge
+    pair.sizes[STEP] = costs.step
+    pair.sizes[N_NULL] = 0
+    if needs_deletion:
+        for u in range(n_query):
+            if swapped == 1:
+                deletion = costs.node_insert[second.node_code[second.node_start[j] + u]]
+            else:
+                deletion = costs.node_delete[first.node_code[first.node_start[i] + u]]
+            for v in range(n_target, n_target + n_query):
+                pair.node_cost[u, v] = deletion
+        add_null_nodes(pair)
+
+
+@fragment
+def add_null_nodes(pair: Pair) -> None:
+    """Pad the target with as many null nodes as the query has nodes."""
+    n_query, n_target = pair.sizes[N_QUERY], pair.sizes[N_TARGET]
+    for v in range(n_target, n_target + n_query):
+        pair.node_cost[n_query, v] = 0
+        pair.twin[TARGET, v] = n_target
+        for w in range(n_target + n_query):
+            pair.adjacency[TARGET, v, w] = 0
+            pair.adjacency[TARGET, w, v] = 0
+    pair.sizes[N_TARGET] = n_target + n_query
+    pair.sizes[N_NULL] = n_query
+    pair.sizes[HAS_TWINS] = 1
+
+
+@fragment
+def sum_insertions(targets: PackedGraphs, target: int, pair: Pair) -> None:
+    """Sum the cost of inserting the whole target, from which the price of a map starts."""
+    total = 0
+    for v in range(pair.sizes[N_TARGET]):
+        total += pair.node_cost[pair.sizes[N_QUERY], v]
+    for edge in range(targets.edge_start[target], targets.edge_start[target + 1]):
+        total += pair.edge_cost[0, targets.edge_code[edge]]
+    pair.sizes[BASE_COST] = total
 
 
 @fragment
@@ -203,7 +309,7 @@ def find_limit(levels: Levels, progress: Progress, depth: int) -> int:
 
 @hot_part
 def note_residue(pair: Pair, levels: Levels, depth: int, cost: int) -> None:
-    """Find a modulus to which all completions of the level agree with ``cost``, that of one of them.
+    """Find a modulus to which all completions of the level agree with ``cost``, the cost of one of them.
 
     Costs are multiples of STEP. With one cost e for every edge edit, edges cost e (m_query + m_target - 2 common):
     completions differ by multiples of 2 e as soon as their node costs are all the same. That is so when the node

@@ -1,4 +1,4 @@
-"""The two cold assignment solvers against scipy, on matrices with many ties, forbidden entries and any size."""
+"""The two published assignment solvers against scipy, on matrices with many ties, forbidden entries and any size."""
 
 import numpy as np
 import pytest
@@ -7,23 +7,26 @@ from hypothesis import strategies as st
 from numba import njit
 from scipy.optimize import linear_sum_assignment
 
-from graphmetric.edit_distance._kernels.cold_assignment import (
+from graphmetric.baselines._kernels.assignment import (
     ROW_MATCH,
-    AssignmentWork,
+    ROW_STAR,
     Floats,
-    allocate_assignment,
-    solve_square,
+    PathWork,
+    StarWork,
+    allocate_paths,
+    allocate_stars,
+    solve_by_paths,
+    solve_by_stars,
 )
-from graphmetric.edit_distance._kernels.munkres import ROW_STAR, MunkresWork, allocate_munkres, solve_by_stars
 
 
 @njit
-def call_solve_square(cost: Floats, n: int, work: AssignmentWork) -> None:
-    solve_square(cost, n, work)
+def call_solve_by_paths(cost: Floats, n: int, work: PathWork) -> None:
+    solve_by_paths(cost, n, work)
 
 
 @njit
-def call_solve_by_stars(cost: Floats, n: int, work: MunkresWork) -> None:
+def call_solve_by_stars(cost: Floats, n: int, work: StarWork) -> None:
     solve_by_stars(cost, n, work)
 
 
@@ -48,12 +51,12 @@ def random_costs(n: int, seed: int, highest: int, forbidden: float) -> Floats:
 def test_assignment_is_optimal(solver: str, n: int, seed: int, highest: int, forbidden: float) -> None:
     cost = random_costs(n, seed, highest, forbidden)
     if solver == "munkres":
-        stars = allocate_munkres(n)
+        stars = allocate_stars(n)
         call_solve_by_stars(cost, n, stars)
         match = stars.places[ROW_STAR, :n]
     else:
-        work = allocate_assignment(n)
-        call_solve_square(cost, n, work)
+        work = allocate_paths(n)
+        call_solve_by_paths(cost, n, work)
         match = work.places[ROW_MATCH, :n]
     assert sorted(match) == list(range(n))
     assert cost[np.arange(n), match].sum() == cost[linear_sum_assignment(cost)].sum()

@@ -4,7 +4,8 @@ Partial edit paths of all depths stand in one list, ordered by the cost incurred
 equals. The first is taken out and extended by the next node of the first graph (each unused node of the second in
 turn, then deletion), and only the best ``width`` stay. The first complete path taken out is the answer: an **upper
 bound**. Nodes are mapped in the order in which the graph lists them, so the value depends on that order, and on which
-graph comes first. All beam distances of AIDS700nef are reproduced to the last entry; beam.py finds far better ones.
+graph comes first. All beam distances of AIDS700nef are reproduced to the last entry. The method ``beam`` finds far
+better ones.
 """
 
 from typing import NamedTuple
@@ -12,8 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from graphmetric._foundation.compilation import entry, fragment, part
-from graphmetric.edit_distance._kernels.local_search import MapResults
-from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs, fill_adjacency
+from graphmetric.edit_distance.compiled import (
+    Integers,
+    PackedProblem,
+    fill_adjacency,
+    integers,
+)
 
 # Fields of OpenList.paths, followed by the image of each node of the first graph (-1: deleted)
 COST, N_HANDLED, N_USED, IS_COMPLETE, IMAGES = range(5)
@@ -32,32 +37,21 @@ class OpenList(NamedTuple):
 def allocate_open_list(width: int, largest_first: int, largest_second: int) -> OpenList:
     """Room for ``width`` open paths."""
     largest = max(largest_first, largest_second) + 1
-    return OpenList(
-        np.zeros((width + 2, IMAGES + largest_first), dtype=np.int64),
-        np.zeros(width + 1, dtype=np.int64),
-        np.zeros(largest, dtype=np.int64),
-        np.zeros((2, largest, largest), dtype=np.int64),
-    )
+    paths = integers(width + 2, IMAGES + largest_first)
+    return OpenList(paths, integers(width + 1), integers(largest), integers(2, largest, largest))
 
 
 @entry
 def search_published_beam(
-    first: PackedGraphs,
-    second: PackedGraphs,
-    costs: EditCostTables,
-    pairs: Integers,
-    width: int,
-    opened: OpenList,
-    results: MapResults,
+    problem: PackedProblem, pairs: Integers, width: int, opened: OpenList, node_map: Integers
 ) -> None:
-    """Upper bounds and node maps (-1: deleted) for rows (i, j) of ``pairs``."""
-    upper, node_map = results.upper, results.node_map
+    """Write node maps (-1: deleted) for rows (i, j) of ``pairs``."""
+    first, second, costs = problem
     for p in range(len(pairs)):
         i, j = pairs[p, 0], pairs[p, 1]
         fill_adjacency(first, i, costs.edge_reverse, opened.adjacency, FIRST)
         fill_adjacency(second, j, costs.edge_reverse, opened.adjacency, SECOND)
-        path = find_complete_path(first, second, costs, i, j, width, opened)
-        upper[p] = opened.paths[path, COST]
+        path = find_complete_path(problem, i, j, width, opened)
         for u in range(node_map.shape[1]):
             node_map[p, u] = -1
         for u in range(first.node_start[i + 1] - first.node_start[i]):
@@ -65,10 +59,9 @@ def search_published_beam(
 
 
 @part
-def find_complete_path(
-    first: PackedGraphs, second: PackedGraphs, costs: EditCostTables, i: int, j: int, width: int, opened: OpenList
-) -> int:
+def find_complete_path(problem: PackedProblem, i: int, j: int, width: int, opened: OpenList) -> int:
     """Extend the best open path until it is complete; returns its slot."""
+    first, second = problem.first, problem.second
     paths, order = opened.paths, opened.order
     n_first, n_second = first.node_start[i + 1] - first.node_start[i], second.node_start[j + 1] - second.node_start[j]
     current, trial = width, width + 1
@@ -88,14 +81,14 @@ def find_complete_path(
             return current
         mark_used(opened, current, n_second)
         if n_handled == n_first or n_used == n_second:
-            complete_path(first, second, costs, i, j, opened, current, trial)
+            complete_path(problem, i, j, opened, current, trial)
             n_open = insert_path(opened, trial, n_open, width, n_first)
             continue
         for v in range(n_second):
             if opened.used[v] == 0:
-                extend_path(first, second, costs, i, j, opened, current, v)
+                extend_path(problem, i, j, opened, current, v)
                 n_open = insert_path(opened, trial, n_open, width, n_first)
-        extend_path(first, second, costs, i, j, opened, current, -1)
+        extend_path(problem, i, j, opened, current, -1)
         n_open = insert_path(opened, trial, n_open, width, n_first)
 
 
@@ -110,17 +103,9 @@ def mark_used(opened: OpenList, current: int, n_second: int) -> None:
 
 
 @part
-def extend_path(
-    first: PackedGraphs,
-    second: PackedGraphs,
-    costs: EditCostTables,
-    i: int,
-    j: int,
-    opened: OpenList,
-    current: int,
-    v: int,
-) -> None:
+def extend_path(problem: PackedProblem, i: int, j: int, opened: OpenList, current: int, v: int) -> None:
     """The trial path: the current one plus the next node of the first graph mapped to v, or deleted if v is -1."""
+    first, second, costs = problem
     paths, adjacency = opened.paths, opened.adjacency
     trial, u = current + 1, paths[current, N_HANDLED]
     code = first.node_code[first.node_start[i] + u]
@@ -140,17 +125,9 @@ def extend_path(
 
 
 @part
-def complete_path(
-    first: PackedGraphs,
-    second: PackedGraphs,
-    costs: EditCostTables,
-    i: int,
-    j: int,
-    opened: OpenList,
-    current: int,
-    trial: int,
-) -> None:
+def complete_path(problem: PackedProblem, i: int, j: int, opened: OpenList, current: int, trial: int) -> None:
     """The trial path: one graph is used up, what is left of the other is deleted or inserted."""
+    first, second, costs = problem
     paths, adjacency, used = opened.paths, opened.adjacency, opened.used
     n_first, n_second = first.node_start[i + 1] - first.node_start[i], second.node_start[j + 1] - second.node_start[j]
     cost = paths[current, COST]

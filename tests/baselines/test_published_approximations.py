@@ -12,46 +12,28 @@ All values are reproduced. Two facts about the published runs had to be found fo
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
-from graphmetric.edit_distance._kernels.bipartite import (
-    allocate_bipartite,
-    allocate_hausdorff,
-    match_hausdorff,
-    match_hungarian,
-    match_volgenant_jonker,
-    profile_nodes,
-)
+from graphmetric.baselines.published import Hungarian, PublishedBeam, PublishedHausdorff, VolgenantJonker
 from graphmetric.edit_distance._kernels.common_subgraph import (
     CommonLimits,
     CommonResults,
     allocate_common,
     find_common_subgraphs,
 )
-from graphmetric.edit_distance._kernels.local_search import MapResults
-from graphmetric.edit_distance._kernels.packing import (
-    EditCostTables,
-    Integers,
-    PackedGraphs,
-    pack_graphs,
-    tabulate_costs,
-)
-from graphmetric.edit_distance._kernels.published_beam import allocate_open_list, search_published_beam
+from graphmetric.edit_distance._kernels.packing import Integers, pack_graphs, tabulate_costs
+from graphmetric.edit_distance.method import EditDistanceMethod
+from graphmetric.edit_distance.scaling import EncodedProblem
 
 LARGEST = 10
 ORDER_OF_THE_RUNS = {5327: [0, 1, 7, 8, 9, 2, 3, 4, 5, 6], 5320: [0, 7, 8, 9, 1, 2, 3, 4, 5, 6]}
 PAIRS = np.array([(i, j) for i in range(560, 700) for j in range(560)], dtype=np.int64)  # test x train
 
 
-class Benchmark(NamedTuple):
-    graphs: PackedGraphs
-    tables: EditCostTables
-
-
-def load(folder: Path, name: str, read_label: Callable[[str], str] = str) -> Benchmark:
+def load(folder: Path, name: str, read_label: Callable[[str], str] = str) -> EncodedProblem:
     """Unit costs, edge labels ignored, nodes in the order of the published runs."""
     plain: list[dict[str, Any]] = json.loads((folder / f"{name}.json").read_text())["graphs"]
     labels, edges = [], []
@@ -60,7 +42,7 @@ def load(folder: Path, name: str, read_label: Callable[[str], str] = str) -> Ben
         order = ORDER_OF_THE_RUNS.get(graph["id"], range(len(nodes))) if name == "AIDS700nef" else range(len(nodes))
         place = {u: k for k, u in enumerate(order)}
         labels.append([read_label(nodes[u]) for u in order])
-        edges.append([(place[u], place[v]) for u, v in graph["edges"]])
+        edges.append(sorted(tuple(sorted((place[u], place[v]))) for u, v in graph["edges"]))
     alphabet = sorted({label for nodes in labels for label in nodes})
     codes = np.array([alphabet.index(label) for nodes in labels for label in nodes])
     node_start = np.cumsum([0, *(len(nodes) for nodes in labels)])
@@ -69,7 +51,7 @@ def load(folder: Path, name: str, read_label: Callable[[str], str] = str) -> Ben
     packed = pack_graphs(node_start, codes, edge_start, ends, np.ones(len(ends), dtype=np.int64), np.arange(2))
     ones = np.ones(len(alphabet), dtype=np.int64)
     unequal = 1 - np.eye(len(alphabet), dtype=np.int64)
-    return Benchmark(packed, tabulate_costs(unequal, ones, ones, np.array([[0, 1], [1, 0]])))
+    return EncodedProblem(packed, packed, tabulate_costs(unequal, ones, ones, np.array([[0, 1], [1, 0]])), 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +61,7 @@ def published(shared_data: Path) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def aids(shared_data: Path) -> Benchmark:
+def aids(shared_data: Path) -> EncodedProblem:
     return load(shared_data, "AIDS700nef")
 
 
@@ -87,28 +69,18 @@ def integers(*shape: int) -> Integers:
     return np.zeros(shape, dtype=np.int64)
 
 
-def profiles_of(aids: Benchmark) -> tuple[Any, Any]:
-    return profile_nodes(aids.graphs, aids.tables, False), profile_nodes(aids.graphs, aids.tables, True)
-
-
-@pytest.mark.parametrize(("name", "match"), [("hungarian", match_hungarian), ("vj", match_volgenant_jonker)])
+@pytest.mark.parametrize("method", [Hungarian(), VolgenantJonker()], ids=["hungarian", "vj"])
 def test_bipartite_distances(
-    aids: Benchmark, published: dict[str, np.ndarray], name: str, match: Callable[..., None]
+    aids: EncodedProblem, published: dict[str, np.ndarray], method: EditDistanceMethod
 ) -> None:
-    results = MapResults(integers(len(PAIRS)), integers(len(PAIRS), LARGEST))
-    work = allocate_bipartite(LARGEST, LARGEST)
-    match(aids.graphs, aids.graphs, aids.tables, profiles_of(aids), PAIRS, work, results)
-    np.testing.assert_array_equal(results.upper, published[name])
+    np.testing.assert_array_equal(method.solve(aids, PAIRS).upper, published[method.name])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "every"), [(1, 1), (2, 1), (5, 1), (10, 3), (20, 7), (40, 19), (80, 37)])
-def test_beam_distances(aids: Benchmark, published: dict[str, np.ndarray], width: int, every: int) -> None:
+def test_beam_distances(aids: EncodedProblem, published: dict[str, np.ndarray], width: int, every: int) -> None:
     pairs = np.ascontiguousarray(PAIRS[::every])
-    results = MapResults(integers(len(pairs)), integers(len(pairs), LARGEST))
-    opened = allocate_open_list(width, LARGEST, LARGEST)
-    search_published_beam(aids.graphs, aids.graphs, aids.tables, pairs, width, opened, results)
-    np.testing.assert_array_equal(results.upper, published[f"beam{width}"][::every])
+    np.testing.assert_array_equal(PublishedBeam(width).solve(aids, pairs).upper, published[f"beam{width}"][::every])
 
 
 @pytest.mark.parametrize(("read_label", "differ"), [(lambda label: label[-1], 0), (str, 15)], ids=["last", "whole"])
@@ -116,15 +88,13 @@ def test_hausdorff_distances(
     shared_data: Path, published: dict[str, np.ndarray], read_label: Callable[[str], str], differ: int
 ) -> None:
     aids = load(shared_data, "AIDS700nef", read_label)
-    quadrupled, work = integers(len(PAIRS)), allocate_hausdorff(LARGEST, LARGEST)
-    match_hausdorff(aids.graphs, aids.graphs, aids.tables, profiles_of(aids), PAIRS, False, work, quadrupled)
-    assert np.count_nonzero(quadrupled / 4 != published["hed"]) == differ
+    assert np.count_nonzero(PublishedHausdorff().solve(aids, PAIRS).value != published["hed"]) == differ
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["AIDS700nef", "LINUX"])
 def test_public_sizes_are_those_of_connected_common_subgraphs(shared_data: Path, name: str) -> None:
-    graphs = load(shared_data, name).graphs
+    graphs = load(shared_data, name).first
     with np.load(shared_data / f"{name}.ged.npz") as stored:
         sizes = stored["mcs_published"]
     pairs = np.argwhere(np.triu(sizes) > 0)

@@ -1,0 +1,338 @@
+"""The methods: exact search, and bounds by beam search, local search, branches and neighbourhoods."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
+from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search_pairs
+from graphmetric.edit_distance._kernels.lower_bounds import sum_hausdorff
+from graphmetric.edit_distance._kernels.node_maps import allocate_random, bound_branches, refine_maps, shake_maps
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results
+from graphmetric.edit_distance.method import (
+    Answers,
+    EditDistanceMethod,
+    Guarantee,
+    Pairs,
+    Rows,
+    Solutions,
+    exceeds_memory,
+    joined,
+    merged,
+    node_counts,
+    register,
+    room_for,
+    smaller_sizes,
+    taken,
+    workspace_memory,
+    workspace_size,
+)
+from graphmetric.edit_distance.scaling import EncodedProblem
+from graphmetric.edit_distance.stopping import Watch
+from graphmetric.errors import InvalidArgument
+
+LARGEST_SEARCHED = 300
+"""The most nodes of a smaller graph; the search keeps a matrix for each level, 70 MB in all at this size."""
+_LARGEST_EASY = 12
+"""Nodes up to which searching directly is quicker than with a beam search before it."""
+_BEAM_WIDTH = 100
+"""Width of the beam search whose map the exact search has to beat: three milliseconds at 35 nodes."""
+_WIDER_BEAMS = (10, 30, 100, 300, 1_000)
+"""Widths of the beam searches for graphs too large for an exact search, one after the other while there is time."""
+_QUICK_NODES = 2_000
+"""Search-tree nodes after which an easy pair is no longer a quick one: some milliseconds."""
+_QUICK_SECONDS = 0.05
+"""With a shorter time limit, pairs are never solved in batches."""
+WIDEST_BEAM = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ExactSearch(EditDistanceMethod):
+    """Depth-first branch and bound with the anchored branch bound.
+
+    Stopped early, it still returns a valid lower and upper bound and the best node map so far. Where the smaller graph
+    of a pair has more than :data:`LARGEST_SEARCHED` nodes, no tree is searched: the lower bound is that of the root,
+    and the time goes into better maps, by beams of growing width and then by local search until the limit. Without a
+    time limit that ends with the widest beam. With only a node limit these steps are left out, and the map is that of
+    the root.
+
+    Example:
+        >>> ExactSearch(time_limit=1.0, upper_bound=5)
+        ExactSearch(time_limit=1.0, node_limit=None, upper_bound=5, decide=False)
+    """
+
+    time_limit: float | None = None
+    """Seconds of wall-clock time for each pair."""
+    node_limit: int | None = None
+    """Search-tree nodes for each pair; unlike time, the same on every machine."""
+    upper_bound: float | None = None
+    """The search ends once the distance is proven to be larger than this."""
+    decide: bool = False
+    """End as soon as it is known whether the distance is at most ``upper_bound``."""
+
+    name: ClassVar[str] = "exact"
+    guarantee: ClassVar[Guarantee] = "exact"
+
+    def __post_init__(self) -> None:
+        for name in ("time_limit", "node_limit", "upper_bound"):
+            limit = getattr(self, name)
+            if limit is not None and (isinstance(limit, bool | str) or not limit >= 0):
+                raise InvalidArgument(f"{name} is {limit!r}; it must be a number that is not negative, or None")
+        if self.decide and self.upper_bound is None:
+            raise InvalidArgument("decide=True asks whether the distance is at most upper_bound: give upper_bound")
+
+    def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        if self.time_limit is None or len(pairs) == 0:
+            with watch.limited(None):
+                return self._solve_alike(problem, pairs, watch)
+        return self._one_by_one(problem, pairs, watch, self._solve_alike)
+
+    def bounds_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Answers:
+        all_rounds = super(ExactSearch, self).bounds_watched
+        if self.time_limit is None or len(pairs) == 0:
+            return all_rounds(problem, pairs, watch)
+        return self._one_by_one(problem, pairs, watch, all_rounds)
+
+    def _one_by_one(
+        self,
+        problem: EncodedProblem,
+        pairs: Pairs,
+        watch: Watch,
+        solve: Callable[[EncodedProblem, Pairs, Watch], Rows],
+    ) -> Rows:
+        """Solve every pair within the time limit."""
+        parts = list[Rows]()
+        while len(parts) < len(pairs) and not (parts and watch.stopped):
+            with watch.limited(self.time_limit):
+                parts.append(solve(problem, pairs[len(parts) : len(parts) + 1], watch))
+        return joined(parts)
+
+    def is_quick(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.bool_]:
+        sizes = smaller_sizes(problem, pairs)
+        if self.time_limit is None and self._node_limit <= _QUICK_NODES:
+            return np.ones(len(pairs), dtype=np.bool_)
+        return (sizes <= _LARGEST_EASY) & (self.time_limit is None or self.time_limit >= _QUICK_SECONDS)
+
+    def quick_try(self) -> ExactSearch | None:
+        if self.time_limit is None and self._node_limit <= _QUICK_NODES:
+            return None
+        return replace(self, time_limit=None, node_limit=min(_QUICK_NODES, self._node_limit))
+
+    def explain(self, problem: EncodedProblem, pair: Pairs, found: Answers, watch: Watch) -> str | None:
+        if found.lower[0] == found.upper[0]:
+            return None
+        without_matrices = super(ExactSearch, self).explain(problem, pair, found, watch)
+        if without_matrices is not None:
+            return without_matrices
+        if too_large_to_search(problem, pair)[0]:
+            how = "its root" if self._bounds_only else "its root, upper bound by beam search and local search"
+            smaller, larger = sorted(int(count[0]) for count in node_counts(problem, pair))
+            nodes = smaller if smaller > LARGEST_SEARCHED else larger
+            return f"{nodes} nodes are too many for the exact search: lower bound by {how}"
+        if watch.stopped:
+            return "interrupted"
+        if watch.expired:
+            return f"stopped by the time limit of {self.time_limit:g} s"
+        if found.expanded[0] >= self._node_limit:
+            return f"stopped after {self.node_limit} search-tree nodes"
+        if self.upper_bound is None:
+            return "costs had to be rounded"
+        return f"more than {self.upper_bound:g}" if found.lower[0] > self.upper_bound else "decided"
+
+    @property
+    def _bounds_only(self) -> bool:
+        """Whether graphs that are too large get only the bounds of their root, because work is limited by count."""
+        return self.time_limit is None and self.node_limit is not None
+
+    def _solve_alike(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        """Divide the pairs by size and solve each part in the way that is quickest for it."""
+        sizes, large = smaller_sizes(problem, pairs), too_large_to_search(problem, pairs)
+        for chosen in (large, sizes > _LARGEST_EASY):
+            if chosen.any() and not chosen.all():
+                parts = (self._solve_alike(problem, pairs[which], watch) for which in (chosen, ~chosen))
+                return merged(chosen, *parts)
+        if large.any():
+            return self._bound_largest(problem, pairs, watch)
+        if not (sizes > _LARGEST_EASY).any():
+            return self._search(problem, pairs, np.full(len(pairs), NO_LIMIT), watch)
+        ahead = BeamSearch(_BEAM_WIDTH).solve_watched(problem, pairs, watch)
+        if watch.is_over and len(pairs) == 1:
+            return ahead
+        return _better_of(ahead, self._search(problem, pairs, ahead.upper, watch))
+
+    def _bound_largest(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        """Bounds of graphs that are too large to be searched, with the best maps that can be found in the time."""
+        found = BranchBound().solve_watched(problem, pairs, watch)
+        if self._bounds_only:
+            return found
+        each = (slice(p, p + 1) for p in range(len(pairs)))
+        return joined([self._map_large(problem, pairs[one], taken(found, one), watch) for one in each])
+
+    def _map_large(self, problem: EncodedProblem, pair: Pairs, found: Solutions, watch: Watch) -> Solutions:
+        for width in _WIDER_BEAMS:
+            if watch.is_over or self._is_settled(problem, found):
+                return found
+            found = _better_of(found, BeamSearch(width).solve_watched(problem, pair, watch))
+        if self.time_limit is None or self._is_settled(problem, found):
+            return found
+        return improve_maps(problem, pair, found, watch)
+
+    def _is_settled(self, problem: EncodedProblem, found: Solutions) -> bool:
+        """Whether the one pair needs no more work."""
+        lower, upper, bound = found.lower[0], found.upper[0], self._bound(problem)
+        return bool(lower == upper or lower > bound or (self.decide and upper <= bound))
+
+    def _search(self, problem: EncodedProblem, pairs: Pairs, known: NDArray[np.int64], watch: Watch) -> Solutions:
+        """Search for maps that cost less than ``known``, the costs of other maps."""
+        results, work = room_for(problem, pairs), watch.workspace(workspace_size(problem, pairs))
+        limits = SearchLimits(self._upper_limits(problem, known), int(self.decide), self._node_limit, 0)
+        search_pairs(problem.packed, pairs, limits, work, results)
+        return Solutions.of(results)
+
+    def _upper_limits(self, problem: EncodedProblem, known: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The largest costs to search for: below the known ones and within the user's bound."""
+        if self.upper_bound is None:
+            return known - 1
+        bound = self._bound(problem)
+        if self.decide:
+            return np.where(known <= bound, -1, bound)  # -1: a map within the bound is known already
+        return np.minimum(known - 1, bound)
+
+    def _bound(self, problem: EncodedProblem) -> int:
+        """The user's upper bound in the units of the problem."""
+        if self.upper_bound is None:
+            return NO_LIMIT
+        return math.floor(min(NO_LIMIT, self.upper_bound * problem.scale * (1 + 1e-12)))  # 0.29 * 100 is 28.999...
+
+    @property
+    def _node_limit(self) -> int:
+        return NO_LIMIT if self.node_limit is None else max(1, self.node_limit)
+
+
+def too_large_to_search(problem: EncodedProblem, pairs: Pairs) -> NDArray[np.bool_]:
+    """Which pairs have too many nodes for a search, or need too much memory for a matrix on each level."""
+    many = smaller_sizes(problem, pairs) > LARGEST_SEARCHED
+    return many if problem.is_small else many | exceeds_memory(workspace_memory(problem, pairs, root_only=False))
+
+
+def _better_of(ahead: Solutions, found: Solutions) -> Solutions:
+    """Bounds and maps of a search that looked only for better maps than those already known."""
+    assert ahead.node_map is not None
+    assert found.node_map is not None
+    better = found.upper < ahead.upper
+    upper = np.where(better, found.upper, ahead.upper)
+    lower = np.minimum(np.maximum(ahead.lower, found.lower), upper)  # the search did not look beyond the known map
+    return Solutions(lower, upper, found.expanded, np.where(better[:, None], found.node_map, ahead.node_map))
+
+
+@dataclass(frozen=True, slots=True)
+class BeamSearch(EditDistanceMethod):
+    """Keep the best partial maps of each level, by cost and a look ahead. Includes the branch lower bound."""
+
+    width: int = 10
+    """Partial maps kept at each level, 1 to 1,000."""
+
+    name: ClassVar[str] = "beam"
+    guarantee: ClassVar[Guarantee] = "upper bound"
+    symmetric: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_width(self.width)
+
+    def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
+        first, second = node_counts(problem, pairs)
+        candidates = np.minimum(self.width * (first + second), 2_000_000)
+        return np.asarray(workspace_memory(problem, pairs, root_only=True) + 8.0 * 11 * candidates)
+
+    def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        size = workspace_size(problem, pairs, root_only=True)
+        larger = size.larger + (size.smaller if size.null_nodes else 0)
+        width = np.int64(min(self.width, max(1, 2_000_000 // (larger + 1))))  # the kernel numbers candidates in 21 bits
+        results, beam = room_for(problem, pairs), allocate_beam(int(width), size.smaller, larger)
+        work = watch.workspace(size)
+        search_beam(problem.packed, pairs, width, work, beam, results)
+        return Solutions.of(results)
+
+
+def check_width(width: int) -> None:
+    """Raise unless a beam may be as wide as this."""
+    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= WIDEST_BEAM:
+        raise InvalidArgument(f"a beam is 1 to {WIDEST_BEAM} wide; got {width!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSearch(EditDistanceMethod):
+    """Improve the branch assignment by exchanging images; ``effort`` times, shake the best map and improve it again."""
+
+    effort: int = 10
+    """How often the best map is shaken; 0 only descends once."""
+    random_state: int = 0
+    """Seed of the shaking; the answer to a pair does not depend on the other pairs."""
+
+    name: ClassVar[str] = "local"
+    guarantee: ClassVar[Guarantee] = "upper bound"
+    symmetric: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name in ("effort", "random_state"):
+            if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
+                raise InvalidArgument(
+                    f"{name} is {getattr(self, name)!r}; it must be a whole number that is not negative"
+                )
+
+    def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        results, work = room_for(problem, pairs), watch.workspace(workspace_size(problem, pairs, root_only=True))
+        random, effort = allocate_random(self.random_state), np.int64(self.effort)
+        refine_maps(problem.packed, pairs, effort, random, work, results)
+        return Solutions.of(results)
+
+
+def improve_maps(problem: EncodedProblem, pairs: Pairs, found: Solutions, watch: Watch) -> Solutions:
+    """Shake the maps that another method found until the watch says that time is over."""
+    assert found.node_map is not None
+    expanded, finished = np.zeros((2, len(pairs)), dtype=np.int64)
+    results = Results(found.lower.copy(), found.upper.copy(), expanded, finished, found.node_map.copy())
+    work = watch.workspace(workspace_size(problem, pairs, root_only=True))
+    effort = np.int64(np.iinfo(np.int64).max)
+    shake_maps(problem.packed, pairs, effort, allocate_random(0), work, results)
+    return Solutions.of(results)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchBound(EditDistanceMethod):
+    """The assignment over nodes with half of their edges: a lower bound. Its map gives an upper bound as well."""
+
+    name: ClassVar[str] = "branch"
+    guarantee: ClassVar[Guarantee] = "lower bound"
+    symmetric: ClassVar[bool] = False  # the bounds are; the map is not
+
+    def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        results, work = room_for(problem, pairs), watch.workspace(workspace_size(problem, pairs, root_only=True))
+        bound_branches(problem.packed, pairs, work, results)
+        return Solutions.of(results)
+
+
+@dataclass(frozen=True, slots=True)
+class Hausdorff(EditDistanceMethod):
+    """Fischer et al. (2015) with half of each edge difference, which makes it a lower bound."""
+
+    name: ClassVar[str] = "hed"
+    guarantee: ClassVar[Guarantee] = "lower bound"
+    replaceable: ClassVar[bool] = False
+
+    def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
+        first, second = node_counts(problem, pairs)
+        return np.asarray(8.0 * first * second, dtype=np.float64)
+
+    def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        quadrupled = sum_hausdorff(problem.packed, pairs)
+        return Solutions.without_maps(-(-quadrupled // 4), quadrupled / 4)  # a distance is a whole number of units
+
+
+register(ExactSearch, BeamSearch, LocalSearch, BranchBound, Hausdorff)
