@@ -22,7 +22,7 @@ from graphmetric.cli.options import (
     model_argument,
     seed_option,
 )
-from graphmetric.cli.output import in_line, output_errors_named, show_result
+from graphmetric.cli.output import in_line, output_errors_named, show, to_json
 
 if TYPE_CHECKING:
     from graphmetric.report import ModelEvaluation
@@ -94,13 +94,13 @@ def evaluate_command(
     if report is not None:
         write_report(found, report, command=context.meta[TYPED])
     if as_json:
-        show_result("", {**found.to_dict(), "report": report}, as_json)
+        show(to_json({**found.to_dict(), "report": report}))
         return
     with output_errors_named():
         for line in _in_words(found):
             click.echo(line)  # colours on a terminal, so names are escaped one by one
     if report is not None:
-        show_result(f"report in {report}", None, as_json)
+        show(f"report in {report}")
 
 
 def _in_words(found: ModelEvaluation) -> Iterator[str]:

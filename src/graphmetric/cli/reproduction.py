@@ -10,7 +10,7 @@ import click
 
 from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import COUNT, FOLDER, JOBS, jobs_option, json_option, out_folder_option
-from graphmetric.cli.output import show, show_result
+from graphmetric.cli.output import show, show_result, to_json
 
 _EXPERIMENTS = ("table1", "protocol-a", "leak-free", "ablation", "figure2")
 
@@ -40,7 +40,7 @@ def demo_command(out: str, quick: bool, n_jobs: int, as_json: bool) -> None:
         show("nothing is lost: the same command goes on where it was", err=True)
         raise
     if as_json:
-        show_result("", {**found.to_dict(), "out": out}, as_json)
+        show(to_json({**found.to_dict(), "out": out}))
 
 
 @click.command()

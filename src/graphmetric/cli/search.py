@@ -118,7 +118,8 @@ def search_command(
             return opened.search(list(graphs), k, **options)  # type: ignore[no-any-return]
         if options["certified"] or options["candidates"] is not None:
             raise InvalidArgument("--radius needs the learned distance alone: leave out --certified and --candidates")
-        return [opened.range(graph, radius, **_only(options, "view", "where", "distinct")) for graph in graphs]
+        chosen = {name: options[name] for name in ("view", "where", "distinct")}
+        return [opened.range(graph, radius, **chosen) for graph in graphs]
 
     def explained(result: SearchResult) -> list[str | None]:
         return [str(opened.explain(result.query, hit)) if explain else None for hit in result]
@@ -163,10 +164,6 @@ def _condition(text: str) -> tuple[str, Any]:
         return key, json.loads(value)
     except ValueError:
         return key, value
-
-
-def _only(options: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: options[name] for name in names}
 
 
 def _what_counts(index: GraphIndex, certified: bool) -> str:
