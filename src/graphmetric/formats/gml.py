@@ -63,44 +63,49 @@ def read_gml(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
                 yield _graph(entry, source, options)
 
 
-def _document(source: FileSource) -> list[_Entry]:
-    """All entries; lists are gathered on a stack of their own, so that nesting costs no recursion."""
+def _tokens(source: FileSource) -> Iterator[tuple[str, str, int]]:
+    """Kind, text and line of each; the last is of kind "end"."""
     text = source.read_text()
-    open_lists: list[tuple[str, int, list[_Entry]]] = [("", 1, [])]
-    key: str | None = None
     place, line = 0, 1
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
             unfinished = "a text in quotes does not end"
             raise source.error(unfinished if text[place] == '"' else f"unexpected {shortened(text[place])}", line)
-        kind, found = str(match.lastgroup), match[str(match.lastgroup)]
-        name, start, entries = open_lists[-1]
-        if kind == "blank":
-            pass
-        elif key is None and kind == "key":
-            key, key_line = found, line
-        elif key is None and kind == "mark" and found == "]" and len(open_lists) > 1:
-            open_lists.pop()
-            open_lists[-1][2].append(_Entry(name, entries, start))
-        elif key is None:
-            raise source.error(f"expected a name; found {shortened(found)}", line)
-        elif kind == "mark" and found == "[":
-            if len(open_lists) > _DEEPEST:
-                raise source.error(f"more than {_DEEPEST} lists within each other", key_line)
-            open_lists.append((key, key_line, []))
-            key = None
-        elif kind in ("number", "text"):
-            entries.append(_Entry(key, _value(kind, found, key_line, source), key_line))
-            key = None
-        else:
-            raise source.error(f"expected a value of {shortened(key)}; found {shortened(found)}", key_line)
+        kind = str(match.lastgroup)
+        if kind != "blank":
+            yield kind, match[kind], line
         line += text.count("\n", place, match.end())
         place = match.end()
-    if key is not None:
-        raise source.error(f"expected a value of {shortened(key)}; found the end of the file", key_line)
-    if len(open_lists) > 1:
-        raise source.error(f"[ after {open_lists[-1][0]} does not end", open_lists[-1][1])
+    yield "end", "the end of the file", line
+
+
+def _document(source: FileSource) -> list[_Entry]:
+    """All entries; lists are gathered on a stack of their own, so that nesting costs no recursion."""
+    open_lists: list[tuple[str, int, list[_Entry]]] = [("", 1, [])]
+    tokens = _tokens(source)
+    for kind, text, line in tokens:
+        name, start, entries = open_lists[-1]
+        if kind == "end" and len(open_lists) > 1:
+            raise source.error(f"[ after {name} does not end", start)
+        if kind == "end":
+            break
+        if text == "]" and kind == "mark" and len(open_lists) > 1:
+            open_lists.pop()
+            open_lists[-1][2].append(_Entry(name, entries, start))
+            continue
+        if kind != "key":
+            raise source.error(f"expected a name; found {shortened(text)}", line)
+        key = text
+        kind, text, _ = next(tokens)
+        if kind == "mark" and text == "[":
+            if len(open_lists) > _DEEPEST:
+                raise source.error(f"more than {_DEEPEST} lists within each other", line)
+            open_lists.append((key, line, []))
+        elif kind in ("number", "text"):
+            entries.append(_Entry(key, _value(kind, text, line, source), line))
+        else:
+            raise source.error(f"expected a value of {shortened(key)}; found {shortened(text)}", line)
     return open_lists[0][2]
 
 

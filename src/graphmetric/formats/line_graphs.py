@@ -159,7 +159,8 @@ class _LineReader:
             columns = None if draft.problem else self._columns(draft)
         except _NotOneWord:
             columns = None
-        if columns is not None:
+        limits = self._source.limits
+        if columns and (columns["num_nodes"] > limits.max_nodes or len(columns["tails"]) > limits.max_edges):
             self._source.check(draft.line, nodes=columns["num_nodes"], edges=len(columns["tails"]))
         return ParsedGraph(
             partial(self._built, draft), draft.line, id=draft.id, directed=self._directed, **columns or {}
