@@ -56,10 +56,13 @@ class RoleVocabulary:
         """The code of every node."""
         codes = np.full(columns.node_ptr[-1], UNSEEN, dtype=np.int32)
         found = node_colours(columns, len(self._tables) - 1, weights=self.weights, arcs=arcs)
-        for (colours, code), row in zip(self._tables, found, strict=True):
+        open_rows = np.arange(len(codes))
+        for (colours, code), row in zip(reversed(self._tables), found[::-1], strict=True):  # from the deepest round
             if len(colours):
-                place = np.minimum(np.searchsorted(colours, row), len(colours) - 1)
-                codes = np.where(colours[place] == row, code[place], codes)
+                place = np.minimum(np.searchsorted(colours, row[open_rows]), len(colours) - 1)
+                known = colours[place] == row[open_rows]
+                codes[open_rows[known]] = code[place[known]]
+                open_rows = open_rows[~known]
         return codes
 
     @cached_property
