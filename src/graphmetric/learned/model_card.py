@@ -147,12 +147,15 @@ def _without_known_distances(labels: dict[str, Any]) -> dict[str, Any]:
 
 
 def _table(rows: dict[str, Any]) -> str:
-    lines = [f"| {name[:1].upper()}{name[1:].replace('_', ' ')} | {_shown(value)} |" for name, value in rows.items()]
+    lines = [
+        f"| {name[:1].upper()}{name[1:].replace('_', ' ')} | {show_value(value)} |" for name, value in rows.items()
+    ]
     return "\n".join(["| | |", "|---|---|", *lines])
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, list):
+def show_value(value: Any) -> str:
+    """A plain value of a report in words."""
+    if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
     if isinstance(value, bool):
         return "yes" if value else "no"

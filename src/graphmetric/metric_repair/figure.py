@@ -23,10 +23,10 @@ _MOST_TRIPLES = 2_000_000  # looked at for the first histogram; of more, a sampl
 
 
 def draw_repair(before: ArrayLike, after: ArrayLike, *, title: str | None = None) -> Figure:
-    """Violations before and after, how far distances moved, and where; a matplotlib figure that is not shown.
+    """Draw violations before and after, how far distances moved, and where, as a matplotlib figure.
 
     Save it with ``figure.savefig("repair.png")``, or show it in a notebook by its name. Depths of violations are from
-    all triangles up to some 200 items, beyond that from two million random ones.
+    all triangles for up to some 200 items, and from two million random ones for more.
     """
     first, second = check_matrix(before, "before"), check_matrix(after, "after")
     if first.shape != second.shape:
@@ -52,44 +52,39 @@ def _draw_depths(axes: Axes, before: Matrix, after: Matrix) -> None:
     depths = [measure_depths(matrix, sides) for matrix in (before, after)]
     smallest = _NEGLIGIBLE * before.max(initial=0.0)
     violated = [depth[depth > smallest] for depth in depths]
-    largest = max((depth.max(initial=0.0) for depth in violated), default=0.0) or 1.0
+    largest = max(depth.max(initial=0.0) for depth in violated) or 1.0
     for depth, colour, name in zip(violated, (_BEFORE, _AFTER), ("before", "after"), strict=True):
-        share = len(depth) / len(sides)
-        label = f"{name}: {share:.2%} violated" if len(depth) else f"{name}: none"
+        label = f"{name}: {len(depth) / len(sides):.2%} violated" if len(depth) else f"{name}: none"
         axes.hist(depth, bins=_BINS, range=(0.0, largest), color=colour, alpha=0.75, label=label)
     if any(len(depth) for depth in violated):
         axes.set_yscale("log")
         axes.set_ylim(bottom=0.7)
-    axes.set_xlabel("excess of the long side over the other two")
-    sampled = len(sides) < count_inequalities(len(before))
-    axes.set_ylabel(f"triangle inequalities, of {len(sides):,} drawn" if sampled else "triangle inequalities")
-    _finish(axes, "violations of the triangle inequality")
+    sampled = f", of {len(sides):,} drawn" if len(sides) < count_inequalities(len(before)) else ""
+    names = "excess of the long side over the other two", f"triangle inequalities{sampled}"
+    _label(axes, "violations of the triangle inequality", *names)
     axes.legend(frameon=False)
 
 
 def _draw_moves(axes: Axes, before: Matrix, after: Matrix) -> None:
-    pairs = np.triu_indices(len(before), 1)
-    moves = (after - before)[pairs]
+    moves = (after - before)[np.triu_indices(len(before), 1)]
     moved = moves[moves != 0]
     largest = np.abs(moved).max(initial=0.0) or 1.0
     # An odd number of bins, so that one of them is around zero.
     axes.hist(moved, bins=_BINS + 1, range=(-largest, largest), color=_AFTER, alpha=0.85)
     axes.axvline(0.0, color=_INK, linewidth=0.8)
-    axes.set_xlabel("change of the distance")
-    axes.set_ylabel("pairs that moved")
-    _finish(axes, f"{len(moved):,} of {len(moves):,} pairs moved, by {np.abs(moves).max():.3g} at most")
+    title = f"{len(moved):,} of {len(moves):,} pairs moved, by {np.abs(moves).max():.3g} at most"
+    _label(axes, title, "change of the distance", "pairs that moved")
 
 
 def _draw_places(figure: Figure, axes: Axes, before: Matrix, after: Matrix) -> None:
     blocks, items = _block_means(np.abs(after - before))
     image = axes.imshow(blocks, cmap="PuRd", extent=(0, len(before), len(before), 0), interpolation="nearest")
     figure.colorbar(image, ax=axes, shrink=0.85, label="|change|" if items == 1 else "mean |change|")
-    axes.set_xlabel("item")
-    axes.set_ylabel("item")
-    _finish(axes, "where" if items == 1 else f"where, in blocks of {items} items")
+    _label(axes, "where" if items == 1 else f"where, in blocks of {items} items", "item", "item")
 
 
-def _finish(axes: Axes, title: str) -> None:
+def _label(axes: Axes, title: str, x_name: str, y_name: str) -> None:
+    axes.set(xlabel=x_name, ylabel=y_name)
     axes.set_title(title, fontsize=11, color=_INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=9)

@@ -16,6 +16,7 @@ from graphmetric.drawing.page import Markup, Plot, card, element, join, legend, 
 from graphmetric.evaluation import Calibration, SizeErrors
 from graphmetric.evaluation.scores import format_score
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.learned.model_card import show_value
 from graphmetric.report.model_evaluation import AXIOMS, ModelEvaluation
 from graphmetric.report.rankings import ExampleQuery, Neighbour
 
@@ -339,20 +340,10 @@ def _table(head: list[str], rows: Iterable[Markup]) -> Markup:
 
 def _facts(title: str, rows: dict[str, Any]) -> Markup:
     lines = [
-        element("div", element("dt", say(name.replace("_", " "))), element("dd", say(_shown(value))))
+        element("div", element("dt", say(name.replace("_", " "))), element("dd", say(show_value(value))))
         for name, value in rows.items()
     ]
     return element("div", element("h3", say(title)), element("dl", *lines))
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def draw_calibration(bins: Calibration) -> Markup:
