@@ -109,7 +109,8 @@ class GraphDistanceModel(nn.Module):
         Features are made for a few thousand graphs at a time, so memory grows with the representation alone. Chunks,
         or the batches of a few chunks, are spread over ``threads``; None: as many as are allowed.
         """
-        return Representation.concatenate(_map_chunks(self.encode_table, featurizer, graphs, threads))
+        with working_threads(threads):  # joining the chunks must not start torch's threads either
+            return Representation.concatenate(_map_chunks(self.encode_table, featurizer, graphs, threads))
 
     def embed_graphs(
         self, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int | None = None
