@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.edit_distance import CountBounds
+from graphmetric.edit_distance.collection_bounds import count_graphs, number_labels
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.index.count_vectors import count_graphs, number_labels
 from graphmetric.index.segment import SegmentBuilder
 from tests.edit_distance.hard_graphs import sparse
 from tests.strategies import graph_lists

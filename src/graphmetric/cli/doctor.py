@@ -38,9 +38,7 @@ def doctor_command(compile_all: bool, as_json: bool) -> None:
       graphmetric doctor --warm
     """
     if compile_all:
-        from graphmetric.search.graph_index import warm
-
-        warm()
+        _compile_searches()
     facts = {
         "graphmetric": __version__,
         "python": sys.version.split()[0],
@@ -55,6 +53,29 @@ def doctor_command(compile_all: bool, as_json: bool) -> None:
     rows = facts | {name: found or missing[name] for name, found in packages.items()}
     text = "\n".join(f"{name:<16}{value}" for name, value in rows.items())
     show_result(text, {**facts, "packages": packages}, as_json)
+
+
+def _compile_searches() -> None:
+    """Run every kind of search once. Compiled code is kept on disk, so no later command or service waits for it."""
+    import networkx as nx
+
+    from graphmetric.edit_distance import graph_edit_distance, pairwise_edit_distances
+    from graphmetric.edit_distance.nearest import LARGEST_EASY
+    from graphmetric.graphs.collection import GraphCollection
+    from graphmetric.graphs.graph import Graph
+    from graphmetric.learned.learned_distance import LearnedDistance
+    from graphmetric.search import GraphIndex
+
+    sizes = (LARGEST_EASY - 4, LARGEST_EASY + 4)  # a certified search takes different paths for these
+    trees = [nx.random_labeled_tree(nodes, seed=seed) for nodes in sizes for seed in range(8)]
+    graphs = GraphCollection([Graph(tree.number_of_nodes(), list(tree.edges)) for tree in trees])
+    index = GraphIndex.build(LearnedDistance.load("unlabelled"), graphs)
+    for query in (graphs[0], graphs[-1]):
+        index.search(query, k=3)
+        index.search(query, k=3, certified=True, time_limit=5)
+        index.range(query, 2.0)
+    pairwise_edit_distances(graphs[:4], n_jobs=1)
+    graph_edit_distance(graphs[0], graphs[1], time_limit=5)
 
 
 def _installed(package: str) -> str | None:

@@ -6,9 +6,9 @@ Compiled solvers answer; gradients come from the costs of the matching that they
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ from graphmetric.distance._kernels.matching import (
     match_pairs,
     measure_pairs,
 )
-from graphmetric.distance.pair_distance import Answer, Floats, HeadOptions, PairDistance
+from graphmetric.distance.pair_distance import Answer, Floats, HeadOptions, PairDistance, StoredGraphs
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
@@ -131,15 +131,9 @@ class Matching(PairDistance, kind="matching"):
         owner = torch.repeat_interleave(graphs.size)
         return graphs.rows.new_zeros(graphs.num_graphs, graphs.rows.shape[1]).index_add(0, owner, graphs.rows)
 
-    def tighten(
-        self,
-        gaps: Floats,
-        query: Representation,
-        graphs: Representation,
-        chosen: Tensor,
-        arrays: Mapping[str, NDArray[Any]],
-    ) -> Floats:
+    def tighten(self, gaps: Floats, query: Representation, stored: StoredGraphs, chosen: Tensor) -> Floats:
         """Add what the states say along single axes; see :mod:`graphmetric.distance._kernels.matching`."""
+        graphs, arrays = stored
         if "axes" not in arrays:
             return gaps
         first, size = int(query.start), int(query.size)
@@ -255,16 +249,9 @@ class EdgeMatching(Matching, kind="edge-matching"):
             maps.append(tuple(None if node == NOBODY else int(node) for node in partner))
         return maps
 
-    def tighten(
-        self,
-        gaps: Floats,
-        query: Representation,
-        graphs: Representation,
-        chosen: Tensor,
-        arrays: Mapping[str, NDArray[Any]],
-    ) -> Floats:
+    def tighten(self, gaps: Floats, query: Representation, stored: StoredGraphs, chosen: Tensor) -> Floats:
         """The matching of the states, which takes a hundredth of the time and bounds the distance better still."""
-        matched: Floats = Matching().compare(query, graphs.take(chosen)).numpy()
+        matched: Floats = Matching().compare(query, stored.graphs.take(chosen)).numpy()
         return np.maximum(gaps, matched)
 
     @property

@@ -1,8 +1,8 @@
 """The pair defines the matrix: all distances of a comparison, in blocks, into memory or into a file.
 
 Working memory does not grow with the collection: a table of a few megabytes at a time. Within one collection each
-distance is computed once and mirrored, so the matrix is symmetric to the last bit; within the tiles of the diagonal
-twice, where looking which are needed would take longer than most distances do.
+distance is computed once and mirrored, so the matrix is symmetric to the last bit. Only within the tiles of the
+diagonal it is computed twice, where finding out which are needed would take longer than most distances do.
 """
 
 from __future__ import annotations
@@ -22,16 +22,20 @@ from graphmetric.distance.comparison import Comparison
 from graphmetric.errors import FileError, InvalidArgument
 
 BLOCK_ROWS = 1024
-"""Rows that are finished, and noted as such, together; of a slow head as many as a tile has."""
+"""Rows that are finished, and recorded as such, together; for a slow head the rows of a tile."""
 TILE_ROWS = 64
 TILE_VALUES = 2**20
-"""Numbers in the largest intermediate table: 4 MB, which a core's cache still helps with."""
+"""Numbers in the largest intermediate table: 4 MB, for which a core's cache still helps."""
 
 Matrix = NDArray[np.float32]
 Advance = Callable[[int], object]
 
 
-def distance_matrix(comparison: Comparison, out: Matrix | None = None, advance: Advance | None = None) -> Matrix:
+def _ignore(rows: int) -> None:
+    """The progress that nobody shows."""
+
+
+def distance_matrix(comparison: Comparison, out: Matrix | None = None, advance: Advance = _ignore) -> Matrix:
     """All distances, rows by columns, as float32.
 
     Args:
@@ -44,16 +48,12 @@ def distance_matrix(comparison: Comparison, out: Matrix | None = None, advance: 
         raise InvalidArgument(f"out must be float32 of shape {comparison.shape}; got {out.dtype} of shape {out.shape}")
     for rows in _blocks(0, len(out), _rows_at_a_time(comparison)):
         _fill_rows(comparison, out, rows)
-        if advance is not None:
-            advance(rows.stop - rows.start)
+        advance(rows.stop - rows.start)
     return out
 
 
 def write_distance_matrix(
-    comparison: Comparison,
-    path: str | os.PathLike[str],
-    advance: Advance | None = None,
-    block_rows: int | None = None,
+    comparison: Comparison, path: str | os.PathLike[str], advance: Advance = _ignore, block_rows: int | None = None
 ) -> np.memmap[tuple[int, ...], np.dtype[np.float32]]:
     """All distances into a ``.npy`` file, which may be larger than memory; returns it, mapped read-only.
 
@@ -65,15 +65,14 @@ def write_distance_matrix(
     wanted = {"digest": comparison.digest(), "shape": list(comparison.shape)}
     done = _read_marker(part, marker, wanted)
     out = _open_or_create(part, comparison.shape, new=done is None)
-    if advance is not None and done:
+    if done:
         advance(done)
     for rows in _blocks(done or 0, len(out), block_rows or _rows_at_a_time(comparison)):
         _fill_rows(comparison, out, rows)
         out.flush()
         with atomic_write(marker) as file:
             file.write(json.dumps({**wanted, "rows": rows.stop}).encode())
-        if advance is not None:
-            advance(rows.stop - rows.start)
+        advance(rows.stop - rows.start)
     del out
     with system_errors_named(target):
         os.replace(part, target)

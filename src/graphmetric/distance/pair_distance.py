@@ -29,7 +29,7 @@ from graphmetric.errors import InvalidArgument
 Scale = Literal["raw", "paper"]
 Concave = Literal["saturating", "log1p", "sqrt", "ratio"]
 Floats = NDArray[np.float32]
-Arrays = dict[str, NDArray[Any]]
+Arrays = Mapping[str, NDArray[Any]]
 """What an index keeps of graphs, by name."""
 
 HEADS: dict[str, type[PairDistance]] = {}
@@ -59,6 +59,15 @@ class Answer(NamedTuple):
     left_open: Tensor | None = None
     """How much too small each distance may be because its solver ran out of steps; 0 where it did not. None for a head
     whose distances are formulas."""
+
+
+class StoredGraphs(NamedTuple):
+    """Graphs of an index."""
+
+    graphs: Representation
+    """Prepared by the head."""
+    arrays: Arrays
+    """What the index keeps of them."""
 
 
 class PairDistance(nn.Module, ABC):
@@ -167,7 +176,7 @@ class PairDistance(nn.Module, ABC):
             arrays["projected"] = self.project(graphs.z)
         return {name: array.numpy() for name, array in arrays.items()}
 
-    def read_arrays(self, arrays: Mapping[str, NDArray[Any]], node_ptr: Tensor, links: Tensor | None) -> Representation:
+    def read_arrays(self, arrays: Arrays, node_ptr: Tensor, links: Tensor | None) -> Representation:
         """Prepared graphs from what :meth:`index_arrays` gave; graph k has the nodes node_ptr[k] .. node_ptr[k + 1]."""
         vectors = torch.from_numpy(arrays["vectors"])
         z = torch.from_numpy(arrays["projected"]) if "projected" in arrays else vectors[:, : self.width]
@@ -178,22 +187,10 @@ class PairDistance(nn.Module, ABC):
         """Distances of one index vector to others; lower bounds of the distance if ``vector_blocks`` is set."""
         return vector_distances(vectors, query, self.vector_blocks or 1)
 
-    def tighten(
-        self,
-        gaps: Floats,
-        query: Representation,
-        graphs: Representation,
-        chosen: Tensor,
-        arrays: Mapping[str, NDArray[Any]],
-    ) -> Floats:
-        """Raise the lower bounds ``gaps`` of the distances from one query to the chosen graphs of an index.
+    def tighten(self, gaps: Floats, query: Representation, stored: StoredGraphs, chosen: Tensor) -> Floats:
+        """Raise lower bounds of the distances from one prepared graph to stored graphs at chosen positions.
 
-        Args:
-            gaps: What :meth:`gaps` says about the chosen graphs.
-            query: One prepared graph.
-            graphs: All graphs of a segment, prepared.
-            chosen: Positions among them.
-            arrays: What the index keeps of the segment.
+        ``gaps`` are the bounds that :meth:`gaps` gives for these graphs.
         """
         return gaps
 

@@ -1,4 +1,4 @@
-"""What a distance may look at: one vector per graph, and the states of its nodes.
+"""Graphs as heads see them: one vector per graph, and the states of its nodes.
 
 States are kept in one table without padding, so that choosing, repeating or broadcasting graphs moves a few integers
 and never the states: a batch of graphs of very different sizes does not pay for the largest.
@@ -7,6 +7,7 @@ and never the states: a batch of graphs of very different sizes does not pay for
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import torch
@@ -78,9 +79,7 @@ class Representation(NamedTuple):
         parts = [part.compacted() for part in parts]
         if len(parts) == 1:
             return parts[0]
-        before = [0]
-        for part in parts[:-1]:
-            before.append(before[-1] + len(part.rows))
+        before = accumulate((len(part.rows) for part in parts[:-1]), initial=0)
         return cls(
             torch.cat([part.z for part in parts]),
             torch.cat([part.rows for part in parts]),
@@ -112,7 +111,7 @@ class Representation(NamedTuple):
         return self._replace(rows=self.rows[used], start=start, links=None if self.links is None else self.links[used])
 
     def detached(self) -> Representation:
-        """Without gradients, on the CPU."""
+        """The same graphs without gradients, on the CPU."""
         z, rows, start, size = (part.detach().cpu() for part in self[:4])
         return Representation(z, rows, start, size, None if self.links is None else self.links.cpu())
 

@@ -9,7 +9,7 @@ map that matches nodes of one label by falling degrees, and then the others. Bot
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +30,8 @@ from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.scaling import EncodedProblem, round_down
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.columns import Columns, Has
+from graphmetric.graphs.labels import LabelColumn, label_key
 
 _LONGEST_DEGREES = 64
 """Degrees kept for each graph; larger graphs keep their largest ones."""
@@ -104,6 +106,58 @@ class CountBounds:
             bound_against_all(own, rows, COUNT_LAYOUT, self._cheapest, doubled[start : start + _ROWS])
         doubled[self._cut] = 0
         return doubled / (2 * self._scale)
+
+
+def number_labels(vocabulary: Sequence[Hashable]) -> dict[bytes, int]:
+    """Numbers of labels in order of appearance, the same for equal ones (1 and 1.0); "no label" is 0."""
+    places = {label_key(None): 0}
+    for label in vocabulary:
+        places.setdefault(label_key(label), len(places))
+    return places
+
+
+def count_graphs(columns: Columns, node_places: Mapping[bytes, int], edge_places: Mapping[bytes, int]) -> Counts:
+    """(graphs, length): nodes, edges, labels of nodes, labels of edges, degrees in falling order.
+
+    A label without a number is counted among the nodes or edges only, since no stored graph has it. Features, texts,
+    images and weights are not looked at: counting unequal nodes as equal only lowers the bound.
+    """
+    graphs = columns.num_graphs
+    vectors = np.zeros((graphs, COUNT_LAYOUT.length), dtype=np.int64)
+    vectors[:, 0], vectors[:, 1] = np.diff(columns.node_ptr), np.diff(columns.edge_ptr)
+    node_owner = np.repeat(np.arange(graphs), vectors[:, 0])
+    edge_owner = np.repeat(np.arange(graphs), vectors[:, 1])
+    for column, flag, owner, places, start, size in (
+        (columns.node_labels, Has.NODE_LABELS, node_owner, node_places, 2, NODE_BUCKETS),
+        (columns.edge_labels, Has.EDGE_LABELS, edge_owner, edge_places, COUNT_LAYOUT.edge_start, EDGE_BUCKETS),
+    ):
+        place = _places(column, (columns.flags[owner] & flag) != 0, places)
+        known = place >= 0
+        np.add.at(vectors, (owner[known], start + np.minimum(place[known], size - 1)), 1)
+    _fill_degrees(columns, node_owner, edge_owner, vectors)
+    return np.minimum(vectors, LARGEST_COUNT).astype(np.int16)
+
+
+def _places(column: LabelColumn | None, present: NDArray[np.bool_], places: Mapping[bytes, int]) -> NDArray[np.int64]:
+    if column is None:
+        return np.zeros(len(present), dtype=np.int64)
+    place = np.full(len(column.vocabulary), -1, dtype=np.int64)
+    for code in np.unique(column.codes).tolist():
+        place[code] = places.get(label_key(column.vocabulary[code]), -1)
+    return np.where(present, place[column.codes], 0)
+
+
+def _fill_degrees(
+    columns: Columns, node_owner: NDArray[np.int64], edge_owner: NDArray[np.int64], vectors: NDArray[np.int64]
+) -> None:
+    """Self-loops are left out: editing one changes no other node."""
+    proper = columns.edges[:, 0] != columns.edges[:, 1]
+    ends = columns.node_ptr[edge_owner[proper], None] + columns.edges[proper]
+    degree = np.bincount(ends.ravel(), minlength=len(node_owner))
+    order = np.lexsort((-degree, node_owner))
+    rank = np.arange(len(node_owner)) - columns.node_ptr[node_owner]
+    kept = rank < DEGREES
+    vectors[node_owner[kept], COUNT_LAYOUT.degree_start + rank[kept]] = degree[order][kept]
 
 
 def _cheapest(costs: EditCosts) -> tuple[CheapestCosts, float]:

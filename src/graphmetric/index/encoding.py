@@ -37,7 +37,7 @@ def encode_segment(
             if len(own) != len(chunk):
                 raise InvalidArgument("there are fewer ids than graphs; each graph has one")
             with learned.limited_threads():
-                arrays = head.index_arrays(learned.encode(chunk).detached().compacted())
+                arrays = dict(head.index_arrays(learned.encode(chunk).detached().compacted()))
             if head.sorted_axes:
                 basis = principal_axes(arrays["states"], head.sorted_axes) if basis is None else basis
                 arrays["axes"] = sort_along_axes(arrays["states"], chunk.sizes, basis)

@@ -17,6 +17,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -37,6 +38,8 @@ except ImportError:  # not a POSIX system: writers are not kept apart
 FORMAT, VERSION = "graphmetric index", 1
 MANIFEST, SEGMENTS, LOCK = "index.json", "segments", ".lock"
 _UNFINISHED = ".part"
+_OURS = re.compile(r"segments|\.lock|\.?model-.*|index\.json|\.index\.json\..*")
+"""Names in the folder of an index; hidden ones are files under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +87,31 @@ class IndexFolder:
             if (self.path / SEGMENTS).exists():
                 raise FileError("holds an index whose building was not finished; build it again", self.path)
             raise FileError(f"is not a folder of an index: it has no {MANIFEST}", self.path)
-        return _parse(path)
+        try:
+            plain = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise FileError(f"cannot be read, it may be cut or damaged: {error}", path) from None
+        if not isinstance(plain, dict) or plain.get("format") != FORMAT:
+            raise FileError("is not the description of a graphmetric index", path)
+        if plain.get("version") != VERSION:
+            raise FileError(f"has version {plain.get('version')!r}; this graphmetric reads version {VERSION}", path)
+        if plain.pop("sha256", None) != _digest(plain):
+            raise FileError("was changed after it was written: its SHA-256 does not match", path)
+        try:
+            segments = tuple(
+                StoredSegment(_file_name(item["name"]), str(item["digest"]), tuple(map(int, item["removed"])))
+                for item in plain["segments"]
+            )
+            return Manifest(_file_name(plain["model"]), int(plain["next_number"]), segments, str(plain["edition"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise FileError(f"does not describe an index: {error!r}", path) from None
 
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Keep other writers out; raises where the folder holds anything that does not belong to an index."""
         if self.path.exists() and not self.path.is_dir():
             raise FileError("is a file; an index is a folder", self.path)
-        if strange := [name for name in self._entries() if not _is_ours(name)]:
+        if strange := [name for name in self._entries() if not _OURS.fullmatch(name)]:
             raise FileError(
                 f"holds {', '.join(strange[:3])}, which do not belong to an index; choose another folder", self.path
             )
@@ -122,7 +142,6 @@ class IndexFolder:
     def publish(self, manifest: Manifest) -> Manifest:
         """Replace the index by this one, then remove what only the old one needed; returns what is written."""
         plain = asdict(manifest) | {"edition": secrets.token_hex(8), "format": FORMAT, "version": VERSION}
-        plain["segments"] = [asdict(segment) for segment in manifest.segments]
         with atomic_write(self.path / MANIFEST) as file:
             file.write(json.dumps({**plain, "sha256": _digest(plain)}).encode())
         self._remove_unused(manifest)
@@ -156,32 +175,6 @@ class IndexFolder:
         with contextlib.suppress(FileNotFoundError):
             return sorted(entry.name for entry in self.path.iterdir())
         return []
-
-
-def _is_ours(name: str) -> bool:
-    hidden = name.startswith((f".{MANIFEST}.", ".model-"))
-    return name in (MANIFEST, SEGMENTS, LOCK) or name.startswith("model-") or hidden
-
-
-def _parse(path: Path) -> Manifest:
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise FileError(f"cannot be read, it may be cut or damaged: {error}", path) from None
-    if not isinstance(plain, dict) or plain.get("format") != FORMAT:
-        raise FileError("is not the description of a graphmetric index", path)
-    if plain.get("version") != VERSION:
-        raise FileError(f"has version {plain.get('version')!r}; this graphmetric reads version {VERSION}", path)
-    if plain.pop("sha256", None) != _digest(plain):
-        raise FileError("was changed after it was written: its SHA-256 does not match", path)
-    try:
-        segments = tuple(
-            StoredSegment(_file_name(item["name"]), str(item["digest"]), tuple(map(int, item["removed"])))
-            for item in plain["segments"]
-        )
-        return Manifest(_file_name(plain["model"]), int(plain["next_number"]), segments, str(plain["edition"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise FileError(f"does not describe an index: {error!r}", path) from None
 
 
 def _file_name(value: Any) -> str:

@@ -17,16 +17,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from graphmetric.distance import Comparison, Representation, View, view_distances
+from graphmetric.distance import Comparison, View, view_distances
 from graphmetric.distance.comparison import Side, Unsolved
 from graphmetric.distance.matching import sort_along_axes
+from graphmetric.distance.pair_distance import Arrays, StoredGraphs
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.encoding import CHUNK, as_bytes
 from graphmetric.index.index_folder import StoredSegment
-from graphmetric.index.segment import Arrays, Segment, SegmentBuilder, id_keys
+from graphmetric.index.segment import Segment, SegmentBuilder, id_keys
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.model import link_graphs
@@ -48,8 +49,10 @@ class Query:
     side: Side
     """All of them, as the head compares them."""
     row: int
+    alone: Side
+    """This query."""
     vector: Floats
-    """The index vector of this query."""
+    """Its index vector."""
     view: View
     unsolved: Unsolved = field(default_factory=Unsolved)
     """Counts over the distances that were measured from it."""
@@ -61,15 +64,13 @@ class Query:
             return []
         with learned.limited_threads():
             encoded = learned.encode(graphs).detached().compacted()
-            arrays = learned.cpu_head.index_arrays(encoded)
-        arrays["certificates"] = as_bytes(learned.identify(graphs))
+            arrays = {
+                **learned.cpu_head.index_arrays(encoded),
+                "certificates": as_bytes(learned.identify(graphs)),
+            }
         side = _read_side(learned, arrays, torch.cat([encoded.start, encoded.size.sum()[None]]), encoded.links)
-        return [cls(side, row, arrays["vectors"][row], view) for row in range(len(graphs))]
-
-    @property
-    def graph(self) -> Representation:
-        """This query alone."""
-        return self.side.graphs.take(slice(self.row, self.row + 1))
+        alone = (side.take(slice(row, row + 1)) for row in range(len(graphs)))
+        return [cls(side, row, own, arrays["vectors"][row], view) for row, own in enumerate(alone)]
 
 
 class OpenSegment:
@@ -125,20 +126,20 @@ class OpenSegment:
 
     def bound(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
         """Lower bounds of the distances to these graphs, in the view of the query, from the gaps of their vectors."""
-        own = query.side.take(slice(query.row, query.row + 1))
         chosen = self._without_vectors.take(torch.from_numpy(positions))
-        lower = (torch.from_numpy(gaps) - _ROUNDING * (own.to_empty + chosen.to_empty)).clamp(min=0)
-        return view_distances(lower, self._head.scale, query.view, own, chosen).numpy()
+        lower = (torch.from_numpy(gaps) - _ROUNDING * (query.alone.to_empty + chosen.to_empty)).clamp(min=0)
+        return view_distances(lower, self._head.scale, query.view, query.alone, chosen).numpy()
 
     def tighten(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
         """The same, with everything else that the head can say cheaply about these graphs."""
-        chosen = torch.from_numpy(positions)
-        raised = self._head.tighten(gaps, query.graph, self._side.graphs, chosen, self.segment.arrays)
-        return self.bound(query, raised, positions)
+        stored = StoredGraphs(self._side.graphs, self.segment.arrays)
+        return self.bound(
+            query, self._head.tighten(gaps, query.alone.graphs, stored, torch.from_numpy(positions)), positions
+        )
 
     @cached_property
     def _side(self) -> Side:
-        arrays = dict(self.segment.arrays)
+        arrays = self.segment.arrays
         seen = self.segment.graphs.without(self._learned.costs.ignore)
         links = link_graphs(self._learned.featurizer, seen) if self._head.needs_links else None
         return _read_side(self._learned, arrays, torch.from_numpy(arrays["node_ptr"]), links)

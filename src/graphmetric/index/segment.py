@@ -13,7 +13,7 @@ axes, basis                 states along a few axes, sorted within each graph, f
                             by them (:mod:`graphmetric.distance._kernels.matching`)
 to_empty                    learned distances to the empty graph
 certificates                (graphs, 16): equal for isomorphic graphs
-counts                      label counts and degrees (:mod:`graphmetric.index.count_vectors`)
+counts                      label counts and degrees (:mod:`graphmetric.edit_distance.collection_bounds`)
 id_keys                     64-bit digests of the ids
 notes, note_ptr             for each graph a line of JSON: its id and its metadata
 ==========================  ============================================================================
@@ -31,13 +31,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric.edit_distance.collection_bounds import count_graphs, number_labels
 from graphmetric.errors import InvalidGraph
 from graphmetric.formats.values import format_json, parse_json, plain
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import COLUMNS, Columns
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_json, spelling
-from graphmetric.index.count_vectors import count_graphs, number_labels
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -25,12 +25,12 @@ from graphmetric.edit_distance import (
     normalized_distance,
     steinhaus_distance,
 )
+from graphmetric.edit_distance.collection_bounds import count_graphs
 from graphmetric.edit_distance.nearest import LARGEST_EASY, EncodedCandidates
 from graphmetric.edit_distance.stopping import Watch
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.count_vectors import count_graphs
 from graphmetric.index.indexed_graphs import IndexedGraphs, Query, Selection
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
 from graphmetric.search.learned_search import propose

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from graphmetric.search.hits import SearchHit, SearchResult
 
 LARGEST_DRAWN = 150
-"""Nodes; larger graphs are described instead."""
+"""The most nodes of a graph that is drawn; larger graphs are described instead."""
 
 _MOST_EDITS, _MOST_METADATA = 12, 4
 _EDITS = ExactSearch(time_limit=1.0, node_limit=20_000)
 
 
 def draw_hits(result: SearchResult) -> str:
-    """SVG: the query, then every hit with its rank, distance and id."""
+    """A drawing as SVG: the query, then every hit with its rank, distance and id."""
     return draw_row(_panels(result))
 
 
 def page_of_hits(result: SearchResult) -> str:
     """A page of its own: the query beside every hit, matched nodes in the same place, and the edits between them.
 
-    Of hits that were not certified, the edits are searched for, each for a second at most.
+    The edits of hits that were not certified are searched for, each for a second at most.
     """
     panels = _panels(result)
     counts = Counter(str(label) for graph, _ in panels for label in graph.node_labels or () if label is not None)
@@ -63,26 +63,14 @@ def _cards(result: SearchResult) -> list[Markup]:
     certified = [hit.proven for hit in result if hit.proven is not None]
     cards = [card(f"{len(result):,}", "graphs found", f"Of {report.graphs:,} in the index that were allowed.")]
     if result.hits:
-        nearest = _distance(result[0])
-        cards.append(card(nearest, "to the nearest", f"Distances are in {scale}."))
+        cards.append(card(_distance(result[0]), "to the nearest", f"Distances are in {scale}."))
     if certified:
-        good = "good" if all(certified) else "bad"
-        cards.append(
-            card(
-                f"{sum(certified):,} of {len(certified):,}",
-                "ranks proven",
-                "By edit distance: no graph of the index is nearer than those before it.",
-                good,
-            )
-        )
+        meaning = "By edit distance: no graph of the index is nearer than those before it."
+        mark = "good" if all(certified) else "bad"
+        cards.append(card(f"{sum(certified):,} of {len(certified):,}", "ranks proven", meaning, mark))
     else:
-        cards.append(
-            card(
-                "learned",
-                "kind of distance",
-                "A prediction of the number of edits; the edits below are searched for.",
-            )
-        )
+        meaning = "A prediction of the number of edits; the edits below are searched for."
+        cards.append(card("learned", "kind of distance", meaning))
     looked = "All graphs were ranked." if report.exact and report.complete else "Near graphs may have been missed."
     cards.append(card(f"{report.refined:.1%}", "looked at in full", looked))
     return cards

@@ -11,11 +11,9 @@ from typing import Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from graphmetric._foundation.limits import clock
 from graphmetric._foundation.options import checked_count, checked_number
-from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance, pairwise_edit_distances
+from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
-from graphmetric.edit_distance.nearest import LARGEST_EASY
 from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, MissingExtra
 from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
@@ -37,7 +35,7 @@ from graphmetric.index.segment_folder import read_segment
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedSearch
 from graphmetric.search.hits import Explanation, SearchHit, SearchResult
-from graphmetric.search.learned_search import find_nearest, find_within
+from graphmetric.search.learned_search import LearnedSearch
 
 EXACT_UP_TO = 100_000
 """The largest index whose learned searches are exact unless the caller says otherwise."""
@@ -281,8 +279,8 @@ class GraphIndex:
             if certifying is not None:
                 results = certifying.answer(graphs, k, queries)
             else:
-                asked = zip(graphs, queries, strict=True)
-                results = [find_nearest(self._graphs, selection, one, k, limit) for one in asked]
+                searches = (LearnedSearch(self._graphs, selection, query) for query in queries)
+                results = [search.nearest(graph, k, limit) for graph, search in zip(graphs, searches, strict=True)]
         return results if _is_several(query) else results[0]
 
     def range(
@@ -295,7 +293,7 @@ class GraphIndex:
         graphs, selection = self._resolve(query), self._graphs.select(where, distinct)
         (encoded,) = Query.encode(self._learned, graphs, view)
         with self._learned.limited_threads():
-            return find_within(self._graphs, selection, (graphs[0], encoded), radius)
+            return LearnedSearch(self._graphs, selection, encoded).within(graphs[0], radius)
 
     def explain(self, query: Any, hit: SearchHit | Hashable) -> Explanation:
         """How the query becomes the graph of a hit: which nodes correspond, the edits, a drawing.
@@ -382,25 +380,3 @@ class GraphIndex:
 def _is_several(query: Any) -> bool:
     """Whether this is a list of queries; a tuple (edges, labels) or a matrix is one graph."""
     return isinstance(query, list | GraphCollection | Iterator)
-
-
-def warm(model: str = "unlabelled") -> float:
-    """Run every kind of search once, so that all kernels are compiled; returns the seconds without compiling.
-
-    Compiled code is kept on disk (see :mod:`graphmetric._foundation.compilation`), so this is of use once after an
-    installation: otherwise the first query of a service would wait most of a minute.
-    """
-    import networkx as nx
-
-    started = clock()
-    sizes = (LARGEST_EASY - 4, LARGEST_EASY + 4)  # the certified search takes different paths
-    drawn = [nx.random_labeled_tree(nodes, seed=seed) for nodes in sizes for seed in range(8)]
-    graphs = GraphCollection([Graph(tree.number_of_nodes(), list(tree.edges)) for tree in drawn])
-    index = GraphIndex.build(LearnedDistance.load(model), graphs)
-    for query in (graphs[0], graphs[-1]):
-        index.search(query, k=3)
-        index.search(query, k=3, certified=True, time_limit=5)
-        index.range(query, 2.0)
-    pairwise_edit_distances(graphs[:4], n_jobs=1)
-    graph_edit_distance(graphs[0], graphs[1], time_limit=5)
-    return clock() - started

@@ -23,7 +23,6 @@ from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import (
     Floats,
     IndexedGraphs,
-    OpenSegment,
     Positions,
     Query,
     SegmentSelection,
@@ -42,37 +41,120 @@ _WIDER = 10
 BY_VECTORS, BY_STATES, BY_CANDIDATES = "pooled vectors", "node states", "the limit on candidates"
 
 
-def find_nearest(
-    graphs: IndexedGraphs, selection: Selection, asked: tuple[Graph, Query], k: int, candidates: int | None
-) -> SearchResult:
-    """The ``k`` nearest of the selected graphs; None as ``candidates`` looks at all graphs it has to."""
-    started = time.perf_counter()
-    search = LearnedSearch(asked[1], k)
-    for part in graphs.parts(selection):
-        search.visit(part, candidates)
-    exact = candidates is None or search.removed[BY_CANDIDATES] == 0
-    hits = _make_hits(graphs, selection, search.best, k)
-    return _make_result(asked, hits, selection, search.removed, started, exact)
+class LearnedSearch:
+    """One query to the selected graphs of an index; places are positions within the selected part of a segment."""
 
+    def __init__(self, graphs: IndexedGraphs, selection: Selection, query: Query) -> None:
+        self._graphs, self._selection, self._query = graphs, selection, query
+        self._started = time.perf_counter()
+        self._best, self._removed = Best(0), dict[str, int]()
 
-def find_within(graphs: IndexedGraphs, selection: Selection, asked: tuple[Graph, Query], radius: float) -> SearchResult:
-    """All selected graphs at most at this distance, nearest first."""
-    started = time.perf_counter()
-    query, best = asked[1], Best(len(selection))
-    removed = dict.fromkeys((BY_VECTORS, BY_STATES), 0)
-    for part in graphs.parts(selection):
-        positions, copies = part.positions, part.copies
-        if part.segment.has_bounds:
-            gaps = part.segment.gaps(query)[positions]
-            for stage, bound in ((BY_VECTORS, part.segment.bound), (BY_STATES, part.segment.tighten)):
-                near = bound(query, gaps, positions) <= radius
-                removed[stage] += int(copies[~near].sum())
-                positions, copies, gaps = positions[near], copies[near], gaps[near]
-        for measured, distances in _measure_all(part.segment, query, positions):
+    def nearest(self, asked: Graph, k: int, candidates: int | None) -> SearchResult:
+        """The ``k`` nearest graphs; without a number of candidates it looks at all graphs it has to."""
+        self._best = Best(k)
+        self._removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_STATES), 0)
+        for part in self._graphs.parts(self._selection):
+            self._visit(part, candidates)
+        return self._result(asked, candidates is None or self._removed[BY_CANDIDATES] == 0)
+
+    def within(self, asked: Graph, radius: float) -> SearchResult:
+        """All graphs at most at this distance, nearest first."""
+        self._best = Best(len(self._selection))
+        self._removed = dict.fromkeys((BY_VECTORS, BY_STATES), 0)
+        for part in self._graphs.parts(self._selection):
+            positions, copies = part.positions, part.copies
+            if part.segment.has_bounds:
+                gaps = part.segment.gaps(self._query)[positions]
+                for stage, bound in ((BY_VECTORS, part.segment.bound), (BY_STATES, part.segment.tighten)):
+                    near = bound(self._query, gaps, positions) <= radius
+                    self._remove(stage, copies[~near].sum())
+                    positions, copies, gaps = positions[near], copies[near], gaps[near]
+            self._measure_all(part, positions, radius)
+        return self._result(asked, True)
+
+    def _visit(self, part: SegmentSelection, candidates: int | None) -> None:
+        """Look at the selected graphs of a segment; at no more than the candidates, if their number is given."""
+        segment, query, positions = part.segment, self._query, part.positions
+        if candidates is not None:
+            places, gaps = find_candidates(query, part, _WIDER * candidates if segment.has_bounds else candidates)
+            self._remove(BY_CANDIDATES, part.copies.sum() - part.copies[places].sum())
+            if segment.has_bounds:
+                self._refine_least(part, places, gaps, candidates)
+                return
+            positions = positions[places]
+        elif segment.has_bounds:
+            self._refine(part, segment.gaps(query)[positions])
+            return
+        self._measure_all(part, positions)
+
+    def _measure_all(self, part: SegmentSelection, positions: Positions, radius: float = np.inf) -> None:
+        for start in range(0, len(positions), _SCANNED):
+            chosen = positions[start : start + _SCANNED]
+            distances = part.segment.measure(self._query, chosen)
             near = distances <= radius
-            best.offer(distances[near], measured[near] + part.offset)
-    hits = _make_hits(graphs, selection, best, len(selection))
-    return _make_result(asked, hits, selection, removed, started, True)
+            self._best.offer(distances[near], chosen[near] + part.offset)
+
+    def _refine(self, part: SegmentSelection, gaps: Floats) -> None:
+        """By rising bounds, which are tightened before a distance is computed, until none may be among the best."""
+        bounds = part.segment.bound(self._query, gaps, part.positions)
+        seen = 0
+        for block in self._rising_blocks(part, bounds):
+            tight = part.segment.tighten(self._query, gaps[block], part.positions[block])
+            measured = self._measure(part, block, tight)
+            seen += int(part.copies[block].sum())
+            self._remove(BY_STATES, part.copies[block[~measured]].sum())
+        self._remove(BY_VECTORS, part.copies.sum() - seen)
+
+    def _refine_least(self, part: SegmentSelection, places: Positions, gaps: Floats, candidates: int) -> None:
+        """Look at the graphs of the least tight bounds; what is left may hold nearer ones."""
+        tight = part.segment.tighten(self._query, gaps, part.positions[places])
+        chosen = smallest(tight, candidates)
+        measured = np.zeros(len(places), dtype=bool)
+        measured[chosen] = self._measure(part, places[chosen], tight[chosen])
+        missed = self._best.may_enter(tight, part.positions[places] + part.offset) & ~measured
+        self._remove(BY_CANDIDATES, part.copies[places[missed]].sum())
+        self._remove(BY_STATES, part.copies[places[~measured & ~missed]].sum())
+
+    def _rising_blocks(self, part: SegmentSelection, bounds: Floats) -> Iterator[Positions]:
+        """Places that may be among the best, which change meanwhile: by rising bounds, ever more at a time."""
+        size, positions = _FIRST, part.positions + part.offset
+        left = np.flatnonzero(self._best.may_enter(bounds, positions))
+        while len(left):
+            chosen = smallest(bounds[left], size)
+            yield left[chosen]
+            open_ones = self._best.may_enter(bounds[left], positions[left])
+            open_ones[chosen] = False
+            left = left[open_ones]
+            size = min(4 * size, _LARGEST)
+
+    def _measure(self, part: SegmentSelection, places: Positions, bounds: Floats) -> NDArray[np.bool_]:
+        """Distances by rising bounds as long as some may be among the best; returns which places were measured."""
+        positions, measured = part.positions[places], np.zeros(len(places), dtype=bool)
+        left = np.argsort(bounds, kind="stable")
+        while len(left := left[self._best.may_enter(bounds[left], positions[left] + part.offset)]):
+            chosen, left = left[:_MEASURED], left[_MEASURED:]
+            self._best.offer(part.segment.measure(self._query, positions[chosen]), positions[chosen] + part.offset)
+            measured[chosen] = True
+        return measured
+
+    def _remove(self, stage: str, copies: np.int64) -> None:
+        self._removed[stage] += int(copies)
+
+    def _result(self, asked: Graph, exact: bool) -> SearchResult:
+        """The nearest graphs, ties by position, isomorphic ones each on its own."""
+        best, query = self._best, self._query
+        if not np.isfinite(best.distances).all():
+            raise InvalidArgument(NOT_FINITE)
+        positions, places = self._selection.spread(self._selection.find(best.positions))
+        order = np.lexsort((positions, best.distances[places]))[: best.k]
+        near = best.distances[places[order]].tolist()
+        hits = tuple(
+            SearchHit(self._graphs.note(position)[0], distance, self._graphs.loader(position))
+            for position, distance in zip(positions[order].tolist(), near, strict=True)
+        )
+        seconds = time.perf_counter() - self._started
+        report = SearchReport(len(self._selection), exact, self._removed, seconds, unsolved=query.unsolved.pairs)
+        return SearchResult(asked, hits, query.view, report)
 
 
 def propose(
@@ -121,77 +203,6 @@ class Best:
         self.distances, self.positions = distances[order], positions[order]
 
 
-class LearnedSearch:
-    """One query against segment after segment; places are positions within the selected part of a segment."""
-
-    def __init__(self, query: Query, k: int) -> None:
-        self._query = query
-        self.best = Best(k)
-        self.removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_STATES), 0)
-
-    def visit(self, part: SegmentSelection, candidates: int | None) -> None:
-        """Look at the selected graphs of a segment; at no more than the candidates, if their number is given."""
-        segment, query = part.segment, self._query
-        if candidates is None and segment.has_bounds:
-            self._refine(part, segment.gaps(query)[part.positions])
-            return
-        places = np.arange(len(part.positions))
-        if candidates is not None:
-            places, gaps = find_candidates(query, part, _WIDER * candidates if segment.has_bounds else candidates)
-            self._remove(BY_CANDIDATES, part.copies.sum() - part.copies[places].sum())
-            if segment.has_bounds:
-                self._refine_least(part, places, gaps, candidates)
-                return
-        for positions, distances in _measure_all(segment, query, part.positions[places]):
-            self.best.offer(distances, positions + part.offset)
-
-    def _refine(self, part: SegmentSelection, gaps: Floats) -> None:
-        """By rising bounds, which are tightened before a distance is computed, until none may be among the best."""
-        bounds = part.segment.bound(self._query, gaps, part.positions)
-        seen = 0
-        for block in self._rising_blocks(part, bounds):
-            tight = part.segment.tighten(self._query, gaps[block], part.positions[block])
-            measured = self._measure(part, block, tight)
-            seen += int(part.copies[block].sum())
-            self._remove(BY_STATES, part.copies[block[~measured]].sum())
-        self._remove(BY_VECTORS, part.copies.sum() - seen)
-
-    def _refine_least(self, part: SegmentSelection, places: Positions, gaps: Floats, candidates: int) -> None:
-        """Look at the graphs of the least tight bounds; what is left may hold nearer ones."""
-        tight = part.segment.tighten(self._query, gaps, part.positions[places])
-        chosen = smallest(tight, candidates)
-        measured = np.zeros(len(places), dtype=bool)
-        measured[chosen] = self._measure(part, places[chosen], tight[chosen])
-        missed = self.best.may_enter(tight, part.positions[places] + part.offset) & ~measured
-        self._remove(BY_CANDIDATES, part.copies[places[missed]].sum())
-        self._remove(BY_STATES, part.copies[places[~measured & ~missed]].sum())
-
-    def _rising_blocks(self, part: SegmentSelection, bounds: Floats) -> Iterator[Positions]:
-        """Places that may be among the best, which change meanwhile: by rising bounds, ever more at a time."""
-        size, positions = _FIRST, part.positions + part.offset
-        left = np.flatnonzero(self.best.may_enter(bounds, positions))
-        while len(left):
-            chosen = smallest(bounds[left], size)
-            yield left[chosen]
-            open_ones = self.best.may_enter(bounds[left], positions[left])
-            open_ones[chosen] = False
-            left = left[open_ones]
-            size = min(4 * size, _LARGEST)
-
-    def _measure(self, part: SegmentSelection, places: Positions, bounds: Floats) -> NDArray[np.bool_]:
-        """Distances by rising bounds as long as some may be among the best; returns which places were measured."""
-        positions, measured = part.positions[places], np.zeros(len(places), dtype=bool)
-        left = np.argsort(bounds, kind="stable")
-        while len(left := left[self.best.may_enter(bounds[left], positions[left] + part.offset)]):
-            chosen, left = left[:_MEASURED], left[_MEASURED:]
-            self.best.offer(part.segment.measure(self._query, positions[chosen]), positions[chosen] + part.offset)
-            measured[chosen] = True
-        return measured
-
-    def _remove(self, stage: str, copies: np.int64) -> None:
-        self.removed[stage] += int(copies)
-
-
 def find_candidates(query: Query, part: SegmentSelection, count: int) -> tuple[Positions, Floats]:
     """The places of the nearest vectors, and how far these are."""
     segment = part.segment
@@ -214,36 +225,3 @@ def smallest(values: NDArray[Any], count: int) -> NDArray[np.int64]:
         chosen = np.concatenate([below, np.flatnonzero(values == last)[: count - len(below)]])
     chosen = chosen[np.isfinite(values[chosen])]
     return chosen[np.lexsort((chosen, values[chosen]))]
-
-
-def _measure_all(segment: OpenSegment, query: Query, positions: Positions) -> Iterator[tuple[Positions, Floats]]:
-    for start in range(0, len(positions), _SCANNED):
-        part = positions[start : start + _SCANNED]
-        yield part, segment.measure(query, part)
-
-
-def _make_hits(graphs: IndexedGraphs, selection: Selection, best: Best, k: int) -> tuple[SearchHit, ...]:
-    """The ``k`` nearest graphs, ties by position, from the first graphs of their classes."""
-    if not np.isfinite(best.distances).all():
-        raise InvalidArgument(NOT_FINITE)
-    positions, places = selection.spread(selection.find(best.positions))
-    order = np.lexsort((positions, best.distances[places]))[:k]
-    near = best.distances[places[order]].tolist()
-    return tuple(
-        SearchHit(graphs.note(position)[0], distance, graphs.loader(position))
-        for position, distance in zip(positions[order].tolist(), near, strict=True)
-    )
-
-
-def _make_result(
-    asked: tuple[Graph, Query],
-    hits: tuple[SearchHit, ...],
-    selection: Selection,
-    removed: dict[str, int],
-    started: float,
-    exact: bool,
-) -> SearchResult:
-    graph, query = asked
-    seconds = time.perf_counter() - started
-    report = SearchReport(len(selection), exact, removed, seconds, unsolved=query.unsolved.pairs)
-    return SearchResult(graph, hits, query.view, report)

@@ -1,12 +1,10 @@
-"""The edge matching distance of many pairs of graphs, what it is made of, and the alignment that follows from it.
+"""The edge matching distance of many pairs of graphs, the shares behind it, and the alignment that follows from them.
 
 A pair is always solved in the same orientation, as in :mod:`graphmetric.distance._kernels.matching`; between graphs
 whose states are identical the neighbours decide. So the distance is symmetric to the last bit.
 
-The edge matching distance of two graphs: a linear programme, solved by primal-dual steps.
-
-Of graphs with n <= m nodes, S (n, m) says which share of node i becomes node j. With the price p of half an edge and
-what is saved by not deleting i and inserting j,
+The distance is a linear programme. For graphs with n <= m nodes, S (n, m) says which share of node i becomes node j.
+With the price p of half an edge and what is saved by not deleting i and inserting j,
 
     Q[i, j] = |h_i - h'_j| - (|h_i| + p deg(i)) - (|h'_j| + p deg(j)),
 
@@ -46,11 +44,11 @@ from graphmetric.distance._kernels.matching import (
 
 OVER_RELAXATION = 1.6
 BALANCE = 2.0
-"""Of primal and dual step sizes, in units of the mean price of a node."""
+"""The ratio of primal and dual step sizes at first, in units of the mean price of a node."""
 REBALANCE = 400
 """Steps before the balance is changed for the first time; then whenever their number has doubled."""
 STILL = 1e-18
-"""Squared way of a side that does not move any more."""
+"""The squared way of a side that does not move any more."""
 
 # Fields of RelaxationWork.tables, each with one row per node of the smaller graph
 SAVING, SHARE, AHEAD, TENSION, SHARE_BEFORE, TENSION_BEFORE = range(6)
@@ -70,13 +68,13 @@ class Effort(NamedTuple):
     """When to stop."""
 
     steps: int
-    """At most; but if that is more,"""
+    """The most steps, unless the next limit is higher."""
     steps_per_node: int
-    """times the nodes of the larger graph."""
+    """The most steps for each node of the larger graph."""
     tolerance: float
-    """Between the bounds; 0 to take all steps."""
+    """The gap between the bounds at which to stop; 0 to take all steps."""
     relative: float
-    """Between the bounds, as a share of the upper one; the larger of the two counts."""
+    """The same as a share of the upper bound; the larger of the two counts."""
     look: int
     """Steps between two looks at the bounds."""
 
@@ -91,7 +89,7 @@ class RelaxationWork(NamedTuple):
 
 
 def allocate_relaxation(largest: int) -> RelaxationWork:
-    """Make room for graphs of up to so many nodes."""
+    """Make room for graphs of up to ``largest`` nodes."""
     most_ends = largest + 1  # of edges at one node: a loop has two
     vectors = np.zeros((8, 2 * most_ends + 3))
     vectors[INVERSE, 1:] = 1 / np.arange(1, vectors.shape[1])
@@ -252,7 +250,7 @@ def rebalance(n: int, m: int, balance: float, work: RelaxationWork) -> float:
 def bound_below(
     n: int, m: int, near: NDArray[Any], far: NDArray[Any], half_price: float, work: RelaxationWork
 ) -> float:
-    """The least of <Q + A Y - Y B, S>: an assignment, in which what saves nothing may as well be."""
+    """The least of <Q + A Y - Y B, S>: an assignment, which may contain pairs that save nothing."""
     allowed, saving, cost = work.tables[AHEAD], work.tables[SAVING], work.assignment.cost
     for i in range(n):
         for j in range(m):  # over-relaxed steps may have gone too far
@@ -276,7 +274,7 @@ def assign(n: int, m: int, work: RelaxationWork) -> None:
 
 @part
 def make_feasible(n: int, m: int, work: RelaxationWork, table: int) -> None:
-    """Put into a table the shares, none negative and those of rows and columns that sum to more than 1 scaled down."""
+    """Put the shares into a table, none of them negative, with rows and columns that sum to at most 1."""
     share = work.tables[table]
     for i in range(n):
         total = 0.0
@@ -344,7 +342,7 @@ def share_pairs(
     edges: Floats,
     out: Floats,
 ) -> None:
-    """Lower bounds, and what they are made of: shares of rows of both sides, NOBODY for none, and of edges.
+    """Lower bounds, and what they consist of: shares of rows of both sides, NOBODY for none, and of edges.
 
     Pair p fills n m + n + m slots from ``slot_start[p]`` on, most of them with a share of 0.
     """
@@ -416,7 +414,7 @@ def compare_linked(left: LinkedStates, a: int, right: LinkedStates, b: int) -> i
 def list_shares(
     few: LinkedStates, a: int, many: LinkedStates, b: int, work: RelaxationWork, slots: Integers, shares: Floats
 ) -> float:
-    """All pairs of nodes with their shares, then what is left of each node; returns what is paid of edges."""
+    """All pairs of nodes with their shares, then what is left of each node; returns what is paid for edges."""
     n, m = few.nodes.size[a], many.nodes.size[b]
     first, second = few.nodes.start[a], many.nodes.start[b]
     near, far, share = few.links[first:], many.links[second:], work.tables[SHARE]
@@ -444,7 +442,7 @@ def list_shares(
 
 @part
 def match_equals(left: NodeStates, a: int, right: NodeStates, b: int, slots: Integers, shares: Floats) -> None:
-    """Every node with its own likeness."""
+    """Every node with the equal node of the other graph."""
     n = left.size[a]
     for k in range(n * n + 2 * n):
         slots[k, 0], slots[k, 1] = left.start[a] + k % max(1, n), right.start[b] + k % max(1, n)

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.compilation import entry, part
+from graphmetric._foundation.compilation import entry, hot_part, part
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -266,8 +266,17 @@ def list_matches(few: NodeStates, a: int, many: NodeStates, b: int, work: Assign
 
 @part
 def row_distance(left: NodeStates, i: int, right: NodeStates, j: int) -> float:
-    """Euclidean. Four running sums, which do not wait for each other, make it twice as fast as one."""
+    """The Euclidean distance of two rows."""
     a, b = left.rows[i, left.first : left.last], right.rows[j, right.first : right.last]
+    return np.sqrt(np.float64(square_difference(a, b)))
+
+
+@hot_part
+def square_difference(a: NDArray[Any], b: NDArray[Any]) -> float:
+    """The squared Euclidean distance, in the precision of the vectors.
+
+    Four running sums, which do not wait for each other, make it twice as fast as one.
+    """
     s0 = s1 = s2 = s3 = a.dtype.type(0)
     fours = len(a) // 4
     for k in range(fours):
@@ -276,12 +285,12 @@ def row_distance(left: NodeStates, i: int, right: NodeStates, j: int) -> float:
         s0, s1, s2, s3 = s0 + d0 * d0, s1 + d1 * d1, s2 + d2 * d2, s3 + d3 * d3
     for c in range(4 * fours, len(a)):
         s0 += (a[c] - b[c]) * (a[c] - b[c])
-    return np.sqrt(np.float64((s0 + s1) + (s2 + s3)))
+    return (s0 + s1) + (s2 + s3)
 
 
 @part
 def row_norm(states: NodeStates, i: int) -> float:
-    """Euclidean."""
+    """The Euclidean norm of a row."""
     total = 0.0
     for c in range(states.first, states.last):
         total += np.float64(states.rows[i, c]) ** 2
@@ -342,22 +351,11 @@ def pick(values: NDArray[np.float32], k: int, negative: int, zeros: int) -> floa
 
 @entry
 def scan_vectors(vectors: NDArray[Any], query: NDArray[Any], blocks: int, out: NDArray[np.float32]) -> None:
-    """Sums of Euclidean norms over ``blocks`` equal pieces of the differences to each row.
-
-    Four running sums, which do not wait for each other, as in :func:`row_distance`.
-    """
+    """Sums of Euclidean norms over ``blocks`` equal pieces of the differences to each row."""
     width = len(query) // blocks
-    fours = width // 4
     for row in range(len(vectors)):
         total = np.float32(0)
-        for block in range(blocks):
-            a, b = vectors[row, block * width : (block + 1) * width], query[block * width : (block + 1) * width]
-            s0 = s1 = s2 = s3 = np.float32(0)
-            for k in range(fours):
-                c = 4 * k
-                d0, d1, d2, d3 = a[c] - b[c], a[c + 1] - b[c + 1], a[c + 2] - b[c + 2], a[c + 3] - b[c + 3]
-                s0, s1, s2, s3 = s0 + d0 * d0, s1 + d1 * d1, s2 + d2 * d2, s3 + d3 * d3
-            for c in range(4 * fours, width):
-                s0 += (a[c] - b[c]) * (a[c] - b[c])
-            total += np.sqrt((s0 + s1) + (s2 + s3))
+        for first in range(0, blocks * width, width):
+            last = first + width
+            total += np.sqrt(square_difference(vectors[row, first:last], query[first:last]))
         out[row] = total
