@@ -15,7 +15,7 @@ from graphmetric.distance.pair_distance import (
     PairDistance,
     SquaredFC,
 )
-from graphmetric.distance.representation import Encoded, Representation
+from graphmetric.distance.representation import Representation
 
 __all__ = [
     "HEADS",
@@ -25,7 +25,6 @@ __all__ = [
     "Comparison",
     "ConcaveHead",
     "EdgeMatching",
-    "Encoded",
     "HeadOptions",
     "Matching",
     "PairDistance",

@@ -17,7 +17,7 @@ from torch.nn import functional
 from graphmetric.errors import InvalidArgument
 
 
-class Encoded(Protocol):
+class EncoderOutput(Protocol):
     """A padded batch, as an encoder makes it."""
 
     @property
@@ -49,7 +49,7 @@ class Representation(NamedTuple):
     node with a loop has itself twice. None where the distance does not ask for edges."""
 
     @classmethod
-    def from_padded(cls, encoded: Encoded, adjacency: Tensor | None = None) -> Representation:
+    def from_padded(cls, encoded: EncoderOutput, adjacency: Tensor | None = None) -> Representation:
         """The states of a padded batch where they lie; gradients flow through.
 
         Edges are taken from ``adjacency`` (graphs, k, k), if it is given: all that are not 0, whatever their direction.
