@@ -262,7 +262,7 @@ def keep_tight_matches(
     return n_free
 
 
-@part
+@fragment
 def solve_root_assignment(work: Workspace, limit: int) -> bool:
     """Solve the assignment of the loaded pair before anything is mapped; False as in `solve_assignment`."""
     pair, levels = work.pair, work.levels

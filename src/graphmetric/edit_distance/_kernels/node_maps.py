@@ -287,7 +287,7 @@ def evaluate_map(pair: Pair, maps: Integers) -> int:
     return total
 
 
-@part
+@fragment
 def price_root(work: Workspace) -> int:
     """Make the assignment of the root the trial map, and note which costs are attainable; returns its cost."""
     complete_map(work.pair, work.levels, work.progress, ROOT)
@@ -313,7 +313,7 @@ def write_bounds(work: Workspace, results: Results, p: int, lower: int) -> None:
     write_map(work, results.node_map[p])
 
 
-@part
+@fragment
 def write_map(work: Workspace, node_map: Integers) -> None:
     """Write the best map of the loaded pair, in the direction in which the pair was asked for."""
     pair = work.pair
