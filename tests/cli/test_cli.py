@@ -181,6 +181,7 @@ def test_runs_as_a_module() -> None:
     assert done.stdout.strip().endswith(__version__), done.stderr
 
 
+@pytest.mark.slow
 def test_experiments_print_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     quick = ("--quick", "--limit", "30", "--datasets", "molecules", "--out", tmp_path, "--json")
     code, text, errors = run(capsys, "reproduce", "protocol-a", "--only", "size difference", *quick)

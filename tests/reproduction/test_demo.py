@@ -20,6 +20,8 @@ from graphmetric.reproduction import demo as module
 from graphmetric.reproduction.demo import QUICK, claim_folder, load_molecules, run_demo, square_matrix
 from graphmetric.search import GraphIndex
 
+pytestmark = pytest.mark.slow  # every test needs a training
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
@@ -29,7 +31,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return out, "\n".join(lines)
 
 
-@pytest.mark.slow
 def test_every_step_is_told_and_timed(demo: tuple[Path, str]) -> None:
     out, text = demo
     for number in range(1, module.STEPS + 1):

@@ -15,6 +15,8 @@ from graphmetric.reproduction.benchmark import load_benchmark
 from graphmetric.reproduction.figure import NEAREST, FigureRow, draw_figure, draw_rows
 from graphmetric.reproduction.runner import RunOptions
 
+pytestmark = pytest.mark.slow  # every test needs a training
+
 SETS = ("molecules", "programs")
 
 
@@ -25,7 +27,6 @@ def figure(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunOptions, list[P
     return options, draw_figure(SETS, options)
 
 
-@pytest.mark.slow
 def test_rows_hold_the_nearest_graphs_and_true_distances(figure: tuple[RunOptions, list[Path]]) -> None:
     options, (_, numbers) = figure
     for name, row in zip(SETS, json.loads(numbers.read_text()), strict=True):
@@ -55,7 +56,6 @@ def test_picture_shows_every_row(figure: tuple[RunOptions, list[Path]]) -> None:
             assert f"{'✓' if hit['right'] else '✗'} {hit['predicted']:.2f}, true {hit['true']:g}" in words
 
 
-@pytest.mark.slow
 def test_second_call_trains_nothing(figure: tuple[RunOptions, list[Path]], monkeypatch: pytest.MonkeyPatch) -> None:
     options, paths = figure
     before = [path.read_bytes() for path in paths]
