@@ -34,7 +34,8 @@ from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Workspace, allocate_workspace
 from graphmetric.edit_distance.dual import DualBound, dual_work
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.method import room_for, workspace_size
+from graphmetric.edit_distance.method import room_for
+from graphmetric.edit_distance.scaling import workspace_size
 
 sys.path.append(str(Path(__file__).parents[1]))  # the linear programme is that of the tests
 from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph

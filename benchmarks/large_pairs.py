@@ -21,8 +21,9 @@ from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search
 from graphmetric.edit_distance._kernels.workspace import allocate_workspace
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.label_store import choose_pairs
-from graphmetric.edit_distance.method import room_for, workspace_size
+from graphmetric.edit_distance.method import room_for
 from graphmetric.edit_distance.methods import BeamSearch
+from graphmetric.edit_distance.scaling import workspace_size
 
 BUDGETS = (0.01, 0.1, 1.0)
 SLICE = 200

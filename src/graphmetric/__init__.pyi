@@ -36,8 +36,8 @@ from graphmetric.graphs.graph import Graph as Graph
 from graphmetric.metric_repair import RepairResult as RepairResult
 from graphmetric.metric_repair import repair_row as repair_row
 from graphmetric.metric_repair import shortest_path_closure as shortest_path_closure
-from graphmetric.metric_repair import triangle_fixing as triangle_fixing
 from graphmetric.metric_repair import triangle_violations as triangle_violations
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing as triangle_fixing
 from graphmetric.search import GraphIndex as GraphIndex
 from graphmetric.search import SearchHit as SearchHit
 

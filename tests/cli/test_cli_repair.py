@@ -13,7 +13,8 @@ import graphmetric as gm
 from graphmetric.cli import cli
 from graphmetric.errors import InvalidArgument
 from graphmetric.formats.distance_matrices import read_matrix, write_matrix
-from graphmetric.metric_repair import triangle_fixing, triangle_violations
+from graphmetric.metric_repair import triangle_violations
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from tests.command_line import run
 
 BROKEN = np.array([[0, 1, 5, 2], [1, 0, 1, 2], [5, 1, 0, 2], [2, 2, 2, 0]], dtype=float)

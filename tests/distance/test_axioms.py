@@ -19,7 +19,7 @@ from graphmetric.distance import (
     SquaredFC,
     View,
     distance_matrix,
-    matching,
+    edge_matching,
 )
 from graphmetric.distance.pair_distance import CONCAVE, PairDistance
 from tests.distance.random_representations import DIM, HEADS, from_rows, random_graphs, random_head
@@ -112,7 +112,7 @@ def test_answers_that_ran_out_of_steps_are_counted() -> None:
     whole = distance_matrix(comparison)
     assert comparison.unsolved.pairs == 0
     hasty = Comparison.prepare(head, graphs)
-    with mock.patch.object(matching, "ANSWERING", matching.ANSWERING._replace(steps=1)):
+    with mock.patch.object(edge_matching, "ANSWERING", edge_matching.ANSWERING._replace(steps=1)):
         early = distance_matrix(hasty)
     short = np.triu(whole - early)
     assert hasty.unsolved.pairs >= (short > 0.05).sum() > 0

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric.distance import Comparison, EdgeMatching, Matching, Representation, distance_matrix, matching
-from graphmetric.distance.matching import ANSWERING
+from graphmetric.distance import Comparison, EdgeMatching, Matching, Representation, distance_matrix, edge_matching
+from graphmetric.distance.edge_matching import ANSWERING
 from graphmetric.errors import InvalidArgument
 from tests.naive.edge_matching_by_linear_programme import edge_matching_distance
 
@@ -144,7 +144,7 @@ def test_is_never_above_the_linear_programme(seed: int, price: float) -> None:
     """However early one looks: over-relaxed steps leave the prices that are allowed."""
     head, graphs = with_price(price), random_linked(8, seed, spread=0.2)
     early = ANSWERING._replace(look=10, tolerance=0.5)
-    with torch.no_grad(), mock.patch.object(matching, "ANSWERING", early):
+    with torch.no_grad(), mock.patch.object(edge_matching, "ANSWERING", early):
         found = head(graphs.take(slice(0, 4)), graphs.take(slice(4, 8))).numpy()
     exact = [edge_matching_distance(parts_of(graphs, k), parts_of(graphs, k + 4), price) for k in range(4)]
     assert (found <= np.array(exact) + 1e-6).all()
@@ -163,7 +163,7 @@ def star(leaves: int, seed: int) -> Representation:
 def test_is_the_linear_programme_of_hubs() -> None:
     price, left, right = 4.0, star(20, 0), star(22, 1)
     exact = edge_matching_distance(parts_of(left, 0), parts_of(right, 0), price)
-    with torch.no_grad(), mock.patch.object(matching, "ANSWERING", ANSWERING._replace(steps=5_000)):
+    with torch.no_grad(), mock.patch.object(edge_matching, "ANSWERING", ANSWERING._replace(steps=5_000)):
         assert exact - 0.02 * max(1, exact / 10) <= float(with_price(price)(left, right)) <= exact + 1e-6
 
 
@@ -220,7 +220,7 @@ def test_training_sees_nearly_the_answers_of_larger_graphs_too() -> None:
 
 def test_gradient_is_that_of_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against differences of the linear programme, where the minimum is smooth."""
-    monkeypatch.setattr(matching, "TRAINING", ANSWERING._replace(steps=100_000, tolerance=1e-7, relative=0.0))
+    monkeypatch.setattr(edge_matching, "TRAINING", ANSWERING._replace(steps=100_000, tolerance=1e-7, relative=0.0))
     head, graphs = with_price(0.7), random_linked(6, 3)
     graphs.rows.requires_grad_()
     left, right = graphs.take(slice(0, 3)), graphs.take(slice(3, 6))

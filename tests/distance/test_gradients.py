@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from graphmetric.distance import Matching, Representation, interval_loss, masked_loss
+from graphmetric.distance import Matching, Representation, interval_loss
 from graphmetric.distance.comparison import from_paper, to_paper, to_steinhaus
+from graphmetric.distance.masked_loss import masked_loss
 from tests.distance.random_representations import DIM, HEADS, from_rows, random_graphs, random_head
 
 FORMULAS = [name for name in HEADS if not HEADS[name]().tolerance]

@@ -10,7 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.distance import SquaredFC, interval_loss, mask_weights, masked_loss, weigh_near_pairs
+from graphmetric.distance import SquaredFC, interval_loss, mask_weights, weigh_near_pairs
+from graphmetric.distance.masked_loss import masked_loss
 from graphmetric.errors import InvalidArgument
 from tests.distance.random_representations import DIM, random_graphs, random_head
 from tests.naive import paper_distance_and_loss as printed

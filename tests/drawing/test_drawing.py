@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from graphmetric import Graph
-from graphmetric.drawing import draw_graph, label_color, label_colors, layout
+from graphmetric.drawing import draw_graph, label_color, label_colors, lay_out
 from graphmetric.drawing.layout import CLEARANCE
 
 DRUGS = {
@@ -46,14 +46,14 @@ def test_atoms_of_a_drug_are_clear_of_each_other(smiles: str) -> None:
 def test_no_two_nodes_overlap(n: int, density: float, seed: int, directed: bool) -> None:
     network = nx.gnp_random_graph(n, density, seed=seed, directed=directed)
     graph = Graph(n, list(network.edges), directed=directed)
-    positions = layout(graph)
+    positions = lay_out(graph)
     assert np.isfinite(positions).all()
     assert positions.min() >= 0
     if n > 1:
         assert pdist(positions).min() >= CLEARANCE - 1e-9
         discs = circles(draw_graph(graph))
         assert pdist(discs[:, :2]).min() > 2 * discs[0, 2]
-    assert np.array_equal(positions, layout(graph))
+    assert np.array_equal(positions, lay_out(graph))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_ring_at_the_end_of_a_chain_is_drawn_without_a_twist() -> None:
     ring = [(k, (k + 1) % 6) for k in range(6)]
     chain = [(0, 6), (6, 7), (7, 8), (8, 9), (9, 10)]
     far_ring = [(10 + k, 10 + (k + 1) % 6) for k in range(6)]
-    positions = layout(Graph(16, ring + chain + far_ring))
+    positions = lay_out(Graph(16, ring + chain + far_ring))
     for nodes in (range(6), range(10, 16)):
         across = [np.linalg.norm(positions[nodes[k]] - positions[nodes[k + 3]]) for k in range(3)]
         assert min(across) > 1.6  # a hexagon of side 1 is 2 across
@@ -80,7 +80,7 @@ def test_a_ring_at_the_end_of_a_chain_is_drawn_without_a_twist() -> None:
 
 def test_a_large_graph_is_laid_out_by_pivots() -> None:
     graph = Graph.from_networkx(nx.convert_node_labels_to_integers(nx.grid_2d_graph(30, 30)))
-    positions = layout(graph)
+    positions = lay_out(graph)
     edges = np.linalg.norm(positions[graph.edges[:, 0]] - positions[graph.edges[:, 1]], axis=1)
     assert pdist(positions).min() >= CLEARANCE - 1e-9
     assert edges.max() < 3
@@ -88,10 +88,10 @@ def test_a_large_graph_is_laid_out_by_pivots() -> None:
 
 def test_components_lie_beside_each_other() -> None:
     graph = Graph(9, [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 3)])
-    positions = layout(graph)
+    positions = lay_out(graph)
     first, second = positions[:3], positions[3:6]
     assert first[:, 0].max() < second[:, 0].min() or first[:, 1].max() < second[:, 1].min()
-    assert layout(Graph(0, [])).shape == (0, 2)
+    assert lay_out(Graph(0, [])).shape == (0, 2)
 
 
 def test_words_that_would_be_too_small_are_left_to_the_pointer() -> None:

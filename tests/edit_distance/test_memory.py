@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import Graph, graph_edit_distance
-from graphmetric.edit_distance import method, scaling
 from graphmetric.edit_distance import methods as branch
+from graphmetric.edit_distance import scaling
 from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, allocate_workspace, count_bytes
 from graphmetric.edit_distance.method import METHODS
 from graphmetric.errors import NotEnoughMemory
@@ -60,7 +60,7 @@ def test_other_methods_refuse_before_they_start(name: str) -> None:
 @given(pairs(), st.sampled_from([gm.EditCosts(), gm.EditCosts(node_substitute=3, edge_delete=0.5, edge_insert=1e12)]))
 def test_bounds_in_little_memory_hold(pair: tuple[Graph, Graph], costs: gm.EditCosts) -> None:
     true = graph_edit_distance(*pair, costs=costs).upper
-    with mock.patch.object(method, "MEMORY_LIMIT", 1), mock.patch.object(scaling, "_SMALL", -1):
+    with mock.patch.object(scaling, "MEMORY_LIMIT", 1), mock.patch.object(scaling, "_SMALL", -1):
         result = graph_edit_distance(*pair, costs=costs)
     assert result.lower <= true <= result.upper
     assert result.edit_path is not None

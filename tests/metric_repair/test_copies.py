@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair import RepairDuals, RepairResult, copies, triangle_fixing, triangle_violations
+from graphmetric.metric_repair import RepairDuals, RepairResult, copies, triangle_violations
 from graphmetric.metric_repair.copies import merge_copies
 from graphmetric.metric_repair.nearness import pose_problem
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from tests.metric_repair.random_matrices import distance_matrices
 from tests.naive import metric_nearness as naive
 

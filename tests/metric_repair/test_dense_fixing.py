@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair import dense_fixing, triangle_fixing
+from graphmetric.metric_repair import dense_fixing
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from tests.metric_repair.random_matrices import distance_matrices, largest_violation
 
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair import repair_row, repair_rows, shortest_path_closure, triangle_fixing
+from graphmetric.metric_repair import repair_row, repair_rows, shortest_path_closure
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from tests.metric_repair.random_matrices import distance_matrices, largest_violation, points_in_space
 from tests.naive.repair_by_definition import project_row
 

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair import RepairResult, repair_matrix, triangle_fixing
+from graphmetric.metric_repair import RepairResult, repair_matrix
 from graphmetric.metric_repair.other_norms import MOST_ITEMS_L1
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from tests.metric_repair.random_matrices import distance_matrices, largest_violation, points_in_space
 from tests.naive.repair_by_definition import nearest_by_programme
 

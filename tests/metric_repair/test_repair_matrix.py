@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument, MissingExtra
-from graphmetric.metric_repair import draw_repair, repair_matrix, shortest_path_closure, triangle_fixing
+from graphmetric.metric_repair import draw_repair, repair_matrix, shortest_path_closure
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from tests.metric_repair.random_matrices import distance_matrices, largest_violation, points_in_space
 
 

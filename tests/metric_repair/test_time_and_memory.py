@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.errors import WorkBudgetExceeded
-from graphmetric.metric_repair import repair_matrix, shortest_path_closure, triangle_fixing, triangle_violations
+from graphmetric.metric_repair import repair_matrix, shortest_path_closure, triangle_violations
 from graphmetric.metric_repair.nearness import check_matrix, pose_problem
 from graphmetric.metric_repair.shortest_paths import raise_corners, raise_to_half
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from graphmetric.metric_repair.triangle_inequality import TriangleScanner
 
 
@@ -119,7 +120,7 @@ def test_too_little_memory_is_said_before_the_work() -> None:
 import resource
 import numpy as np
 from graphmetric.errors import NotEnoughMemory
-from graphmetric.metric_repair import triangle_fixing
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 
 triangle_fixing(np.ones((3, 3)) - np.eye(3), n_jobs=1)
 matrix = np.random.default_rng(0).random((3_000, 3_000), dtype=np.float32)

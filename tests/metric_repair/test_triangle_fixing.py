@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 import graphmetric.metric_repair
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair import RepairDuals, RepairResult, triangle_fixing, triangle_violations
+from graphmetric.metric_repair import RepairDuals, RepairResult, triangle_violations
 from graphmetric.metric_repair._kernels import scan, sweeps
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from tests.naive import metric_nearness as naive
 
 Matrix = NDArray[np.float64]

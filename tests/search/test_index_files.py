@@ -65,7 +65,7 @@ def test_building_into_a_folder_is_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Chunk after chunk, from an iterator, with columns that only later graphs have."""
-    monkeypatch.setattr("graphmetric.index.encoding.CHUNK", 30)
+    monkeypatch.setattr("graphmetric.index.indexed_graphs.CHUNK", 30)
     built = gm.GraphIndex.build(model, iter(molecules[:100]), out=tmp_path / "index")
     assert answers(built, molecules[104])[0][0] == answers(index, molecules[104])[0][0]
     assert np.allclose(

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric.distance import matching
+from graphmetric.distance import edge_matching
 from graphmetric.distance.pair_distance import vector_distances
 from graphmetric.errors import InvalidArgument, MissingExtra
 from graphmetric.index import vector_lists
@@ -286,12 +286,12 @@ def test_hits_as_records(index: gm.GraphIndex, molecules: gm.GraphCollection) ->
 def test_distances_that_ran_out_of_steps_are_counted(
     models: dict[str, gm.GraphDistance], molecules: gm.GraphCollection
 ) -> None:
-    model, hasty = models["edge-matching"], matching.ANSWERING._replace(steps=1)
+    model, hasty = models["edge-matching"], edge_matching.ANSWERING._replace(steps=1)
     index = gm.GraphIndex.build(model, molecules[:20])
     whole = index.search(molecules[30], 3)
     assert whole.report.unsolved == 0
     assert "solver steps" not in str(whole.report)
-    with mock.patch.object(matching, "ANSWERING", hasty):
+    with mock.patch.object(edge_matching, "ANSWERING", hasty):
         short = index.search(molecules[30], 3)
         with pytest.warns(UserWarning, match="ran out of solver steps"):
             model.pairwise(molecules[:6])

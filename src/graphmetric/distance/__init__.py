@@ -1,9 +1,10 @@
 """Eq. 9-11: distances between represented graphs, the losses that train them, and matrices of them."""
 
 from graphmetric.distance.comparison import Comparison, View, axioms_of_view, view_distances
+from graphmetric.distance.edge_matching import EdgeMatching
 from graphmetric.distance.mask import mask_weights
-from graphmetric.distance.masked_loss import interval_loss, masked_loss, weigh_near_pairs
-from graphmetric.distance.matching import EdgeMatching, Matching
+from graphmetric.distance.masked_loss import interval_loss, weigh_near_pairs
+from graphmetric.distance.matching import Matching
 from graphmetric.distance.matrix import distance_matrix, pair_distances, write_distance_matrix
 from graphmetric.distance.pair_distance import (
     HEADS,
@@ -35,7 +36,6 @@ __all__ = [
     "distance_matrix",
     "interval_loss",
     "mask_weights",
-    "masked_loss",
     "pair_distances",
     "view_distances",
     "weigh_near_pairs",

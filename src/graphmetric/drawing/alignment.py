@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
-from graphmetric.drawing.layout import Positions, layout
+from graphmetric.drawing.layout import Positions, lay_out
 from graphmetric.drawing.page import shorten
 from graphmetric.drawing.svg import (
     INK,
@@ -128,7 +128,7 @@ def _align(result: Alignment) -> tuple[_Side, _Side, Positions, Scale]:
     places = [next(inserted) if u is None else u for u in back]
     edges = {tuple(sorted(edge)) for edge in first.edges.tolist()}
     edges |= {tuple(sorted((places[u], places[v]))) for u, v in second.edges.tolist()}
-    positions = layout(Graph(next(inserted), sorted(edges)))
+    positions = lay_out(Graph(next(inserted), sorted(edges)))
     left = _Side(first, second, list(node_map), list(range(first.num_nodes)), DELETED)
     return left, _Side(second, first, back, places, INSERTED), positions, choose_scale(positions)
 

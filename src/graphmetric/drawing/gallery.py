@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphmetric.drawing.layout import Positions, layout
+from graphmetric.drawing.layout import Positions, lay_out
 from graphmetric.drawing.svg import INK, MARGIN, PLAIN, Canvas, add_graph, choose_scale, label_colors
 from graphmetric.errors import MissingExtra
 from graphmetric.graphs.graph import Graph
@@ -27,7 +27,7 @@ def draw_row(panels: Sequence[Panel]) -> str:
     """SVG: the first graph, the query, then a line, then the others."""
     canvas, left, colors = Canvas(), 0.0, panel_colors(panels)
     for k, (graph, lines) in enumerate(panels):
-        positions = layout(graph)
+        positions = lay_out(graph)
         scale = choose_scale(positions)
         width = scale.unit * _extent(positions, 0) + 2 * MARGIN
         for row, words in enumerate(lines):
@@ -48,7 +48,7 @@ def picture_of_row(panels: Sequence[Panel]) -> bytes:
     except ImportError:
         raise MissingExtra("matplotlib", "plot", "drawing a PNG") from None
     colors = panel_colors(panels)
-    placed = [layout(graph) for graph, _ in panels]
+    placed = [lay_out(graph) for graph, _ in panels]
     widths = [max(_extent(positions, 0) + 1.2, 2.4) for positions in placed]
     height = max(_extent(positions, 1) for positions in placed) + 2.2
     figure = Figure(figsize=(0.62 * sum(widths), 0.62 * height), dpi=110)

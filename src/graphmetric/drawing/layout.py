@@ -38,7 +38,7 @@ _GOLDEN_ANGLE = math.pi * (3.0 - math.sqrt(5.0))
 _ASPECT = 1.7  # width of a picture of many components, as a multiple of its height
 
 
-def layout(graph: Graph) -> Positions:
+def lay_out(graph: Graph) -> Positions:
     """Positions with neighbours about one unit apart, from the origin on, each component wider than tall.
 
     No two nodes are nearer than ``CLEARANCE``.

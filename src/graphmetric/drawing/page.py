@@ -90,7 +90,7 @@ def shorten(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-class Scale(NamedTuple):
+class AxisScale(NamedTuple):
     """A linear map of values to pixels."""
 
     low: float
@@ -106,8 +106,8 @@ class Plot:
     """A pair of axes to draw on; later things lie over earlier ones."""
 
     def __init__(self, x: tuple[float, float], y: tuple[float, float], *, title: str, x_name: str, y_name: str) -> None:
-        self._x = Scale(*x, LEFT, WIDTH - RIGHT)
-        self._y = Scale(*y, HEIGHT - BOTTOM, TOP)
+        self._x = AxisScale(*x, LEFT, WIDTH - RIGHT)
+        self._y = AxisScale(*y, HEIGHT - BOTTOM, TOP)
         self._title = title
         self._elements = [*self._x_axis(x_name), *self._y_axis(y_name)]
 

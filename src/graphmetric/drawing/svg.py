@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric.drawing.layout import Positions, layout, nearest_distances
+from graphmetric.drawing.layout import Positions, lay_out, nearest_distances
 from graphmetric.drawing.page import Markup, element, join, say, shorten
 from graphmetric.graphs.graph import Graph
 
@@ -57,7 +57,7 @@ def draw_graph(graph: Graph, colors: Mapping[str, str] | None = None) -> str:
 
 def graph_canvas(graph: Graph, colors: Mapping[str, str] | None = None) -> Canvas:
     """The drawing of one graph and its size."""
-    canvas, positions = Canvas(), layout(graph)
+    canvas, positions = Canvas(), lay_out(graph)
     scale = choose_scale(positions)
     add_graph(canvas, graph, scale.place(positions), scale=scale, colors=colors)
     return canvas

@@ -16,8 +16,9 @@ from graphmetric.edit_distance._kernels.common_subgraph import (
 )
 from graphmetric.edit_distance.costs import EditCosts, Ignorable
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.method import node_counts, room_for
+from graphmetric.edit_distance.method import room_for
 from graphmetric.edit_distance.pairwise import checked_pairs
+from graphmetric.edit_distance.scaling import node_counts
 from graphmetric.edit_distance.single import NodeMap
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument

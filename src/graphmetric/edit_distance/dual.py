@@ -19,15 +19,8 @@ from graphmetric.edit_distance._kernels.dual_search import (
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits
 from graphmetric.edit_distance._kernels.packing import PackedGraphs
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, allocate_workspace
-from graphmetric.edit_distance.method import (
-    EditDistanceMethod,
-    Guarantee,
-    Pairs,
-    Solutions,
-    room_for,
-    workspace_size,
-)
-from graphmetric.edit_distance.scaling import EncodedProblem
+from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Pairs, Solutions, room_for
+from graphmetric.edit_distance.scaling import EncodedProblem, workspace_size
 from graphmetric.edit_distance.stopping import Watch
 from graphmetric.errors import InvalidArgument
 

@@ -16,18 +16,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import in_bytes
-from graphmetric._foundation.limits import available_memory
-from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, WorkspaceSize, count_bytes
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results
 from graphmetric.edit_distance.collection_bounds import bound_in_little_memory
-from graphmetric.edit_distance.scaling import EncodedProblem
+from graphmetric.edit_distance.scaling import (
+    MEMORY_LIMIT,
+    EncodedProblem,
+    exceeds_memory,
+    node_counts,
+    workspace_memory,
+)
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument, NotEnoughMemory
 
 Guarantee = Literal["exact", "upper bound", "lower bound", "estimate"]
 TimeLimit = float | Literal["auto"] | None
 """Seconds for each pair. None means no limit; the function that takes it says what "auto" means."""
-MEMORY_LIMIT = 2 << 30
-"""Bytes that the matrices of one computation may take."""
 _ROUNDS = 4
 """A pair whose bounds only rounding keeps apart is solved at most this often, each time with finer units."""
 
@@ -319,48 +322,6 @@ def room_for(problem: EncodedProblem, pairs: Pairs) -> Results:
     lower, upper, expanded, finished = np.zeros((4, len(pairs)), dtype=np.int64)
     maps = np.full((len(pairs), int(node_counts(problem, pairs)[0].max(initial=0))), -1, dtype=np.int64)
     return Results(lower, upper, expanded, finished, maps)
-
-
-def node_counts(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Nodes of the first and of the second graph of each pair."""
-    return np.diff(problem.first.node_start)[pairs[:, 0]], np.diff(problem.second.node_start)[pairs[:, 1]]
-
-
-def smaller_sizes(problem: EncodedProblem, pairs: Pairs) -> NDArray[np.int64]:
-    """Nodes of the smaller graph of each pair."""
-    return np.minimum(*node_counts(problem, pairs))
-
-
-def workspace_size(problem: EncodedProblem, pairs: Pairs, root_only: bool = False) -> WorkspaceSize:
-    """Room for the largest of the pairs; ``root_only`` for kernels that do not search."""
-    smaller, larger, edges = (int(sizes.max(initial=0)) for sizes in _sizes(problem, pairs))
-    codes = problem.tables.edge_cost.shape[1] - 1
-    return WorkspaceSize(smaller, larger, edges, codes, problem.needs_null_nodes, root_only)
-
-
-def workspace_memory(problem: EncodedProblem, pairs: Pairs, root_only: bool) -> NDArray[np.float64]:
-    """Bytes of the workspace of each pair; where the largest takes little, that for all."""
-    together = workspace_size(problem, pairs, root_only)
-    enough = count_bytes(together)
-    if enough <= MEMORY_LIMIT / 16:
-        return np.full(len(pairs), float(enough))
-    each: Any = dict(zip(("smaller", "larger", "edges"), _sizes(problem, pairs), strict=True))
-    return np.asarray(count_bytes(together._replace(**each)), dtype=np.float64)
-
-
-def _sizes(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], ...]:
-    """For each pair: nodes of the smaller and of the larger graph, edges of the graph that has more."""
-    first, second = node_counts(problem, pairs)
-    edges = np.diff(problem.first.edge_start)[pairs[:, 0]], np.diff(problem.second.edge_start)[pairs[:, 1]]
-    return np.minimum(first, second), np.maximum(first, second), np.maximum(*edges)
-
-
-def exceeds_memory(needed: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which of these numbers of bytes are more than one computation may take, or than are available."""
-    limit = float(MEMORY_LIMIT)
-    if len(needed) and needed.max() > MEMORY_LIMIT / 16:
-        limit = min(limit, available_memory() or limit)
-    return needed > limit
 
 
 def _describe_need(method: EditDistanceMethod, problem: EncodedProblem, pairs: Pairs) -> str:

@@ -22,18 +22,20 @@ from graphmetric.edit_distance.method import (
     Pairs,
     Rows,
     Solutions,
-    exceeds_memory,
     joined,
     merged,
-    node_counts,
     register,
     room_for,
-    smaller_sizes,
     taken,
+)
+from graphmetric.edit_distance.scaling import (
+    EncodedProblem,
+    exceeds_memory,
+    node_counts,
+    smaller_sizes,
     workspace_memory,
     workspace_size,
 )
-from graphmetric.edit_distance.scaling import EncodedProblem
 from graphmetric.edit_distance.stopping import Watch
 from graphmetric.errors import InvalidArgument
 

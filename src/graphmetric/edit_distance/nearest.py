@@ -41,8 +41,9 @@ from graphmetric.edit_distance._kernels.nearest import (
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, WorkspaceSize, count_bytes
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.method import EditDistanceMethod, exceeds_memory, smaller_sizes, workspace_size
+from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.methods import LARGEST_SEARCHED, BeamSearch, BranchBound, ExactSearch
+from graphmetric.edit_distance.scaling import exceeds_memory, smaller_sizes, workspace_size
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.graphs.collection import GraphCollection
 

@@ -26,14 +26,8 @@ from graphmetric._foundation.limits import check_memory, checked_jobs, effective
 from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.method import (
-    EditDistanceMethod,
-    Pairs,
-    TimeLimit,
-    as_method,
-    node_counts,
-    renamed_time_limit,
-)
+from graphmetric.edit_distance.method import EditDistanceMethod, Pairs, TimeLimit, as_method, renamed_time_limit
+from graphmetric.edit_distance.scaling import node_counts
 from graphmetric.edit_distance.stopping import Watch, in_thread, work_in_threads
 from graphmetric.edit_distance.store import PairResults, PairStore, Places, fingerprint, open_store
 from graphmetric.errors import InvalidArgument, NotEnoughMemory, WorkBudgetExceeded

@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.limits import available_memory
 from graphmetric.edit_distance._kernels.node_maps import TrueCosts, price_maps
 from graphmetric.edit_distance._kernels.packing import (
     LARGEST_TOTAL,
@@ -42,7 +43,11 @@ from graphmetric.edit_distance._kernels.packing import (
     PackedProblem,
     tabulate_costs,
 )
+from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, count_bytes
 from graphmetric.errors import InvalidArgument
+
+MEMORY_LIMIT = 2 << 30
+"""Bytes that the matrices of one computation may take."""
 
 TOLERANCE = 1e-9
 """Bounds that differ by no more than this share of the upper one count as equal where costs had to be rounded."""
@@ -346,3 +351,45 @@ def _sums(graphs: PackedGraphs, by_node: Floats, by_edge: Floats) -> Floats:
         owner = np.repeat(np.arange(len(totals)), np.diff(start))
         totals += np.bincount(owner, price[code], minlength=len(totals))
     return totals
+
+
+def node_counts(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Nodes of the first and of the second graph of each pair."""
+    return np.diff(problem.first.node_start)[pairs[:, 0]], np.diff(problem.second.node_start)[pairs[:, 1]]
+
+
+def smaller_sizes(problem: EncodedProblem, pairs: Pairs) -> NDArray[np.int64]:
+    """Nodes of the smaller graph of each pair."""
+    return np.minimum(*node_counts(problem, pairs))
+
+
+def workspace_size(problem: EncodedProblem, pairs: Pairs, root_only: bool = False) -> WorkspaceSize:
+    """Room for the largest of the pairs; ``root_only`` for kernels that do not search."""
+    smaller, larger, edges = (int(sizes.max(initial=0)) for sizes in _sizes(problem, pairs))
+    codes = problem.tables.edge_cost.shape[1] - 1
+    return WorkspaceSize(smaller, larger, edges, codes, problem.needs_null_nodes, root_only)
+
+
+def workspace_memory(problem: EncodedProblem, pairs: Pairs, root_only: bool) -> NDArray[np.float64]:
+    """Bytes of the workspace of each pair; where the largest takes little, that for all."""
+    together = workspace_size(problem, pairs, root_only)
+    enough = count_bytes(together)
+    if enough <= MEMORY_LIMIT / 16:
+        return np.full(len(pairs), float(enough))
+    each: Any = dict(zip(("smaller", "larger", "edges"), _sizes(problem, pairs), strict=True))
+    return np.asarray(count_bytes(together._replace(**each)), dtype=np.float64)
+
+
+def _sizes(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], ...]:
+    """For each pair: nodes of the smaller and of the larger graph, edges of the graph that has more."""
+    first, second = node_counts(problem, pairs)
+    edges = np.diff(problem.first.edge_start)[pairs[:, 0]], np.diff(problem.second.edge_start)[pairs[:, 1]]
+    return np.minimum(first, second), np.maximum(first, second), np.maximum(*edges)
+
+
+def exceeds_memory(needed: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which of these numbers of bytes are more than one computation may take, or than are available."""
+    limit = float(MEMORY_LIMIT)
+    if len(needed) and needed.max() > MEMORY_LIMIT / 16:
+        limit = min(limit, available_memory() or limit)
+    return needed > limit

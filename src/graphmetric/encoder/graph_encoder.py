@@ -10,10 +10,14 @@ from torch import Tensor, nn
 
 from graphmetric.encoder.batch import BatchTensors, clear_padding, padding_bias
 from graphmetric.encoder.embeddings import InputEmbedding
-from graphmetric.encoder.fusion import Fusion
-from graphmetric.encoder.graph_transformer import GraphTransformer, MessageWeights, StructuralBias, Surroundings
+from graphmetric.encoder.graph_transformer import (
+    GraphResidual,
+    GraphTransformer,
+    MessageWeights,
+    StructuralBias,
+    Surroundings,
+)
 from graphmetric.encoder.options import EncoderOptions
-from graphmetric.encoder.residual import GraphResidual
 from graphmetric.features import FeatureSchema
 
 
@@ -88,3 +92,23 @@ class GraphEncoder(nn.Module):
             return [padding] * len(self.layers)
         structural: Tensor = self.bias(batch)
         return list(structural if padding is None else structural + padding)
+
+
+class Fusion(nn.Module):
+    r"""The sum of the node states divided by a constant.
+
+    .. math:: z = \text{Fusion}(H^{(D)}) = \frac{1}{k_{max}} \sum_{i=1}^{k_{max}} h_i^{(D)} \qquad (8)
+
+    It is a sum, not a mean: size is kept, and the empty graph has z = 0. Since :math:`k_{max} \lVert z_G - z_H \rVert`
+    is a lower bound of the matching distance of the states, z is an exact filter for it.
+
+    Differs from the paper: graphs beyond :math:`k_{max}` nodes are summed over all their nodes.
+    """
+
+    def __init__(self, k_max: int) -> None:
+        super().__init__()
+        self.k_max = k_max
+
+    def forward(self, states: Float[Tensor, "graphs k d"]) -> Float[Tensor, "graphs d"]:
+        """``states`` are zero in padding."""
+        return states.sum(dim=1) / self.k_max

@@ -46,7 +46,7 @@ from graphmetric.graphs.labels import LabelColumn, label_key
 if TYPE_CHECKING:
     import igraph
 
-    from graphmetric.graphs._kernels.canonical_search import Outcome, PackedGraphs
+    from graphmetric.graphs._kernels.canonical_search import Outcome, RankedGraphs
 
 FORMAT_VERSION = 1
 """The version of the certificates' format, which is hashed with them."""
@@ -71,7 +71,7 @@ class CanonicalSearch(NamedTuple):
     """Packed graphs together with what the search found."""
 
     columns: Columns
-    packed: PackedGraphs
+    packed: RankedGraphs
     nodes: Keys
     edges: Keys
     outcome: Outcome
@@ -116,13 +116,13 @@ def search_orders(columns: Columns, budget: int) -> CanonicalSearch:
     """Search the canonical order of every graph of packed columns; ``outcome.solved`` tells where one was found."""
     if budget < 0:
         raise InvalidArgument(f"budget must be a number of steps, 0 or more; got {budget}")
-    from graphmetric.graphs._kernels.canonical_search import PackedGraphs, canonicalise  # numba takes long to import
+    from graphmetric.graphs._kernels.canonical_search import RankedGraphs, canonicalise  # numba takes long to import
     from graphmetric.graphs._kernels.refinement import EdgeColours
 
     nodes, edges = node_keys(columns), edge_keys(columns)
     weights = np.zeros(1 + len(edges.digest), dtype=np.int64)
     weights[1:] = edges.digest[:, :8].copy().view("<i8")[:, 0]
-    packed = PackedGraphs(
+    packed = RankedGraphs(
         as_kernel_type(columns.node_ptr),
         as_kernel_type(columns.edge_ptr),
         as_kernel_type(columns.edges),

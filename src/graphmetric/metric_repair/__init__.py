@@ -18,7 +18,7 @@ from graphmetric.metric_repair.nearness import RepairDuals, RepairResult
 from graphmetric.metric_repair.new_items import RowRepair, repair_row, repair_rows
 from graphmetric.metric_repair.other_norms import repair_matrix
 from graphmetric.metric_repair.shortest_paths import shortest_path_closure
-from graphmetric.metric_repair.triangle_fixing import dense_fixing, triangle_fixing
+from graphmetric.metric_repair.triangle_fixing import dense_fixing
 from graphmetric.metric_repair.triangle_inequality import TriangleViolations, ViolatedTriangle, triangle_violations
 
 __all__ = [
@@ -33,6 +33,5 @@ __all__ = [
     "repair_row",
     "repair_rows",
     "shortest_path_closure",
-    "triangle_fixing",
     "triangle_violations",
 ]

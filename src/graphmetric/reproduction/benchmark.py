@@ -41,7 +41,8 @@ from graphmetric.evaluation import (
 from graphmetric.evaluation.axioms import measure_axioms
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.splits import separate_classes
-from graphmetric.metric_repair import shortest_path_closure, triangle_fixing
+from graphmetric.metric_repair import shortest_path_closure
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 
 Truth = Literal["exact", "best known", "mean of three"]
 """The best known distance is the upper bound that comes with a data set; it is exact where it meets the lower bound."""

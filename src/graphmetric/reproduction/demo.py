@@ -37,7 +37,8 @@ from graphmetric.formats.distance_matrices import write_matrix
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.learned.model_folder import CHECKPOINT
-from graphmetric.metric_repair import triangle_fixing, triangle_violations
+from graphmetric.metric_repair import triangle_violations
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from graphmetric.report import ModelEvaluation, evaluate_model, write_report
 from graphmetric.reproduction.benchmark import take_first
 from graphmetric.reproduction.runner import fit_once

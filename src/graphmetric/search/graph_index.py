@@ -15,7 +15,7 @@ from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, MissingExtra
-from graphmetric.formats.conversion import as_graph, as_graphs
+from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 
@@ -27,9 +27,8 @@ except ImportError as error:
     raise MissingExtra(error.name or "torch", "learn", "an index by a learned distance") from None
 
 from graphmetric.distance import View
-from graphmetric.index.encoding import encode_segment
 from graphmetric.index.index_folder import IndexFolder, Manifest, StoredSegment
-from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Query
+from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Query, encode_segment
 from graphmetric.index.segment import Segment, SegmentBuilder
 from graphmetric.index.segment_folder import read_segment
 from graphmetric.index.vector_lists import VectorLists
@@ -352,10 +351,12 @@ class GraphIndex:
         """The graphs that are asked for, by one query or by several."""
         if isinstance(query, GraphCollection):
             return query
-        return as_graphs([self._resolve_one(one) for one in (query if _is_several(query) else [query])])
+        return GraphCollection([self._resolve_one(one) for one in (query if _is_several(query) else [query])])
 
     def _resolve_one(self, query: Any) -> Graph:
         """A graph in any form; a string or number is an id, and a string that is not an id is a SMILES."""
+        if isinstance(query, Graph):
+            return query
         if isinstance(query, bool) or not isinstance(query, str | int | np.integer):
             return as_graph(query)
         position = self._graphs.find(query)

@@ -21,11 +21,11 @@ from graphmetric.distance import (
     Comparison,
     interval_loss,
     mask_weights,
-    masked_loss,
     pair_distances,
     weigh_near_pairs,
 )
 from graphmetric.distance.comparison import to_paper
+from graphmetric.distance.masked_loss import masked_loss
 from graphmetric.distance.pair_distance import Scale
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import InvalidArgument, TrainingDiverged

@@ -63,8 +63,8 @@ from graphmetric.edit_distance._kernels.workspace import (
     UPPER_SO_FAR,
     Levels,
     Pair,
-    Progress,
     Results,
+    SearchProgress,
     Workspace,
     find_limit,
     load_pair,
@@ -275,7 +275,7 @@ def refine_map(work: Workspace, depth: int, cost: int) -> None:
 
 
 @fragment
-def is_decided(progress: Progress) -> bool:
+def is_decided(progress: SearchProgress) -> bool:
     """Whether a map within the upper limit was found and that is all the caller wants to know."""
     return progress.status[STOP_AT_LIMIT] == 1 and progress.status[UPPER] <= progress.status[UPPER_LIMIT]
 

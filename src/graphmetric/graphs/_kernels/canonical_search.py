@@ -330,7 +330,7 @@ def _target_cell(part: NDArray[np.int64]) -> int:
     return best
 
 
-class PackedGraphs(NamedTuple):
+class RankedGraphs(NamedTuple):
     """Graphs in shared arrays. Attributes are ranks: equal where the attributes are, in the order of their keys."""
 
     node_ptr: NDArray[np.int64]
@@ -353,7 +353,7 @@ class Outcome(NamedTuple):
 
 
 @counted_entry
-def canonicalise(graphs: PackedGraphs, budget: int) -> Outcome:
+def canonicalise(graphs: RankedGraphs, budget: int) -> Outcome:
     num_graphs = len(graphs.directed)
     outcome = Outcome(
         np.empty(graphs.node_ptr[-1], np.int64),
@@ -374,7 +374,7 @@ def canonicalise(graphs: PackedGraphs, budget: int) -> Outcome:
 
 
 @counted_part
-def _read_graph(graphs: PackedGraphs, g: int) -> tuple[Rows, NDArray[np.int64]]:
+def _read_graph(graphs: RankedGraphs, g: int) -> tuple[Rows, NDArray[np.int64]]:
     """Rows of one graph, and node colours that include self-loops."""
     begin, end = graphs.edge_ptr[g], graphs.edge_ptr[g + 1]
     colours = EdgeColours(graphs.edge_colours.rank[begin:end], graphs.edge_colours.weight)
@@ -410,7 +410,7 @@ def _sort_runs(order: NDArray[np.int64], starts: NDArray[np.bool_], key: NDArray
 
 
 @counted_entry
-def relabel_edges(graphs: PackedGraphs, order: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def relabel_edges(graphs: RankedGraphs, order: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """The edges in canonical numbers, sorted within each graph, and the edge row each comes from."""
     edges = np.empty_like(graphs.edges)
     source = np.empty(len(edges), np.int64)
