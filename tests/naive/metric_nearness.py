@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 
 @dataclass
@@ -70,6 +70,8 @@ def solve_nearest_metric(d, weights=None, fixed=None, bounds=None):
     target = np.zeros(len(system))
     target[-1] = 1.0
     multipliers, _ = nnls(system, target, maxiter=100 * system.shape[1])
+    if (system.T @ (target - system @ multipliers)).max() > 1e-12:  # nnls may stop early where many multipliers tie
+        multipliers = lsq_linear(system, target, bounds=(0, np.inf), method="bvls", tol=1e-15, max_iter=10_000).x
     residual = system @ multipliers - target
     moved = -residual[:-1] / residual[-1] / root
     for (i, j), by in zip(pairs, moved, strict=True):
