@@ -231,41 +231,39 @@ class TriangleScanner:
             OutOfTime: The deadline has passed.
         """
         blocks = self._scan(x, threshold, LIST_WORST if only_worst else LIST, deadline or Deadline(), enough=enough)
-        triangles = np.concatenate([np.empty((0, 3), np.int32), *(listed for listed, _ in blocks)])
-        largest = max((float(found.depth[0]) for _, found in blocks), default=0.0)
+        triangles = np.concatenate([np.empty((0, 3), np.int32), *(found.triangles for found in blocks)])
+        largest = max((float(found.depth[0]) for found in blocks), default=0.0)
         return Scan(triangles, largest, threshold + (_MISSED_UNITS * self._unit if only_worst else 0.0))
 
     def count(self, x: Matrix, threshold: float, worst: int) -> tuple[int, float, Triangles, Floats]:
         """The number of violated triangles, the sum of their depths, and the ``worst`` of every block with depths."""
-        blocks = [found for _, found in self._scan(x, threshold, COUNT, Deadline(), worst=worst)]
-        sides = np.concatenate([np.empty((0, 3), np.int32), *(found.triangles[:worst] for found in blocks)])
+        blocks = self._scan(x, threshold, COUNT, Deadline(), worst=worst)
+        sides = np.concatenate([np.empty((0, 3), np.int32), *(found.triangles for found in blocks)])
         depths = np.concatenate([np.empty(0), *(found.depth[1:] for found in blocks)])
         count = sum(int(found.place[COUNTED]) for found in blocks)
         return count, sum(float(found.depth[0]) for found in blocks), sides[depths > 0], depths[depths > 0]
 
     def _scan(
         self, x: Matrix, threshold: float, mode: int, until: Deadline, *, enough: int = _NO_END, worst: int = 1
-    ) -> list[tuple[Triangles, FoundTriangles]]:
-        """Every block of rows, with what was listed in it."""
+    ) -> list[FoundTriangles]:
+        """What was found in each block of rows: all that was listed, or the ``worst`` of those counted."""
         span = float(x.max(initial=0.0)) - min(0.0, float(x.min(initial=0.0)))
         self._unit = span / UNITS or 1.0
         quantise(x, self._unit, self._coarse, self._half_range)
         rows, m = ScanRows(x, self._coarse, self._half_range), len(x)
         legs = max(TILE, _SLICE // max(m, 1))
 
-        def scan(block: range) -> tuple[Triangles, FoundTriangles]:
-            listed, place = (
-                np.empty((max(min(enough, _LIST), worst) + TILE * m, 3), np.int32),
-                np.array([block.start, 0, 0]),
-            )
-            found = FoundTriangles(listed, place, np.zeros(1 + worst))
-            tile, parts, total = np.empty((TILE, m), np.int16), [listed[:0]], 0
+        def scan(block: range) -> FoundTriangles:
+            room, place = max(min(enough, _LIST), worst) + TILE * m, np.array([block.start, 0, 0])
+            found = FoundTriangles(np.empty((room, 3), np.int32), place, np.zeros(1 + worst))
+            tile, parts, total = np.empty((TILE, m), np.int16), [found.triangles[:0]], 0
             while place[0] < block.stop and total < enough:
                 until.check()
                 count = scan_rows(rows, block.stop, threshold, mode, legs, tile, found)
-                parts.append(listed[:count].copy())
+                parts.append(found.triangles[:count].copy())
                 total += count
-            return np.concatenate(parts), found
+            listed = found.triangles[:worst].copy() if mode == COUNT else np.concatenate(parts)
+            return found._replace(triangles=listed)  # the next block takes the same room, which is in the cache
 
         return run_blocks(scan, _split_rows(m), self.threads, until)
 
