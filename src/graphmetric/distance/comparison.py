@@ -170,6 +170,10 @@ class Comparison:
         """Distances of all these rows to all these columns."""
         return self._measure(self.left.take(rows).unsqueeze(1), self.right.take(columns).unsqueeze(0))
 
+    def from_only_row(self, columns: Tensor) -> Tensor:
+        """Distances of the left graph, which must be one, to these columns."""
+        return self._measure(self.left, self.right.take(columns))
+
     def of_pairs(self, pairs: Tensor) -> Tensor:
         """Distances of (n, 2) chosen pairs."""
         return self._measure(self.left.take(pairs[:, 0]), self.right.take(pairs[:, 1]))

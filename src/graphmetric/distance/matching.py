@@ -88,9 +88,10 @@ class Matching(PairDistance, kind="matching"):
         return z[..., :0]
 
     def compare(self, left: Representation, right: Representation) -> Tensor:
-        learns = any(part.requires_grad for part in (left.rows, right.rows, *self.parameters()))
-        answer = self._differentiable if torch.is_grad_enabled() and learns else self._measured
-        return answer(left, right)
+        learns = torch.is_grad_enabled() and any(
+            part.requires_grad for part in (left.rows, right.rows, *self.parameters())
+        )
+        return self._differentiable(left, right) if learns else self._measured(left, right)
 
     def align(self, left: Representation, right: Representation) -> NodeMaps:
         slots, end = _match(self._states(left, 0), self._states(right, 0), broadcast_pairs(left, right))
@@ -118,7 +119,7 @@ class Matching(PairDistance, kind="matching"):
         if "axes" not in arrays:
             return gaps
         first, size = int(query.start), int(query.size)
-        own = sort_along_axes(query.rows[first : first + size].numpy(), np.array([size]), arrays["basis"])
+        own = np.sort(query.rows[first : first + size].numpy() @ arrays["basis"], axis=0)
         more = np.empty(len(gaps))
         add_axis_gaps(own, AxisValues(arrays["axes"], graphs.start[chosen].numpy(), graphs.size[chosen].numpy()), more)
         return np.sqrt(np.maximum(np.square(gaps, dtype=np.float64) + more, 0)).astype(np.float32)
@@ -171,8 +172,10 @@ def sort_along_axes(states: Floats, sizes: Integers, basis: Floats) -> Floats:
 
 def broadcast_pairs(left: Representation, right: Representation) -> Integers:
     """(pairs, 2): positions in the flattened batches, for every entry of the broadcast batch."""
-    positions = (np.arange(side.num_graphs).reshape(side.start.shape) for side in (left, right))
-    return np.stack([side.ravel() for side in np.broadcast_arrays(*positions)], axis=-1)
+    pairs = np.empty((*broadcast_shape(left, right), 2), dtype=np.int64)
+    for k, side in enumerate((left, right)):
+        pairs[..., k] = np.arange(side.num_graphs).reshape(side.start.shape)
+    return pairs.reshape(-1, 2)
 
 
 def broadcast_shape(left: Representation, right: Representation) -> tuple[int, ...]:

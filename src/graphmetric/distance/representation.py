@@ -94,7 +94,8 @@ class Representation(NamedTuple):
 
     def take(self, graphs: Tensor | slice) -> Representation:
         """Some of the graphs, by position; the table of states is shared."""
-        return self._replace(z=self.z[graphs], start=self.start[graphs], size=self.size[graphs])
+        z, rows, start, size, links = self
+        return Representation(z[graphs], rows, start[graphs], size[graphs], links)
 
     def unsqueeze(self, axis: int) -> Representation:
         """A batch axis of length one, to broadcast against others; 0 or 1."""

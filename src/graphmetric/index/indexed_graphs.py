@@ -6,10 +6,12 @@ together: what is true of the first of them is true of its copies, so a search l
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,15 +47,13 @@ _ROUNDING = 4e-6
 _SHOWN_KEYS = 8
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Query:
     """One of several queries that were encoded together."""
 
     side: Side
     """All of them, as the head compares them."""
     row: int
-    alone: Side
-    """This query."""
     vector: Floats
     """Its index vector."""
     view: View
@@ -72,8 +72,12 @@ class Query:
                 "certificates": as_bytes(learned.identify(graphs)),
             }
         side = _read_side(learned, arrays, torch.cat([encoded.start, encoded.size.sum()[None]]), encoded.links)
-        alone = (side.take(slice(row, row + 1)) for row in range(len(graphs)))
-        return [cls(side, row, own, arrays["vectors"][row], view) for row, own in enumerate(alone)]
+        return [cls(side, row, vector, view) for row, vector in enumerate(arrays["vectors"])]
+
+    @cached_property
+    def alone(self) -> Side:
+        """This query."""
+        return self.side.take(slice(self.row, self.row + 1))
 
 
 class OpenSegment:
@@ -114,13 +118,12 @@ class OpenSegment:
 
     def measure(self, query: Query, positions: Positions) -> Floats:
         """The learned distances to chosen graphs."""
-        return self.measure_pairs(query, np.full(len(positions), query.row), positions)
+        return self._compare(query, query.alone).from_only_row(torch.from_numpy(positions)).numpy()
 
     def measure_pairs(self, query: Query, rows: Positions, positions: Positions) -> Floats:
         """The same from several queries that were encoded together with this one, at once."""
-        epsilon = self._head.epsilon if self._learned.strict else 0.0
-        comparison = Comparison(self._head, query.view, query.side, self._side, epsilon, query.unsolved)
-        return comparison.of_pairs(torch.from_numpy(np.column_stack([rows, positions]))).numpy()
+        pairs = torch.from_numpy(np.column_stack([rows, positions]))
+        return self._compare(query, query.side).of_pairs(pairs).numpy()
 
     def gaps(self, query: Query, positions: Positions | None = None) -> Floats:
         """Distances of the index vectors of chosen graphs, by default all; see :meth:`PairDistance.gaps`."""
@@ -129,9 +132,13 @@ class OpenSegment:
 
     def bound(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
         """Lower bounds of the distances to these graphs, in the view of the query, from the gaps of their vectors."""
-        chosen = self._without_vectors.take(torch.from_numpy(positions))
-        lower = (torch.from_numpy(gaps) - _ROUNDING * (query.alone.to_empty + chosen.to_empty)).clamp(min=0)
-        return view_distances(lower, self._head.scale, query.view, query.alone, chosen).numpy()
+        chosen = torch.from_numpy(positions)
+        slack = _ROUNDING * (query.alone.to_empty + self._side.to_empty[chosen])
+        lower = (torch.from_numpy(gaps) - slack).clamp(min=0)
+        if query.view != self._head.scale:
+            right = self._without_vectors.take(chosen)
+            lower = view_distances(lower, self._head.scale, query.view, query.alone, right)
+        return lower.numpy()
 
     def tighten(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
         """The same, with everything else that the head can say cheaply about these graphs."""
@@ -139,6 +146,10 @@ class OpenSegment:
         return self.bound(
             query, self._head.tighten(gaps, query.alone.graphs, stored, torch.from_numpy(positions)), positions
         )
+
+    def _compare(self, query: Query, left: Side) -> Comparison:
+        epsilon = self._head.epsilon if self._learned.strict else 0.0
+        return Comparison(self._head, query.view, left, self._side, epsilon, query.unsolved)
 
     @cached_property
     def _side(self) -> Side:
@@ -347,7 +358,7 @@ class IndexedGraphs:
         return Selection.among(positions, self._everything.numbers[positions])
 
     def _at(self, position: int) -> OpenSegment:
-        return next(one for one in reversed(self.segments) if one.offset <= position)
+        return self.segments[bisect_right(self.segments, position, key=attrgetter("offset")) - 1]
 
 
 def number_classes(certificates: NDArray[np.uint8]) -> NDArray[np.int64]:

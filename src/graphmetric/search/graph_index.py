@@ -278,7 +278,8 @@ class GraphIndex:
             if certifying is not None:
                 results = certifying.answer(graphs, k, queries)
             else:
-                searches = (LearnedSearch(self._graphs, selection, query) for query in queries)
+                parts = self._graphs.parts(selection)
+                searches = (LearnedSearch(self._graphs, selection, parts, query) for query in queries)
                 results = [search.nearest(graph, k, limit) for graph, search in zip(graphs, searches, strict=True)]
         return results if _is_several(query) else results[0]
 
@@ -292,7 +293,8 @@ class GraphIndex:
         graphs, selection = self._resolve(query), self._graphs.select(where, distinct)
         (encoded,) = Query.encode(self._learned, graphs, view)
         with self._learned.limited_threads():
-            return LearnedSearch(self._graphs, selection, encoded).within(graphs[0], radius)
+            parts = self._graphs.parts(selection)
+            return LearnedSearch(self._graphs, selection, parts, encoded).within(graphs[0], radius)
 
     def explain(self, query: Any, hit: SearchHit | Hashable) -> Explanation:
         """How the query becomes the graph of a hit: which nodes correspond, the edits, a drawing.

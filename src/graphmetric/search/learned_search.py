@@ -44,8 +44,10 @@ BY_VECTORS, BY_STATES, BY_CANDIDATES = "pooled vectors", "node states", "the lim
 class LearnedSearch:
     """One query to the selected graphs of an index; places are positions within the selected part of a segment."""
 
-    def __init__(self, graphs: IndexedGraphs, selection: Selection, query: Query) -> None:
-        self._graphs, self._selection, self._query = graphs, selection, query
+    def __init__(
+        self, graphs: IndexedGraphs, selection: Selection, parts: Sequence[SegmentSelection], query: Query
+    ) -> None:
+        self._graphs, self._selection, self._parts, self._query = graphs, selection, parts, query
         self._started = time.perf_counter()
         self._best, self._removed = Best(0), dict[str, int]()
 
@@ -53,7 +55,7 @@ class LearnedSearch:
         """The ``k`` nearest graphs; without a number of candidates it looks at all graphs it has to."""
         self._best = Best(k)
         self._removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_STATES), 0)
-        for part in self._graphs.parts(self._selection):
+        for part in self._parts:
             self._visit(part, candidates)
         return self._result(asked, candidates is None or self._removed[BY_CANDIDATES] == 0)
 
@@ -61,7 +63,7 @@ class LearnedSearch:
         """All graphs at most at this distance, nearest first."""
         self._best = Best(len(self._selection))
         self._removed = dict.fromkeys((BY_VECTORS, BY_STATES), 0)
-        for part in self._graphs.parts(self._selection):
+        for part in self._parts:
             positions, copies = part.positions, part.copies
             if part.segment.has_bounds:
                 gaps = part.segment.gaps(self._query)[positions]
