@@ -159,7 +159,7 @@ def _decoded(header: dict[str, Any], payload: bytes, source: FileSource) -> Colu
     if ids is not None and not set(map(type, ids)) <= _PLAIN_IDS:
         ids = [label_from_json(id) for id in ids]
     metadata = _one_per_graph(header, "metadata", count)
-    if not all(isinstance(facts, dict) for facts in metadata or ()):
+    if not set(map(type, metadata or ())) <= {dict}:
         raise InvalidGraph(f"metadata must be a list of {count} objects; found {shortened(metadata)}")
     return assemble_columns(
         pointers(arrays["node_counts"].astype(np.int64)),

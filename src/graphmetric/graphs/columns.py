@@ -373,18 +373,14 @@ def assemble_columns(
         COLUMNS[name].check(column, starts[COLUMNS[name].per], flags)
         if COLUMNS[name].coded:
             present[name] = LabelColumn(column.codes.astype(np.int32, copy=False), column.vocabulary)
-    owner = np.repeat(np.arange(len(flags)), np.diff(edge_starts))
-    arcs = ((flags & Has.DIRECTION) != 0)[owner]
-    narrow = np.can_cast(edges.dtype, np.int32)  # as in files of small graphs: half the memory traffic
-    pairs: Any = edges.astype(np.int32 if narrow else np.int64)
-    pairs, order = sort_edges(pairs, np.diff(node_starts)[owner], arcs, owner, in_order=in_order)
+    pairs, order = _sort_packed_edges(edges, node_starts, edge_starts, flags, in_order)
     if order is not None:
         present |= {name: present[name][order] for name in EDGE_COLUMNS if name in present}
     return Columns(
         node_starts,
         edge_starts,
         read_only(flags.astype(np.uint8)),
-        read_only(np.ascontiguousarray(pairs, dtype=np.int32)),
+        read_only(pairs.astype(np.int32, order="C", copy=pairs is edges)),
         ids=ids,
         metadata=metadata,
         **present,
@@ -392,10 +388,10 @@ def assemble_columns(
 
 
 def _checked_pointers(name: str, given: ArrayLike) -> NDArray[np.int64]:
-    ptr = np.array(given, dtype=np.int64)
+    ptr = np.asarray(given, dtype=np.int64)
     if ptr.ndim != 1 or len(ptr) == 0 or ptr[0] != 0 or (np.diff(ptr) < 0).any():
         raise InvalidGraph(f"{name} must start at 0 and never decrease")
-    return read_only(ptr)
+    return read_only(ptr.copy()) if ptr.flags.writeable else ptr  # those of :func:`pointers` are shared
 
 
 def _check_flags(flags: NDArray[np.uint8], graphs: int, present: Mapping[str, Any]) -> None:
@@ -409,6 +405,26 @@ def _check_flags(flags: NDArray[np.uint8], graphs: int, present: Mapping[str, An
             raise InvalidGraph(f"graphs claim to have {name}, but there is no such column")
 
 
+def _sort_packed_edges(
+    edges: NDArray[np.integer],
+    node_ptr: NDArray[np.int64],
+    edge_ptr: NDArray[np.int64],
+    flags: NDArray[np.uint8],
+    in_order: bool,
+) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
+    """:func:`sort_edges` for packed graphs; a function of its own so that what it needs per edge is freed early."""
+    counts, sizes = np.diff(edge_ptr), np.diff(node_ptr)
+    sizes = np.repeat(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), counts)  # a byte each for small graphs
+    directed = (flags & Has.DIRECTION) != 0
+    arcs = np.repeat(directed, counts) if directed.any() else False
+    pairs: Any = edges
+    if not np.can_cast(edges.dtype, np.int32):
+        pairs = edges.astype(np.int64)
+    elif not in_order:  # edges in order are only looked at, in files of small graphs a byte per node number
+        pairs = edges.astype(np.int32)
+    return sort_edges(pairs, sizes, arcs, edge_ptr, in_order=in_order)
+
+
 def edge_order(pairs: NDArray[np.int64], directed: bool) -> NDArray[np.intp]:
     """Put undirected edges as (small, large), in place, and return the order that sorts them."""
     if not directed:
@@ -420,54 +436,64 @@ def sort_edges(
     pairs: NDArray[np.int64],
     sizes: Any,
     directed: Any,
-    owner: NDArray[np.int64] | None = None,
+    ptr: NDArray[np.int64] | None = None,
     *,
     in_order: bool = False,
 ) -> tuple[NDArray[np.int64], NDArray[np.intp] | None]:
     """Edges oriented and sorted within each graph, and the order that sorted them (None if they already were).
 
-    ``owner`` is the graph of each edge, None for a single graph; ``sizes`` and ``directed`` are that graph's number of
-    nodes and direction, per edge or for all edges. ``pairs`` is changed in place. Raises :class:`InvalidGraph` where an
-    end point is not a node or an edge occurs twice, and with ``in_order`` where there is anything to sort.
+    ``ptr`` says where the edges of each graph start, None for a single graph; ``sizes`` and ``directed`` are the
+    number of nodes and the direction of its graph, per edge or for all edges. ``pairs`` is changed in place. Raises
+    :class:`InvalidGraph` where an end point is not a node or an edge occurs twice, and with ``in_order``, which changes
+    nothing, where there is anything to sort.
     """
+    _check_ends(pairs, sizes, ptr)
     tails, heads = pairs[:, 0], pairs[:, 1]
-    outside = (np.minimum(tails, heads) < 0) | (np.maximum(tails, heads) >= sizes)
+    turned = (tails > heads) & np.logical_not(directed)
+    if turned.any():
+        if in_order:
+            words = _edge_words(pairs, int(turned.argmax()), ptr)
+            raise InvalidGraph(f"{words} is undirected, but its larger end comes first")
+        pairs[turned] = pairs[turned, ::-1]
+    # Neighbours are compared, not subtracted: that is right for unsigned numbers too, and np.diff is slow if short.
+    ascending = (tails[1:] > tails[:-1]) | ((tails[1:] == tails[:-1]) & (heads[1:] > heads[:-1]))
+    if ptr is not None:
+        new_graph = ptr[(ptr > 0) & (ptr < len(pairs))] - 1  # where an edge and the next are of different graphs
+        ascending[new_graph] = True
+    if ascending.all():
+        return pairs, None
+    if in_order:
+        words = _edge_words(pairs, 1 + int(ascending.argmin()), ptr)
+        raise InvalidGraph(f"{words} is not after the edge before it")
+    owner = () if ptr is None else (np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)),)
+    order = np.lexsort((heads, tails, *owner))
+    pairs = pairs[order]
+    twice = (pairs[1:] == pairs[:-1]).all(axis=1)
+    if ptr is not None:
+        twice[new_graph] = False
+    if twice.any():
+        row = int(twice.argmax())
+        u, v = pairs[row].tolist()
+        either = "" if np.broadcast_to(directed, len(order))[order[row]] else f" (as ({u}, {v}) or ({v}, {u}))"
+        words = _edge_words(pairs, row, ptr)
+        raise InvalidGraph(f"{words} is given twice{either}; merge parallel edges, for instance into a weight")
+    return pairs, order
+
+
+def _check_ends(pairs: NDArray[np.int64], sizes: Any, ptr: NDArray[np.int64] | None) -> None:
+    tails, heads = pairs[:, 0], pairs[:, 1]
+    outside = np.maximum(tails, heads) >= sizes
+    if pairs.dtype.kind == "i":  # unsigned in files
+        outside |= np.minimum(tails, heads) < 0
     if outside.any():
         row = int(outside.argmax())
         u, v = pairs[row].tolist()
         size = int(np.broadcast_to(sizes, len(pairs))[row])
         has = f"{size} node{'s' * (size != 1)} (0..{size - 1})" if size else "no nodes"
         node = v if 0 <= u < size else u
-        raise InvalidGraph(f"{_edge_words(pairs, row, owner)} names node {node}; the graph has {has}")
-    turned = (tails > heads) & np.logical_not(directed)
-    if turned.any():
-        if in_order:
-            words = _edge_words(pairs, int(turned.argmax()), owner)
-            raise InvalidGraph(f"{words} is undirected, but its larger end comes first")
-        pairs[turned] = pairs[turned, ::-1]
-    ahead, level = np.diff(tails), np.diff(heads)
-    ascending = (ahead > 0) | ((ahead == 0) & (level > 0))
-    if owner is not None:
-        ascending |= owner[1:] != owner[:-1]
-    if ascending.all():
-        return pairs, None
-    if in_order:
-        words = _edge_words(pairs, 1 + int(ascending.argmin()), owner)
-        raise InvalidGraph(f"{words} is not after the edge before it")
-    order = np.lexsort((heads, tails) if owner is None else (heads, tails, owner))
-    pairs = pairs[order]
-    twice = (pairs[1:] == pairs[:-1]).all(axis=1)
-    if owner is not None:
-        twice &= owner[1:] == owner[:-1]
-    if twice.any():
-        row = int(twice.argmax())
-        u, v = pairs[row].tolist()
-        either = "" if np.broadcast_to(directed, len(order))[order[row]] else f" (as ({u}, {v}) or ({v}, {u}))"
-        words = _edge_words(pairs, row, owner)
-        raise InvalidGraph(f"{words} is given twice{either}; merge parallel edges, for instance into a weight")
-    return pairs, order
+        raise InvalidGraph(f"{_edge_words(pairs, row, ptr)} names node {node}; the graph has {has}")
 
 
-def _edge_words(pairs: NDArray[np.int64], row: int, owner: NDArray[np.int64] | None) -> str:
+def _edge_words(pairs: NDArray[np.int64], row: int, ptr: NDArray[np.int64] | None) -> str:
     u, v = pairs[row].tolist()
-    return f"{'' if owner is None else f'graphs[{owner[row]}]: '}edge ({u}, {v})"
+    return f"{'' if ptr is None else f'graphs[{owner_of_row(ptr, row)}]: '}edge ({u}, {v})"
