@@ -88,12 +88,13 @@ def _packed(parsed: list[ParsedGraph]) -> Columns:
     edges = np.empty((sum(lengths["edge"]), 2), dtype=np.int64)
     edges[:, 0] = np.fromiter(chain.from_iterable(graph.tails or () for graph in parsed), np.int64, len(edges))
     edges[:, 1] = np.fromiter(chain.from_iterable(graph.heads for graph in parsed), np.int64, len(edges))
-    flags = np.array([Has.DIRECTION if graph.directed else 0 for graph in parsed], dtype=np.uint8)
+    flags = np.array([graph.directed for graph in parsed], dtype=np.uint8) * np.uint8(Has.DIRECTION)
     columns: dict[str, Any] = {}
+    named = set(chain.from_iterable(graph.columns for graph in parsed))
     for name, column in COLUMNS.items():
-        values = [graph.columns.get(name) for graph in parsed]
-        present = np.array([given is not None for given in values])
-        if present.any():
+        values = [graph.columns.get(name) for graph in parsed] if name in named else []
+        present = [given is not None for given in values]
+        if any(present):
             columns[name] = _joined(column, values, lengths[column.per])
             flags |= np.where(present, np.uint8(column.flag), np.uint8(0))
     return assemble_columns(

@@ -11,7 +11,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -66,8 +66,8 @@ class Limits:
     def check(self, **counts: int) -> None:
         """Raise unless each count is allowed, as in ``check(nodes=5, edges=4)``."""
         for name, count in counts.items():
-            if count > getattr(self, f"max_{name}"):
-                raise self.exceeded(f"max_{name}", f"{count:,} {_WORDS.get(name, name)}")
+            if count > getattr(self, _LIMIT_OF[name]):
+                raise self.exceeded(_LIMIT_OF[name], f"{count:,} {_WORDS.get(name, name)}")
 
     def exceeded(self, name: str, found: str) -> LimitExceeded:
         """The error for something beyond a limit; the place is added by whoever knows it."""
@@ -78,6 +78,8 @@ class Limits:
 
 
 DEFAULT_LIMITS = Limits()
+_LIMIT_OF = {limit.name.removeprefix("max_"): limit.name for limit in fields(Limits)}
+"""A table, since to put names together for each graph takes longer than to compare."""
 
 
 @dataclass(slots=True, eq=False)

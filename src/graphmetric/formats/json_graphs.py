@@ -160,11 +160,10 @@ class _JsonReader:
         """A graph dict, or a label list, of labels alone; None, or some error, for others."""
         if "num_nodes" not in data:
             data = self._dict_of_label_list(data)
-        num_nodes = data["num_nodes"]
-        if type(num_nodes) is not int or not _USUAL_KEYS.issuperset(data):
+        num_nodes, limits = data["num_nodes"], self._source.limits
+        if type(num_nodes) is not int or num_nodes > limits.max_nodes or not _USUAL_KEYS.issuperset(data):
             return None
-        self._source.limits.check(nodes=num_nodes)
-        ends = list(chain.from_iterable(_edge_pairs(data, self._source.limits)))
+        ends = list(chain.from_iterable(_edge_pairs(data, limits)))
         node_labels, edge_labels = _labels(data, "node_labels"), _labels(data, "edge_labels")
         if len(node_labels or ()) not in (0, num_nodes) or len(edge_labels or ()) not in (0, len(ends) // 2):
             return None
