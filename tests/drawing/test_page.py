@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.drawing.page import HEIGHT, WIDTH, Plot, Scale, element, nice_ticks, say, tick_text
+from graphmetric.drawing.page import HEIGHT, WIDTH, AxisScale, Plot, element, nice_ticks, say, tick_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -32,7 +32,7 @@ def test_ticks_of_nothing() -> None:
 
 @given(st.floats(-100, 100), st.floats(0.1, 100), st.floats(0, 1))
 def test_scale_is_linear(low: float, extent: float, share: float) -> None:
-    scale = Scale(low, low + extent, 50, 250)
+    scale = AxisScale(low, low + extent, 50, 250)
     assert scale(low + share * extent) == pytest.approx(50 + share * 200, abs=1e-6)
 
 
