@@ -32,7 +32,7 @@ class Differences(NamedTuple):
     node_labels: Matrix
     edge_labels: Matrix
     degrees: Matrix
-    """Of the degrees in falling order."""
+    """The distances between the degrees in falling order."""
 
     @property
     def node_part(self) -> Matrix:

@@ -44,7 +44,7 @@ class Precisions(NamedTuple):
     inverse: Floats
     """(items, directions, directions)."""
     log_determinant: Floats
-    """Of the inverse."""
+    """(items): the logarithms of the determinants of the inverses."""
 
 
 class Level(NamedTuple):
