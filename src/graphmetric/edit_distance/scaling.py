@@ -20,6 +20,8 @@ costs by c itself. Both hold for any such t. The choice of t decides how close t
   other, the upper one is given for both.
 
 All of this is done for each pair separately, so the costs of one pair do not affect the precision of the others.
+
+At the end of the file are the sizes of encoded pairs, and the memory that their matrices take.
 """
 
 from __future__ import annotations
@@ -48,7 +50,6 @@ from graphmetric.errors import InvalidArgument
 
 MEMORY_LIMIT = 2 << 30
 """Bytes that the matrices of one computation may take."""
-
 TOLERANCE = 1e-9
 """Bounds that differ by no more than this share of the upper one count as equal where costs had to be rounded."""
 NO_CEILING = 1 << 62

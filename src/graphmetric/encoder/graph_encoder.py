@@ -1,4 +1,4 @@
-"""Eq. 5: from the features of a batch of graphs to their representations."""
+"""Eq. 5 and 8: from the features of a batch of graphs to node states, and from these to one vector per graph."""
 
 from __future__ import annotations
 

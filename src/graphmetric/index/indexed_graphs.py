@@ -1,4 +1,4 @@
-"""The graphs of an open index: its segments, which graphs of them count, and distances from a query to them.
+"""The graphs of an open index: how they are encoded into segments, which of them count, and distances from a query.
 
 Graphs are addressed by their position through all segments, removed ones included. Isomorphic graphs are taken
 together: what is true of the first of them is true of its copies, so a search looks at the first alone.
