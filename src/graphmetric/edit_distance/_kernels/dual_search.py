@@ -250,16 +250,8 @@ def advance_root(work: DualWork, root_only: int) -> None:
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
     take_steps(dual, work.steps, np.int64(STEPS_PER_BOUND))
     status[CHUNKS] += 1
-    split_by_prices(dual, work.steps, splits)
-    weigh_blocks(dual, splits)
-    bound = np.float64(dual.sizes[EVERYTHING]) * dual.sizes[UNIT] - solve_weights(splits, n_columns)
-    values[0, BEST_BOUND] = max(values[0, BEST_BOUND], bound)
-    values[0, ROOT_BOUND] = max(values[0, ROOT_BOUND], bound)
-    for i in range(n_rows):
-        work.image[i] = FREE
-        for k in range(n_columns):
-            work.score[i, k] = work.steps.nodes[DENSE_X, i, k]
-    try_rounding(work)
+    bound = bound_root(work)
+    round_root(work)
     limit = limit_of(work)
     if values[0, BEST_BOUND] > limit or status[BEST_LOWER] > best_of_interest(work):
         status[DEPTH] = -1
@@ -285,6 +277,28 @@ def advance_root(work: DualWork, root_only: int) -> None:
         work.sparse.state[0, PHASE] = NEW
     elif status[CHUNKS] >= MOST_DENSE_IF_FULL:
         status[FULL_MEMORY] = 1
+
+
+@part
+def bound_root(work: DualWork) -> float:
+    """The bound from the prices of the dense steps, in the unit of the splits; the best so far is kept."""
+    dual, splits, values = work.dual, work.splits, work.sparse.values[0]
+    split_by_prices(dual, work.steps, splits)
+    weigh_blocks(dual, splits)
+    bound = np.float64(dual.sizes[EVERYTHING]) * dual.sizes[UNIT] - solve_weights(splits, dual.sizes[N_COLUMNS])
+    values[BEST_BOUND] = max(values[BEST_BOUND], bound)
+    values[ROOT_BOUND] = max(values[ROOT_BOUND], bound)
+    return bound
+
+
+@part
+def round_root(work: DualWork) -> None:
+    """Round the masses of the dense steps to a map."""
+    for i in range(work.dual.sizes[N_ROWS]):
+        work.image[i] = FREE
+        for k in range(work.dual.sizes[N_COLUMNS]):
+            work.score[i, k] = work.steps.nodes[DENSE_X, i, k]
+    try_rounding(work)
 
 
 @part
