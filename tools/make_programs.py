@@ -111,21 +111,31 @@ def control_flow(code: CodeType) -> tuple[int, set[tuple[int, int]]]:
 
 def block_successors(instructions: list[dis.Instruction]) -> list[set[int]]:
     """The blocks that each block can pass control to."""
+    first = block_starts(instructions)
+    successors: list[set[int]] = [set() for _ in first]
+    for block, instruction in last_instructions(instructions):
+        if instruction.opcode in JUMPS:
+            successors[block].add(bisect_right(first, instruction.argval) - 1)
+        if block + 1 < len(first) and instruction.opcode not in NEVER_CONTINUE:
+            successors[block].add(block + 1)
+    return successors
+
+
+def block_starts(instructions: list[dis.Instruction]) -> list[int]:
+    """Where the blocks start: after a jump or an end, and where a jump leads."""
     starts = {0}
     for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
         if instruction.opcode in JUMPS:
             starts.add(instruction.argval)
         if following is not None and (instruction.opcode in JUMPS or instruction.opcode in NEVER_CONTINUE):
             starts.add(following.offset)
-    first = sorted(starts)
-    successors: list[set[int]] = [set() for _ in first]
-    for instruction, following in zip(instructions, [*instructions[1:], None], strict=True):
-        block = bisect_right(first, instruction.offset) - 1
-        if instruction.opcode in JUMPS:
-            successors[block].add(bisect_right(first, instruction.argval) - 1)
-        if following is not None and following.offset in starts and instruction.opcode not in NEVER_CONTINUE:
-            successors[block].add(block + 1)
-    return successors
+    return sorted(starts)
+
+
+def last_instructions(instructions: list[dis.Instruction]) -> list[tuple[int, dis.Instruction]]:
+    """Each block with its last instruction, the only one that can jump."""
+    first = block_starts(instructions)
+    return list({bisect_right(first, each.offset) - 1: each for each in instructions}.items())
 
 
 def made_with(sources: dict[str, bytes]) -> tuple[str, str]:
