@@ -6,6 +6,7 @@ from graphmetric.datasets import Dataset as Dataset
 from graphmetric.datasets import load_dataset as load_dataset
 from graphmetric.edit_distance import BeamSearch as BeamSearch
 from graphmetric.edit_distance import BranchBound as BranchBound
+from graphmetric.edit_distance import CommonEdgeSubgraph as CommonEdgeSubgraph
 from graphmetric.edit_distance import CommonSubgraph as CommonSubgraph
 from graphmetric.edit_distance import EditCosts as EditCosts
 from graphmetric.edit_distance import EditDistance as EditDistance
@@ -17,6 +18,8 @@ from graphmetric.edit_distance import common_subgraph_sizes as common_subgraph_s
 from graphmetric.edit_distance import graph_edit_distance as graph_edit_distance
 from graphmetric.edit_distance import label_graphs as label_graphs
 from graphmetric.edit_distance import maximum_common_subgraph as maximum_common_subgraph
+from graphmetric.edit_distance import mces_costs as mces_costs
+from graphmetric.edit_distance import mces_distance as mces_distance
 from graphmetric.edit_distance import normalized_distance as normalized_distance
 from graphmetric.edit_distance import pairwise_edit_distances as pairwise_edit_distances
 from graphmetric.edit_distance import raw_distance as raw_distance

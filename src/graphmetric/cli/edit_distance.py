@@ -139,8 +139,11 @@ def _in_words(result: EditDistance) -> str:
     for u, v in enumerate(result.node_map):
         target = "deleted" if v is None else _named(v, result.second.node_labels)
         lines.append(f"  {_named(u, result.first.node_labels)} -> {target}")
-    edits = [f"  {k}. {edit}" for k, edit in enumerate(result.edit_path or (), 1)]
-    return "\n".join([*lines, "", "edits", *(edits or ["  none: the graphs are the same"])])
+    path = result.edit_path
+    assert path is not None
+    edits = [f"  {k}. {edit}" for k, edit in enumerate(path, 1)]
+    heading = f"edits     {path.counts}" if edits else "edits     none: the graphs are the same"
+    return "\n".join([*lines, "", heading, *edits])
 
 
 def _named(node: int, labels: tuple[Any, ...] | None) -> str:
@@ -149,8 +152,11 @@ def _named(node: int, labels: tuple[Any, ...] | None) -> str:
 
 def _as_data(result: EditDistance) -> dict[str, Any]:
     names = ("lower", "upper", "value", "exact", "impossible", "method", "note", "seconds", "nodes_expanded")
-    edits = []
-    for edit in result.edit_path or ():
+    data = {**{name: getattr(result, name) for name in names}, "node_map": result.node_map}
+    path, edits = result.edit_path, []
+    if path is None:
+        return {**data, "counts": None, "edits": []}
+    for edit, place in zip(path, path.places, strict=True):
         plain = {key: value if isinstance(value, _PLAIN) else str(value) for key, value in asdict(edit).items()}
-        edits.append({"edit": str(edit), "kind": type(edit).__name__, **plain})
-    return {**{name: getattr(result, name) for name in names}, "node_map": result.node_map, "edits": edits}
+        edits.append({"edit": str(edit), "kind": type(edit).__name__, "place": place, **plain})
+    return {**data, "counts": asdict(path.counts), "edits": edits}

@@ -1,7 +1,14 @@
 """Graph edit distances, exact or bounded, of one pair or of many."""
 
 from graphmetric.edit_distance.collection_bounds import CollectionBounds, CountBounds
-from graphmetric.edit_distance.common_subgraph import CommonSubgraph, common_subgraph_sizes, maximum_common_subgraph
+from graphmetric.edit_distance.common_subgraph import (
+    CommonEdgeSubgraph,
+    CommonSubgraph,
+    common_subgraph_sizes,
+    maximum_common_subgraph,
+    mces_costs,
+    mces_distance,
+)
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.label_store import label_graphs, read_labels
 from graphmetric.edit_distance.method import EditDistanceMethod
@@ -9,15 +16,17 @@ from graphmetric.edit_distance.methods import BeamSearch, BranchBound, ExactSear
 from graphmetric.edit_distance.nearest import NearestSearch
 from graphmetric.edit_distance.normalize import normalized_distance, raw_distance, steinhaus_distance
 from graphmetric.edit_distance.pairwise import PairwiseDistances, pairwise_edit_distances
-from graphmetric.edit_distance.single import EditDistance, EditPath, graph_edit_distance
+from graphmetric.edit_distance.single import EditCounts, EditDistance, EditPath, graph_edit_distance
 
 __all__ = [
     "BeamSearch",
     "BranchBound",
     "CollectionBounds",
+    "CommonEdgeSubgraph",
     "CommonSubgraph",
     "CountBounds",
     "EditCosts",
+    "EditCounts",
     "EditDistance",
     "EditDistanceMethod",
     "EditPath",
@@ -30,6 +39,8 @@ __all__ = [
     "graph_edit_distance",
     "label_graphs",
     "maximum_common_subgraph",
+    "mces_costs",
+    "mces_distance",
     "normalized_distance",
     "pairwise_edit_distances",
     "raw_distance",

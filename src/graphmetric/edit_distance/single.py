@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import astuple, dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 
@@ -190,13 +191,87 @@ def _result(
     )
 
 
+EdgePlace = Literal["ring", "linker", "terminal"]
+"""Where an edge lies: in a cycle; at a node that has no other neighbour; or neither, so that it links larger parts."""
+
+_COUNTED: dict[type[Edit], str] = {
+    RelabelNode: "nodes_relabeled",
+    RelabelEdge: "edges_relabeled",
+    DeleteNode: "nodes_deleted",
+    DeleteEdge: "edges_deleted",
+    InsertNode: "nodes_inserted",
+    InsertEdge: "edges_inserted",
+}
+"""Under which name of :class:`EditCounts` edits are counted, after their place if they have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class EditCounts:
+    """How many edits of each kind there are. Deleted edges are divided by their places in the first graph, inserted
+    ones by their places in the second; directions do not matter, and a self-loop is a ring.
+
+    In molecules a relabeled node is an atom of another element, and a relabeled edge a bond of another order.
+
+    Example:
+        >>> print(EditCounts(nodes_relabeled=1, ring_edges_deleted=2))
+        1 node relabeled, 2 ring edges deleted
+    """
+
+    nodes_relabeled: int = 0
+    edges_relabeled: int = 0
+    ring_edges_deleted: int = 0
+    linker_edges_deleted: int = 0
+    terminal_edges_deleted: int = 0
+    nodes_deleted: int = 0
+    nodes_inserted: int = 0
+    ring_edges_inserted: int = 0
+    linker_edges_inserted: int = 0
+    terminal_edges_inserted: int = 0
+
+    @property
+    def edges_deleted(self) -> int:
+        """Deleted edges of all places."""
+        return self.ring_edges_deleted + self.linker_edges_deleted + self.terminal_edges_deleted
+
+    @property
+    def edges_inserted(self) -> int:
+        """Inserted edges of all places."""
+        return self.ring_edges_inserted + self.linker_edges_inserted + self.terminal_edges_inserted
+
+    @property
+    def total(self) -> int:
+        """All edits; with unit costs, what they cost."""
+        return sum(astuple(self))
+
+    def __str__(self) -> str:
+        counted = ((field.name.replace("_", " "), getattr(self, field.name)) for field in fields(self))
+        words = [f"{n} {what.replace('s ', ' ', 1) if n == 1 else what}" for what, n in counted if n]
+        return ", ".join(words) or "none"
+
+
 @dataclass(frozen=True, slots=True)
 class EditPath:
     """Edits that turn one graph into another, in an order in which they can be applied."""
 
     edits: tuple[Edit, ...]
+    places: tuple[EdgePlace | None, ...]
+    """For each edit where the edge that it deletes or inserts lies, in the graph that has it; None for other edits."""
     ignored: frozenset[Ignorable] = frozenset()
     """Attributes that the costs ignore; the edits leave them out."""
+
+    @property
+    def counts(self) -> EditCounts:
+        """How many edits of each kind there are.
+
+        Example:
+            >>> ring = Graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)], node_labels="CCCO")
+            >>> chain = Graph(5, [(0, 1), (1, 2), (2, 3), (3, 4)], node_labels="CCCNC")
+            >>> print(graph_edit_distance(ring, chain).edit_path.counts)
+            1 node relabeled, 1 ring edge deleted, 1 node inserted, 1 terminal edge inserted
+        """
+        names = (_COUNTED[type(edit)] for edit in self.edits)
+        placed = zip(names, self.places, strict=True)
+        return EditCounts(**Counter(name if place is None else f"{place}_{name}" for name, place in placed))
 
     def apply(self, graph: Graph) -> Graph:
         """The first graph after the edits: isomorphic to the second, ignored attributes aside."""
@@ -218,7 +293,8 @@ def edit_path_of(first: Graph, second: Graph, node_map: NodeMap, costs: EditCost
     number = {v: u for u, v in enumerate(node_map) if v is not None}
     inserted = [v for v in range(second.num_nodes) if v not in number]
     number |= {v: first.num_nodes + k for k, v in enumerate(inserted)}
-    old, new = _edges(first), {_key(number[u], number[v], first.directed): e for (u, v), e in _edges(second).items()}
+    old, target = edges_of(first), edges_of(second).items()
+    new = {edge_key(number[u], number[v], first.directed): edge for (u, v), edge in target}
     labels, new_labels = _labels(first), _labels(second)
     edits: list[Edit] = []
     for u, v in enumerate(node_map):
@@ -232,7 +308,63 @@ def edit_path_of(first: Graph, second: Graph, node_map: NodeMap, costs: EditCost
     edits += [DeleteNode(u, labels[u]) for u, v in enumerate(node_map) if v is None]
     edits += [InsertNode(number[v], new_labels[v], _attributes(second, v)) for v in inserted]
     edits += [InsertEdge(u, v, edge.label, edge.weight) for (u, v), edge in new.items() if (u, v) not in old]
-    return EditPath(tuple(edits), costs.ignore)
+    old_places = dict(zip(old, edge_places(first), strict=True))
+    new_places = dict(zip(new, edge_places(second), strict=True))
+
+    def place(edit: Edit) -> EdgePlace | None:
+        if isinstance(edit, DeleteEdge):
+            return old_places[edit.u, edit.v]
+        return new_places[edit.u, edit.v] if isinstance(edit, InsertEdge) else None
+
+    return EditPath(tuple(edits), tuple(map(place, edits)), costs.ignore)
+
+
+def edge_places(graph: Graph) -> list[EdgePlace]:
+    """Where each edge lies, in the order of ``graph.edges``."""
+    neighbours: list[set[int]] = [set() for _ in range(graph.num_nodes)]
+    for u, v in graph.edges.tolist():
+        if u != v:
+            neighbours[u].add(v)
+            neighbours[v].add(u)
+    whole = _joined_by_cycles(neighbours)
+    return [
+        "ring" if whole[u] == whole[v] else "terminal" if 1 in (len(neighbours[u]), len(neighbours[v])) else "linker"
+        for u, v in graph.edges.tolist()
+    ]
+
+
+def _joined_by_cycles(neighbours: list[set[int]]) -> list[int]:
+    """A number for each node, the same for two neighbours exactly if the edge between them lies in a cycle.
+
+    An edge outside a spanning tree closes a cycle with the path of the tree between its ends. All nodes of such a path
+    get the number of the one that is nearest to the root.
+    """
+    parent, order = dict[int, int](), list[int]()
+    for root in range(len(neighbours)):
+        stack = [] if root in parent else [(root, root)]
+        while stack:
+            node, before = stack.pop()
+            if node not in parent:
+                parent[node] = before
+                order.append(node)
+                stack += [(other, node) for other in neighbours[node] if other not in parent]
+    rank = {node: k for k, node in enumerate(order)}
+    top = list(range(len(neighbours)))
+
+    def highest(node: int) -> int:
+        while top[node] != node:
+            top[node] = node = top[top[node]]
+        return node
+
+    for u in order:
+        for v in neighbours[u]:
+            a, b = highest(u), highest(v)
+            if parent[u] != v and parent[v] != u:
+                while a != b:
+                    a, b = (a, b) if rank[a] > rank[b] else (b, a)
+                    top[a] = parent[a]
+                    a = highest(a)
+    return [highest(node) for node in range(len(neighbours))]
 
 
 def without(graph: Graph, ignored: frozenset[Ignorable]) -> Graph:
@@ -245,14 +377,16 @@ def _labels(graph: Graph) -> tuple[object, ...]:
     return graph.node_labels or (None,) * graph.num_nodes
 
 
-def _edges(graph: Graph) -> dict[tuple[int, int], DraftEdge]:
+def edges_of(graph: Graph) -> dict[tuple[int, int], DraftEdge]:
+    """What each edge carries, by its ends as ``graph.edges`` has them."""
     labels = graph.edge_labels or (None,) * graph.num_edges
     weights = [1.0] * graph.num_edges if graph.edge_weights is None else graph.edge_weights.tolist()
     carried = map(DraftEdge, labels, weights)
     return dict(zip(((u, v) for u, v in graph.edges.tolist()), carried, strict=True))
 
 
-def _key(u: int, v: int, directed: bool) -> tuple[int, int]:
+def edge_key(u: int, v: int, directed: bool) -> tuple[int, int]:
+    """The ends of an edge as ``graph.edges`` has them."""
     return (u, v) if directed or u <= v else (v, u)
 
 
