@@ -172,7 +172,8 @@ def mces_distance(
     only equal edges correspond, and the distance is the number of all other edges, \|E1\| + \|E2\| - 2 \|MCES\|. With
     weights, edges of different labels may correspond and cost the difference of their weights; all other edges cost
     their weights. With bond orders as weights this is the distance between molecules that the tool *myopic MCES*
-    computes. The common subgraph need not be connected. The distance is a metric on graphs without isolated nodes.
+    computes. The common subgraph need not be connected. The distance is a metric on graphs without isolated nodes, as
+    long as no two labels have the same weight.
 
     For many pairs use ``pairwise_edit_distances(graphs, costs=mces_costs())``.
 
