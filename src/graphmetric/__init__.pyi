@@ -14,6 +14,8 @@ from graphmetric.edit_distance import ExactSearch as ExactSearch
 from graphmetric.edit_distance import Hausdorff as Hausdorff
 from graphmetric.edit_distance import LocalSearch as LocalSearch
 from graphmetric.edit_distance import PairwiseDistances as PairwiseDistances
+from graphmetric.edit_distance import RelaxedDistance as RelaxedDistance
+from graphmetric.edit_distance import RelaxedEditDistance as RelaxedEditDistance
 from graphmetric.edit_distance import common_subgraph_sizes as common_subgraph_sizes
 from graphmetric.edit_distance import graph_edit_distance as graph_edit_distance
 from graphmetric.edit_distance import label_graphs as label_graphs
@@ -24,6 +26,7 @@ from graphmetric.edit_distance import normalized_distance as normalized_distance
 from graphmetric.edit_distance import pairwise_edit_distances as pairwise_edit_distances
 from graphmetric.edit_distance import raw_distance as raw_distance
 from graphmetric.edit_distance import read_labels as read_labels
+from graphmetric.edit_distance import relaxed_edit_distance as relaxed_edit_distance
 from graphmetric.edit_distance import steinhaus_distance as steinhaus_distance
 from graphmetric.estimator import DistanceTransformer as DistanceTransformer
 from graphmetric.estimator import GraphDistance as GraphDistance

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from graphmetric.baselines._kernels.bipartite import allocate_bipartite, match_bipartite
 from graphmetric.baselines._kernels.published_beam import allocate_open_list, search_published_beam
-from graphmetric.edit_distance.compiled import Integers, profile_nodes, sum_hausdorff
 from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Pairs, Solutions, register, room_for
 from graphmetric.edit_distance.methods import Hausdorff, check_width
-from graphmetric.edit_distance.scaling import EncodedProblem, node_counts
+from graphmetric.edit_distance.scaling import EncodedProblem, Integers, node_counts, profile_nodes, sum_hausdorff
 from graphmetric.edit_distance.stopping import Watch
 
 

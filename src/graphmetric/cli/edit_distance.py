@@ -129,7 +129,9 @@ def _in_words(result: EditDistance) -> str:
     elif result.exact:
         lines = [f"distance  {result.upper:g} (exact)"]
     else:
-        lines = [f"distance  between {result.lower:g} and {result.upper:g}", f"answer    {result.value:g}"]
+        lines = [f"distance  between {result.lower:g} and {result.upper:g}"]
+    if not result.exact or result.value != result.upper:
+        lines.append(f"answer    {result.value:g}")
     if result.note is not None:
         lines.append(f"note      {result.note}")
     lines.append(f"method    {result.method}, {1000 * result.seconds:.1f} ms, {result.nodes_expanded} nodes expanded")

@@ -10,6 +10,7 @@ from graphmetric.edit_distance.common_subgraph import (
     mces_distance,
 )
 from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.dual import RelaxedDistance, RelaxedEditDistance, relaxed_edit_distance
 from graphmetric.edit_distance.label_store import label_graphs, read_labels
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.methods import BeamSearch, BranchBound, ExactSearch, Hausdorff, LocalSearch
@@ -35,6 +36,8 @@ __all__ = [
     "LocalSearch",
     "NearestSearch",
     "PairwiseDistances",
+    "RelaxedDistance",
+    "RelaxedEditDistance",
     "common_subgraph_sizes",
     "graph_edit_distance",
     "label_graphs",
@@ -45,5 +48,6 @@ __all__ = [
     "pairwise_edit_distances",
     "raw_distance",
     "read_labels",
+    "relaxed_edit_distance",
     "steinhaus_distance",
 ]

@@ -1,9 +1,11 @@
-"""The dual bound: the branch bound with the best division of edge savings, and the exact search that uses it."""
+"""The dual bound: the branch bound with the best division of edge savings; its limit, which is the relaxed edit
+distance; and the exact search that uses it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +20,54 @@ from graphmetric.edit_distance._kernels.dual_search import (
 )
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits
 from graphmetric.edit_distance._kernels.packing import PackedGraphs
+from graphmetric.edit_distance._kernels.relaxed import (
+    RelaxedLimits,
+    RelaxedResults,
+    RelaxedWork,
+    allocate_relaxed,
+    relax_pairs,
+)
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, allocate_workspace
-from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Pairs, Solutions, room_for
-from graphmetric.edit_distance.scaling import EncodedProblem, workspace_size
-from graphmetric.edit_distance.stopping import Watch
-from graphmetric.errors import InvalidArgument
+from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.encoding import encode
+from graphmetric.edit_distance.method import (
+    Answers,
+    EditDistanceMethod,
+    Guarantee,
+    Pairs,
+    Solutions,
+    TimeLimit,
+    as_method,
+    describe_need,
+    joined,
+    merged,
+    register,
+    room_for,
+    taken,
+)
+from graphmetric.edit_distance.scaling import (
+    EncodedProblem,
+    exceeds_memory,
+    node_counts,
+    workspace_memory,
+    workspace_size,
+)
+from graphmetric.edit_distance.stopping import Watch, in_thread
+from graphmetric.errors import InvalidArgument, NotEnoughMemory
+from graphmetric.formats.conversion import as_graph
+from graphmetric.graphs.collection import GraphCollection
 
+TOLERANCE = 0.05
+"""How precise relaxed distances are by default, in costs."""
 _SLICE = 2
 """Tree nodes between two looks at the clock: about a millisecond at 35 nodes."""
+_QUICK_SIZE = 30
+"""The most nodes and edges, together, of graphs that are relaxed in batches: a thousand steps take milliseconds."""
+_QUICK_STEPS = 2_000
+"""Steps after which a pair of a batch is relaxed on its own, within the time limit."""
+_SECONDS = 10.0
+"""What a time limit of "auto" means for one pair."""
+_PAIR = np.zeros((1, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +133,212 @@ class DualSearch(EditDistanceMethod):
         return Solutions.of(results)
 
 
+@dataclass(frozen=True, slots=True)
+class RelaxedDistance(EditDistanceMethod):
+    """The relaxed edit distance: the least cost of turning one graph into the other by fractions of nodes and edges.
+
+    A *coupling* says how much of each node becomes each node of the other graph, and how much of each edge becomes each
+    edge; an edge can only go where its ends go. What is left is deleted or inserted. Whole couplings are node maps, so
+    the relaxed distance is at most the edit distance. For molecules of ten atoms it is mostly the edit distance itself.
+    It takes polynomial time.
+
+    *It is a pseudo-metric where the costs are a metric.* Couplings compose: with x from G to H and x' from H to K, the
+    product x x' couples nodes, y y' couples edges and still follows their ends, and by the triangle inequality of the
+    costs it costs no more than both together. The transposed coupling gives the symmetry, and isomorphic graphs are at
+    distance 0; so are a few graphs that are not isomorphic, such as a ring of six nodes and two rings of three.
+
+    *Tolerance.* The relaxed distance is known to lie between two bounds, at most ``tolerance`` apart. The answer is the
+    number between them with the least denominator, counted in the unit of the costs. So it is at most ``tolerance``
+    away from the relaxed distance, it is never above the edit distance, and it is usually the relaxed distance exactly.
+    The triangle inequality holds within three times the tolerance, symmetry within one. Where steps or time run out
+    first, the answer is the lower bound, and the result says so. A forbidden edit counts as costing more than all
+    allowed ones together, of which a coupling may still use a fraction.
+
+    The bounds ``lower`` and ``upper`` of the results are bounds of the edit distance, as for every method.
+
+    Example:
+        >>> RelaxedDistance(tolerance=0.01)
+        RelaxedDistance(tolerance=0.01, most_steps=100000, time_limit=None)
+    """
+
+    tolerance: float = TOLERANCE
+    """How far the answer may be from the relaxed distance, in costs."""
+    most_steps: int = 100_000
+    """The most steps for each pair."""
+    time_limit: float | None = None
+    """Seconds of wall-clock time for each pair."""
+
+    name: ClassVar[str] = "relaxed"
+    guarantee: ClassVar[Guarantee] = "lower bound"
+    symmetric: ClassVar[bool] = True  # within the tolerance
+    invariant: ClassVar[bool] = True  # likewise
+    own_answer: ClassVar[bool] = True
+    replaceable: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.tolerance) or not 0 < self.tolerance < math.inf:
+            raise InvalidArgument(f"tolerance is {self.tolerance!r}; it must be a positive number")
+        if not _is_number(self.most_steps) or int(self.most_steps) != self.most_steps or self.most_steps < 1:
+            raise InvalidArgument(f"most_steps is {self.most_steps!r}; it must be a whole number, 1 or more")
+        if self.time_limit is not None and (not _is_number(self.time_limit) or not self.time_limit >= 0):
+            raise InvalidArgument(
+                f"time_limit is {self.time_limit!r}; it must be a number that is not negative, or None"
+            )
+
+    def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
+        nodes = np.maximum(*node_counts(problem, pairs)).astype(np.float64)
+        edges = np.maximum(*_edge_counts(problem, pairs)).astype(np.float64)
+        matrices = 56.0 * edges**2 + 120.0 * nodes**2 + 80.0 * nodes * edges
+        return np.asarray(workspace_memory(problem, pairs, root_only=True) + matrices)
+
+    def is_quick(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.bool_]:
+        sizes = [n + m for n, m in zip(node_counts(problem, pairs), _edge_counts(problem, pairs), strict=True)]
+        return np.asarray(np.maximum(*sizes) <= _QUICK_SIZE)
+
+    def converged(self, expanded: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return np.asarray(expanded <= self.most_steps)
+
+    def explain(self, problem: EncodedProblem, pair: Pairs, found: Answers, watch: Watch) -> str | None:
+        if self.converged(found.expanded)[0]:
+            return None
+        if watch.stopped:
+            reason = "interrupted"
+        elif watch.expired:
+            reason = f"stopped by the time limit of {self.time_limit:g} s"
+        else:
+            reason = f"stopped after {self.most_steps} steps"
+        return f"{reason} before the tolerance of {self.tolerance:g} was reached: the relaxed distance is at least this"
+
+    def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        large = exceeds_memory(self.memory(problem, pairs))
+        if large.any():
+            raise NotEnoughMemory(describe_need(self, problem, pairs[large]))
+        quick = self.is_quick(problem, pairs)
+        if quick.any() and not quick.all():
+            parts = (self.solve_watched(problem, pairs[which], watch) for which in (quick, ~quick))
+            return merged(quick, *parts)
+        if len(pairs) == 0 or (quick.all() and len(pairs) > 1):
+            return self._solve_batch(problem, pairs, watch)
+        return self._one_by_one(problem, pairs, watch)
+
+    def relax(
+        self, problem: EncodedProblem, pairs: Pairs, watch: Watch, most_steps: int | None = None
+    ) -> tuple[Results, RelaxedResults]:
+        """Bounds of the edit distances, and of the relaxed distances, in units."""
+        results, work = room_for(problem, pairs), _relaxed_work(problem, pairs, watch)
+        relaxed = RelaxedResults(*np.zeros((3, len(pairs))))
+        limits = RelaxedLimits(float(self.tolerance * problem.scale), int(most_steps or self.most_steps))
+        relax_pairs(problem.packed, pairs, limits, work, results, relaxed)
+        return results, relaxed
+
+    def _solve_batch(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        """Solve small pairs together, with few steps; those that need more are solved again within the time limit."""
+        few = min(_QUICK_STEPS, self.most_steps)
+        found = _solutions(*self.relax(problem, pairs, watch, few))
+        again = found.expanded > few
+        if not again.any() or few == self.most_steps or watch.is_over:
+            return found
+        return merged(again, self._one_by_one(problem, pairs[again], watch), taken(found, np.flatnonzero(~again)))
+
+    def _one_by_one(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        parts = list[Solutions]()
+        while len(parts) < len(pairs) and not (parts and watch.stopped):
+            with watch.limited(self.time_limit):
+                parts.append(_solutions(*self.relax(problem, pairs[len(parts) : len(parts) + 1], watch)))
+        return joined(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxedEditDistance:
+    """Bounds of the relaxed edit distance, and the answer between them."""
+
+    lower: float
+    """The relaxed distance is at least this, and so is the edit distance."""
+    upper: float
+    """The relaxed distance is at most this."""
+    value: float
+    """The answer: at most the tolerance away from the relaxed distance, and never above the edit distance. It is
+    ``lower`` where the distance did not converge."""
+    tolerance: float
+    """How far the bounds may be apart."""
+    steps: int
+    """How many steps were allowed or needed."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the bounds are as close as asked."""
+        return self.lower == self.upper or self.upper - self.lower <= self.tolerance
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def relaxed_edit_distance(
+    first: Any,
+    second: Any,
+    *,
+    costs: EditCosts | None = None,
+    tolerance: float = TOLERANCE,
+    time_limit: TimeLimit = "auto",
+) -> RelaxedEditDistance:
+    """The least cost of turning ``first`` into ``second`` by fractions of nodes and edges; a pseudo-metric.
+
+    It is at most the edit distance, and takes polynomial time. See :class:`RelaxedDistance`, the method ``relaxed`` of
+    :func:`graph_edit_distance` and :func:`pairwise_edit_distances`.
+
+    Args:
+        first: A graph; anything :func:`graphmetric.as_graph` takes.
+        second: Another one.
+        costs: The price list; by default every edit costs one.
+        tolerance: How far the answer may be from the relaxed distance.
+        time_limit: Seconds after which the bounds so far are returned. "auto" is 10 seconds, None is no limit.
+
+    Example:
+        >>> from graphmetric import Graph
+        >>> ring = Graph(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5)])
+        >>> two_rings = Graph(6, [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)])
+        >>> relaxed_edit_distance(ring, two_rings).value
+        0.0
+        >>> chain = Graph(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)])
+        >>> relaxed_edit_distance(ring, chain).value
+        1.0
+    """
+    method = as_method(RelaxedDistance(tolerance), time_limit=_SECONDS if time_limit == "auto" else time_limit)
+    assert isinstance(method, RelaxedDistance)
+    graphs = GraphCollection([as_graph(first)]), GraphCollection([as_graph(second)])
+    ((_, problem),) = encode(*graphs, costs or EditCosts()).split(_PAIR)
+    if exceeds_memory(method.memory(problem, _PAIR))[0]:
+        raise NotEnoughMemory(describe_need(method, problem, _PAIR))
+
+    def relax(watch: Watch) -> tuple[Results, RelaxedResults]:
+        with watch.limited(method.time_limit):
+            return method.relax(problem, _PAIR, watch)
+
+    results, relaxed = in_thread(relax)
+    impossible = problem.proves_impossible and relaxed.lower[0] >= problem.ceiling
+    lower, upper, value = (math.inf if impossible else float(column[0]) / problem.scale for column in relaxed)
+    return RelaxedEditDistance(lower, upper, value, float(tolerance), int(results.expanded[0]))
+
+
+def _solutions(results: Results, relaxed: RelaxedResults) -> Solutions:
+    return Solutions.of(results)._replace(value=relaxed.value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _edge_counts(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    return np.diff(problem.first.edge_start)[pairs[:, 0]], np.diff(problem.second.edge_start)[pairs[:, 1]]
+
+
+def _relaxed_work(problem: EncodedProblem, pairs: Pairs, watch: Watch) -> RelaxedWork:
+    base = workspace_size(problem, pairs, root_only=True)
+    size = DualSize(base.smaller, base.larger, base.edges, base.edges)
+    degree = max(_largest_degree(problem.first), _largest_degree(problem.second))
+    return allocate_relaxed(allocate_dual_work(watch.workspace(base), size, degree, tree_memory=0), size)
+
+
 def dual_work(problem: EncodedProblem, pairs: Pairs) -> DualWork:
     """Working memory for the largest of the pairs."""
     base = workspace_size(problem, pairs, root_only=True)
@@ -103,3 +351,6 @@ def _largest_degree(graphs: PackedGraphs) -> int:
     starts = np.repeat(graphs.node_start[:-1], np.diff(graphs.edge_start))
     ends = np.concatenate([starts + graphs.edge_tail, starts + graphs.edge_head])
     return int(np.bincount(ends).max(initial=0)) if len(ends) else 0
+
+
+register(RelaxedDistance)

@@ -84,6 +84,10 @@ class EditDistanceMethod(ABC):
     """How its answer compares with the true distance."""
     symmetric: ClassVar[bool] = True
     """Whether d(G, H) and d(H, G) are equal whenever the costs are symmetric."""
+    invariant: ClassVar[bool] = False
+    """Whether isomorphic graphs have the same answers, although the method is not exact."""
+    own_answer: ClassVar[bool] = False
+    """Whether its answer is a number of its own, although the method guarantees a bound."""
     replaceable: ClassVar[bool] = True
     """Whether cheaper bounds may stand in for the method where its matrices do not fit into memory."""
 
@@ -101,6 +105,10 @@ class EditDistanceMethod(ABC):
 
     def quick_try(self) -> EditDistanceMethod | None:
         """A method that gives up soon, tried first on quick pairs; the pairs it leaves open are solved singly."""
+        return None
+
+    def converged(self, expanded: NDArray[np.int64]) -> NDArray[np.bool_] | None:
+        """Which pairs became as precise as asked, by the steps they took; None for methods without a precision."""
         return None
 
     def explain(self, problem: EncodedProblem, pair: Pairs, found: Answers, watch: Watch) -> str | None:
@@ -126,7 +134,8 @@ class EditDistanceMethod(ABC):
                 break
             todo, known = again, best.upper[again]
         assert best is not None
-        if self.guarantee == "estimate" or (self.guarantee == "lower bound" and best.node_map is None):
+        own_answer = self.own_answer or (self.guarantee == "lower bound" and best.node_map is None)
+        if self.guarantee == "estimate" or own_answer:
             return best
         return best._replace(value=(best.lower if self.guarantee == "lower bound" else best.upper).copy())
 
@@ -148,7 +157,7 @@ class EditDistanceMethod(ABC):
                     halves = (self._solve_in_memory(problem, pairs[half], watch) for half in (large, ~large))
                     return merged(large, *halves)
         if not self.replaceable:
-            raise NotEnoughMemory(_describe_need(self, problem, pairs[large]))
+            raise NotEnoughMemory(describe_need(self, problem, pairs[large]))
         results = room_for(problem, pairs[large])
         bound_in_little_memory(problem, pairs[large], results)
         bounds = Solutions.of(results)
@@ -226,7 +235,7 @@ def as_method(
 
     Args:
         method: A name or a method object.
-        time_limit: Seconds for each pair, for the exact search only; None for no limit. With "auto" an exact search
+        time_limit: Seconds for each pair, for methods that take a limit; None for no limit. With "auto" a method
             that is asked for by its name gets ``auto`` seconds, and a method object keeps its own limits.
         auto: What "auto" stands for.
 
@@ -243,11 +252,11 @@ def as_method(
         )
     if not hasattr(chosen, "time_limit"):
         if time_limit not in ("auto", None):
-            raise InvalidArgument(f"a time limit goes with the exact search; {chosen.name} takes none")
+            raise InvalidArgument(f"a time limit goes with the exact search and with relaxed; {chosen.name} takes none")
         return chosen
     if time_limit == "auto":
-        by_name_alone = isinstance(method, str) and ":" not in method
-        return replace(chosen, time_limit=auto) if by_name_alone else chosen  # type: ignore[type-var]
+        is_open = isinstance(method, str) and chosen.time_limit is None
+        return replace(chosen, time_limit=auto) if is_open else chosen  # type: ignore[type-var]
     return replace(chosen, time_limit=_seconds(time_limit))  # type: ignore[type-var]
 
 
@@ -324,7 +333,8 @@ def room_for(problem: EncodedProblem, pairs: Pairs) -> Results:
     return Results(lower, upper, expanded, finished, maps)
 
 
-def _describe_need(method: EditDistanceMethod, problem: EncodedProblem, pairs: Pairs) -> str:
+def describe_need(method: EditDistanceMethod, problem: EncodedProblem, pairs: Pairs) -> str:
+    """Why pairs do not fit into memory."""
     needed = method.memory(problem, pairs)
     k = int(np.argmax(needed))
     nodes = " and ".join(f"{int(count[k]):,}" for count in node_counts(problem, pairs))

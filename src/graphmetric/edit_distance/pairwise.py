@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence, Sized
 from contextlib import contextmanager
@@ -68,6 +69,8 @@ class PairwiseDistances:
     """How many pairs were computed, once copies of the same question were left out."""
     cpu_seconds: float = 0.0
     """CPU time of the searches. Work that a store already held counts with the time that it took then."""
+    converged: NDArray[np.bool_] | None = None
+    """Where the answer is as precise as asked; None for methods without a tolerance, which are all but ``relaxed``."""
 
     @property
     def exact(self) -> NDArray[np.bool_]:
@@ -141,9 +144,24 @@ def pairwise_edit_distances(
         columns = [column[place] for column in (results.lower, results.upper, results.value)]
         if pairs is None:
             columns = [_as_matrix(column, asked, shape, symmetric) for column in columns]
+        converged = solver.converged(results.expanded)
+        if converged is not None:
+            _warn_of_imprecise(solver, converged)
+            converged = converged[place]
+            converged = _as_matrix(converged, asked, shape, symmetric) if pairs is None else converged
     lower, upper, value = columns
     expanded, seconds = int(results.expanded.sum()), float(results.seconds.sum())
-    return PairwiseDistances(lower, upper, value, expanded, len(questions), seconds)
+    return PairwiseDistances(lower, upper, value, expanded, len(questions), seconds, converged)
+
+
+def _warn_of_imprecise(method: EditDistanceMethod, converged: NDArray[np.bool_]) -> None:
+    imprecise = np.count_nonzero(~converged)
+    if imprecise:
+        warnings.warn(
+            f"{imprecise:,} of {len(converged):,} answers of {method.name!r} are less precise than asked, because "
+            "steps or time ran out; .converged says which",
+            stacklevel=3,
+        )
 
 
 @contextmanager
@@ -217,12 +235,12 @@ def _distinct_questions(
 ) -> tuple[Pairs, NDArray[np.intp]]:
     """Different questions among the pairs, and for each pair the place of its question.
 
-    Isomorphic graphs are the same only to an exact method: other answers depend on how nodes are numbered.
+    Isomorphic graphs are the same only to some methods: other answers depend on how nodes are numbered.
     """
     if len(pairs) == 0:
         return pairs, np.empty(0, dtype=np.intp)
     rows, columns = np.arange(len(first)), np.arange(len(second))
-    if method.guarantee == "exact":
+    if method.guarantee == "exact" or method.invariant:
         rows, columns = _representatives(first, second)
     left, right = rows[pairs[:, 0]], columns[pairs[:, 1]]
     if second is first and costs.is_symmetric and method.symmetric:

@@ -21,7 +21,8 @@ costs by c itself. Both hold for any such t. The choice of t decides how close t
 
 All of this is done for each pair separately, so the costs of one pair do not affect the precision of the others.
 
-At the end of the file are the sizes of encoded pairs, and the memory that their matrices take.
+At the end of the file are the sizes of encoded pairs, and the memory that their matrices take. The kernels of this
+folder are private to it; what kernels of other folders need to read encoded problems, they import from here.
 """
 
 from __future__ import annotations
@@ -37,16 +38,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.limits import available_memory
+from graphmetric.edit_distance._kernels.lower_bounds import (
+    Profiles,
+    compare_incident_edges,
+    profile_nodes,
+    sum_hausdorff,
+)
 from graphmetric.edit_distance._kernels.node_maps import TrueCosts, price_maps
 from graphmetric.edit_distance._kernels.packing import (
     LARGEST_TOTAL,
     EditCostTables,
+    Integers,
     PackedGraphs,
     PackedProblem,
+    fill_adjacency,
+    integers,
     tabulate_costs,
 )
 from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, count_bytes
 from graphmetric.errors import InvalidArgument
+
+__all__ = [
+    "LARGEST_COST",
+    "MEMORY_LIMIT",
+    "NO_CEILING",
+    "TOLERANCE",
+    "EncodedProblem",
+    "Integers",
+    "Magnitudes",
+    "PackedProblem",
+    "Profiles",
+    "common_unit",
+    "compare_incident_edges",
+    "exceeds_memory",
+    "fill_adjacency",
+    "integers",
+    "node_counts",
+    "profile_nodes",
+    "round_down",
+    "scale_costs",
+    "smaller_sizes",
+    "sum_hausdorff",
+    "workspace_memory",
+    "workspace_size",
+]
 
 MEMORY_LIMIT = 2 << 30
 """Bytes that the matrices of one computation may take."""

@@ -59,14 +59,14 @@ class EditDistance:
     node_map: NodeMap | None
     """For each node of ``first`` the node of ``second`` it becomes, None if it is deleted; None if no map is known."""
     nodes_expanded: int
-    """Nodes of the search tree; 0 for methods that do not search."""
+    """Nodes of the search tree, or steps of an iteration; 0 for methods that do neither."""
     seconds: float
     """Wall-clock time, compilation not counted."""
     tolerance: float = 0.0
     """The share of ``upper`` by which the distance may be smaller though it is ``exact``: 0 where all costs are
     multiples of one unit, 1e-9 where they had to be rounded."""
     note: str | None = None
-    """Why the distance is not proven by a method that could prove it, such as a time limit; None if it is proven."""
+    """Why the method could not do what it is meant to do, such as a time limit; None if it did."""
 
     @property
     def exact(self) -> bool:
@@ -90,6 +90,8 @@ class EditDistance:
             known = f"{self.upper:g}, exact"
         elif self.node_map is None and self.lower != self.value:
             known = f"about {self.value:g}"
+        elif self.value not in (self.lower, self.upper):
+            known = f"{self.value:g}; between {self.lower:g} and {self.upper:g}"
         else:
             known = f"between {self.lower:g} and {self.upper:g}"
         return f"EditDistance({known}, by {self.method}{f': {self.note}' if self.note else ''})"

@@ -19,7 +19,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from graphmetric._foundation.compilation import part
-from graphmetric.edit_distance.compiled import Integers
+from graphmetric.edit_distance.scaling import Integers
 
 Floats = NDArray[np.float64]
 

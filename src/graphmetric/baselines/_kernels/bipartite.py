@@ -25,7 +25,7 @@ from graphmetric.baselines._kernels.assignment import (
     solve_by_paths,
     solve_by_stars,
 )
-from graphmetric.edit_distance.compiled import Integers, PackedProblem, Profiles, compare_incident_edges, integers
+from graphmetric.edit_distance.scaling import Integers, PackedProblem, Profiles, compare_incident_edges, integers
 
 
 class BipartiteWork(NamedTuple):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from graphmetric._foundation.compilation import entry, fragment, part
-from graphmetric.edit_distance.compiled import (
+from graphmetric.edit_distance.scaling import (
     Integers,
     PackedProblem,
     fill_adjacency,

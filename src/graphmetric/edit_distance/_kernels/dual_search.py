@@ -128,14 +128,14 @@ class DualWork(NamedTuple):
     status: Integers
 
 
-def allocate_dual_work(base: Workspace, size: DualSize, largest_degree: int) -> DualWork:
-    """Make room."""
+def allocate_dual_work(base: Workspace, size: DualSize, largest_degree: int, tree_memory: int = 1 << 27) -> DualWork:
+    """Make room, with at most about ``tree_memory`` bytes for the tree."""
     return DualWork(
         base,
         allocate_dual_pair(size),
         allocate_steps(size),
         allocate_splits(size, largest_degree),
-        allocate_sparse(size),
+        allocate_sparse(size, tree_memory),
         np.zeros((size.rows, size.columns), dtype=np.int64),
         np.zeros((size.rows, size.columns)),
         np.zeros(size.rows, dtype=np.int64),

@@ -55,6 +55,8 @@ EDGE_SAVING, Y = range(2)
 IN_PRICE, IN_SUM = range(2)
 ROW_PRICE, COLUMN_PRICE, ROW_WEIGHT, COLUMN_WEIGHT, SUMS, SUMS_BACKWARD = range(6)
 FORWARD, BACKWARD, BAR, BAR_BACKWARD = range(4)
+# Fields of Steps.pace: how much faster prices move than masses, and how far a step goes where its aim is at 1
+BALANCE, REACH = range(2)
 
 
 class Steps(NamedTuple):
@@ -66,6 +68,7 @@ class Steps(NamedTuple):
     ins: Singles  # (field, row, arc of the target)
     lines: Singles  # (field, row or column); the weights are 1 / (degree + 1), the steps of the constraints
     work: Singles  # (field, arc of the target)
+    pace: Singles  # (field)
 
 
 def allocate_steps(size: DualSize) -> Steps:
@@ -82,6 +85,7 @@ def allocate_steps(size: DualSize) -> Steps:
         singles(2, rows, arcs),
         singles(6, max(rows, columns)),
         singles(4, arcs),
+        singles(2),
     )
 
 
@@ -97,6 +101,8 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
     sizes = dual.sizes
     n_rows, n_columns, n_arcs = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
     scale = 1.0 / unit_of_steps(dual)
+    steps.pace[REACH] = OVER
+    set_balance(dual, steps, WEIGHT)
     for i in range(n_rows):
         steps.lines[ROW_PRICE, i] = ZERO
         degree = dual.lines[ROW_START, i + 1] - dual.lines[ROW_START, i]
@@ -104,8 +110,6 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
         for k in range(n_columns):
             steps.nodes[NODE_SAVING, i, k] = dual.node_saving[i, k] * scale
             steps.nodes[X, i, k] = ZERO
-            # entries of the variable: its arcs on both sides, its row and its column
-            steps.nodes[NODE_STEP, i, k] = 1.0 / (WEIGHT * (degree + dual.lines[DEGREE_OF, k] + 2))
         for arc in range(n_arcs):
             steps.ins[IN_PRICE, i, arc] = ZERO
     for k in range(n_columns):
@@ -121,6 +125,17 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
 
 
 @part
+def set_balance(dual: DualPair, steps: Steps, balance: float) -> None:
+    """Let prices move ``balance`` times as fast as masses."""
+    steps.pace[BALANCE] = balance
+    for i in range(dual.sizes[N_ROWS]):
+        degree = dual.lines[ROW_START, i + 1] - dual.lines[ROW_START, i]
+        for k in range(dual.sizes[N_COLUMNS]):
+            # entries of the variable: its arcs on both sides, its row and its column
+            steps.nodes[NODE_STEP, i, k] = 1.0 / (balance * (degree + dual.lines[DEGREE_OF, k] + 2))
+
+
+@part
 def take_steps(dual: DualPair, steps: Steps, n_steps: int) -> None:
     """Take some steps."""
     for _ in range(n_steps):
@@ -132,7 +147,13 @@ def take_steps(dual: DualPair, steps: Steps, n_steps: int) -> None:
 @hot_part
 def raised(price: float, rise: float) -> float:
     """Raise a price, which aims at no less than zero, beyond its aim."""
-    return price + OVER * (max(ZERO, price + rise) - price)
+    return moved(price, rise, OVER)
+
+
+@hot_part
+def moved(price: float, rise: float, reach: float) -> float:
+    """Move a price, which aims at no less than zero, ``reach`` times as far as its aim."""
+    return price + reach * (max(ZERO, price + rise) - price)
 
 
 @fragment
@@ -142,6 +163,7 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
     n_rows, n_columns, n_slots = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_SLOTS]
     gain, column_sum = steps.lines[SUMS], steps.lines[SUMS_BACKWARD]
     column_price = steps.lines[COLUMN_PRICE]
+    balance, reach = steps.pace[BALANCE], steps.pace[REACH]
     for k in range(n_columns):
         column_sum[k] = -ONE
     for i in range(n_rows):
@@ -166,14 +188,14 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
         for k in range(n_columns):
             new = max(ZERO, x[k] + step[k] * gain[k])
             bar = new + new - x[k]
-            x[k] += OVER * (new - x[k])
+            x[k] += reach * (new - x[k])
             x_bar[k] = bar
             column_sum[k] += bar
         for k in range(n_columns):
             row_sum += x_bar[k]
-        steps.lines[ROW_PRICE, i] = raised(row_price, WEIGHT / np.float32(n_columns) * row_sum)
+        steps.lines[ROW_PRICE, i] = moved(row_price, balance / np.float32(n_columns) * row_sum, reach)
     for k in range(n_columns):
-        column_price[k] = raised(column_price[k], WEIGHT / np.float32(n_rows) * column_sum[k])
+        column_price[k] = moved(column_price[k], balance / np.float32(n_rows) * column_sum[k], reach)
 
 
 @fragment
@@ -185,7 +207,8 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
     forward, backward = steps.work[FORWARD], steps.work[BACKWARD]
     bar, bar_backward = steps.work[BAR], steps.work[BAR_BACKWARD]
     sums, sums_backward, column_weight = steps.lines[SUMS], steps.lines[SUMS_BACKWARD], steps.lines[COLUMN_WEIGHT]
-    step = np.float32(0.25) / WEIGHT
+    balance, reach = steps.pace[BALANCE], steps.pace[REACH]
+    step = np.float32(0.25) / balance
     for i in range(sizes[N_ROWS]):
         in_sum = steps.ins[IN_SUM, i]
         for arc in range(n_arcs):
@@ -206,7 +229,7 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
         for arc in range(n_arcs):
             new = max(ZERO, y[arc] + step * (saving[arc] - forward[arc] - bar_backward[arc]))
             bar[arc] = new + new - y[arc]
-            y[arc] += OVER * (new - y[arc])
+            y[arc] += reach * (new - y[arc])
         for arc in range(n_arcs):
             bar_backward[arc] = bar[reverse[arc]]
         for arc in range(n_arcs):
@@ -223,21 +246,21 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
                 sums[k] += bar[start + k]
                 sums_backward[k] += bar_backward[start + k]
         for k in range(n_columns):
-            out_price[k] = raised(out_price[k], WEIGHT * column_weight[k] * sums[k])
-            out_backward[k] = raised(out_backward[k], WEIGHT * column_weight[k] * sums_backward[k])
+            out_price[k] = moved(out_price[k], balance * column_weight[k] * sums[k], reach)
+            out_backward[k] = moved(out_backward[k], balance * column_weight[k] * sums_backward[k], reach)
 
 
 @fragment
 def move_in_prices(dual: DualPair, steps: Steps) -> None:
     """Move the prices of the in constraints."""
-    slot_start = dual.lines[SLOT_START]
+    slot_start, reach = dual.lines[SLOT_START], steps.pace[REACH]
     for i in range(dual.sizes[N_ROWS]):
         price, total, x_bar = steps.ins[IN_PRICE, i], steps.ins[IN_SUM, i], steps.nodes[X_BAR, i]
-        rate = WEIGHT * steps.lines[ROW_WEIGHT, i]
+        rate = steps.pace[BALANCE] * steps.lines[ROW_WEIGHT, i]
         for slot in range(dual.sizes[N_SLOTS]):
             start = slot_start[slot]
             for k in range(slot_start[slot + 1] - start):
-                price[start + k] = raised(price[start + k], rate * (total[start + k] - x_bar[k]))
+                price[start + k] = moved(price[start + k], rate * (total[start + k] - x_bar[k]), reach)
 
 
 EDGE_BONUS = 0.1  # what a saved edge adds to the mass of a pair, per half of the largest saving
