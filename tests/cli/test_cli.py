@@ -89,6 +89,14 @@ def test_ged_tells_and_draws(capsys: pytest.CaptureFixture[str], two_graphs: Pat
     assert (report["upper"], report["node_map"]) == (None, None)
 
 
+def test_ged_relaxed_tells_its_answer_beside_the_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ("C1CCCCC1", "C1CC1.C1CC1", "--smiles", "--method", "relaxed:0.01")
+    text = run(capsys, "ged", *pair)[1]
+    assert "distance  between 0 and 4\nanswer    0\n" in text
+    report = json.loads(run(capsys, "ged", *pair, "--json")[1])
+    assert (report["value"], report["note"], report["method"]) == (0, None, "relaxed")
+
+
 def test_label_fills_a_folder_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     arguments = ["label", "molecules", "--pairs", "random:50", "--out", str(tmp_path / "labels"), "--json"]
     first, second = (json.loads(run(capsys, *arguments)[1]) for _ in range(2))

@@ -169,7 +169,7 @@ def relax_pair(work: RelaxedWork, limits: RelaxedLimits, relaxed: RelaxedResults
     relaxed.lower[p], relaxed.upper[p] = 0.0, np.float64(dual.sizes[EVERYTHING])
     look_at_bounds(work, relaxed, p)
     while relaxed.upper[p] - relaxed.lower[p] > limits.tolerance and taken < limits.most_steps:
-        chunk = min(limits.most_steps - taken, max(np.int64(LEAST_CHUNK), np.int64(CHUNK_SHARE * taken)))
+        chunk = min(limits.most_steps - taken, max(LEAST_CHUNK, int(CHUNK_SHARE * taken)))
         if taken >= plain and steps.pace[REACH] != TWICE:
             steps.pace[REACH] = TWICE
             set_anchor(dual, steps, anchor)
