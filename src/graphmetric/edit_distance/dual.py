@@ -41,7 +41,6 @@ from graphmetric.edit_distance.method import (
     describe_need,
     joined,
     merged,
-    register,
     room_for,
     taken,
 )
@@ -351,6 +350,3 @@ def _largest_degree(graphs: PackedGraphs) -> int:
     starts = np.repeat(graphs.node_start[:-1], np.diff(graphs.edge_start))
     ends = np.concatenate([starts + graphs.edge_tail, starts + graphs.edge_head])
     return int(np.bincount(ends).max(initial=0)) if len(ends) else 0
-
-
-register(RelaxedDistance)
