@@ -108,7 +108,7 @@ def test_the_command_counts_edits(capsys: pytest.CaptureFixture[str]) -> None:
     _, text, _ = run(capsys, "ged", "C1CCCCC1O", "CCCCCCN", "--smiles")
     assert "edits     1 node relabeled, 1 ring edge deleted\n" in text
     report = json.loads(run(capsys, "ged", "C1CCCCC1O", "CCCCCCN", "--smiles", "--json")[1])
-    assert {kind: count for kind, count in report["counts"].items() if count} == {
+    assert {kind: count for kind, count in report["edit_counts"].items() if count} == {
         "nodes_relabeled": 1,
         "ring_edges_deleted": 1,
     }

@@ -44,7 +44,7 @@ def test_learned_and_certified(folders: tuple[Path, Path], molecules: gm.GraphCo
     assert certified["counts"] == "the edit distance counts nodes, edges and every attribute that the graphs have"
     for hit in certified["hits"]:
         assert hit["proven"]
-        assert hit["exact"] == len(hit["edits"])
+        assert hit["exact"] == len(hit["edits"]) == sum(hit["edit_counts"].values())
         assert "edits (exact)" in hit["explanation"]
     assert "(proven)" in search(folders[1], "molecules:40", "--certified", "--time-limit", "30")
     assert "looked at in full" in search(folders[1], "molecules:40", "--explain")

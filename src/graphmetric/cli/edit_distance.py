@@ -157,8 +157,8 @@ def _as_data(result: EditDistance) -> dict[str, Any]:
     data = {**{name: getattr(result, name) for name in names}, "node_map": result.node_map}
     path, edits = result.edit_path, []
     if path is None:
-        return {**data, "counts": None, "edits": []}
+        return {**data, "edit_counts": None, "edits": []}
     for edit, place in zip(path, path.places, strict=True):
         plain = {key: value if isinstance(value, _PLAIN) else str(value) for key, value in asdict(edit).items()}
         edits.append({"edit": str(edit), "kind": type(edit).__name__, "place": place, **plain})
-    return {**data, "counts": asdict(path.counts), "edits": edits}
+    return {**data, "edit_counts": asdict(path.counts), "edits": edits}

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,7 +194,9 @@ def _as_data(result: SearchResult, explanations: Sequence[str | None]) -> dict[s
         plain: dict[str, Any] = {"id": _plain(hit.id), "distance": hit.distance, "metadata": dict(hit.metadata)}
         if hit.proven is not None:
             plain |= {"exact": hit.exact, "lower": hit.lower, "upper": hit.upper, "proven": hit.proven}
-            plain["edits"] = [str(edit) for edit in hit.edit_path or ()]
+            path = hit.edit_path
+            plain["edit_counts"] = None if path is None else asdict(path.counts)
+            plain["edits"] = [str(edit) for edit in path or ()]
         hits.append(plain if explanation is None else {**plain, "explanation": explanation})
     report = result.report
     about = {"graphs": report.graphs, "exact": report.exact, "complete": report.complete, "refined": report.refined}

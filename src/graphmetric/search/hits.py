@@ -160,8 +160,10 @@ class Explanation:
         for u, v in enumerate(found.node_map or ()):
             target = "deleted" if v is None else f"{v}{_label(others, v)}"
             lines.append(f"  {u}{_label(labels, u)} -> {target}")
-        edits = [f"  {k}. {edit}" for k, edit in enumerate(found.edit_path or (), 1)]
-        return "\n".join([*lines, "edits", *(edits or ["  none: the graphs are the same"])])
+        path = found.edit_path
+        edits = [f"  {k}. {edit}" for k, edit in enumerate(path or (), 1)]
+        heading = f"edits: {path.counts}" if path else "edits: none, the graphs are the same"
+        return "\n".join([*lines, heading, *edits])
 
     @property
     def svg(self) -> str:
