@@ -181,6 +181,12 @@ def test_a_time_limit_ends_the_steps_with_valid_bounds() -> None:
     assert found.lower <= precise.upper
     assert precise.lower <= found.upper
     assert found.value == found.lower
+    assert 0 < found.steps
+
+
+def test_the_same_graph_takes_no_steps() -> None:
+    found = gm.relaxed_edit_distance(HARD[0], HARD[0])
+    assert (found.lower, found.upper, found.value, found.steps) == (0, 0, 0, 0)
 
 
 def test_a_store_remembers_what_did_not_converge(tmp_path: Path) -> None:

@@ -225,7 +225,8 @@ class RelaxedDistance(EditDistanceMethod):
     ) -> tuple[Results, RelaxedResults]:
         """Bounds of the edit distances, and of the relaxed distances, in units."""
         results, work = room_for(problem, pairs), _relaxed_work(problem, pairs, watch)
-        relaxed = RelaxedResults(*np.zeros((3, len(pairs))))
+        lower, upper, value = np.zeros((3, len(pairs)))
+        relaxed = RelaxedResults(lower, upper, value, np.zeros(len(pairs), dtype=np.int64))
         limits = RelaxedLimits(float(self.tolerance * problem.scale), int(most_steps or self.most_steps))
         relax_pairs(problem.packed, pairs, limits, work, results, relaxed)
         return results, relaxed
@@ -261,7 +262,7 @@ class RelaxedEditDistance:
     tolerance: float
     """How far the bounds may be apart."""
     steps: int
-    """How many steps were allowed or needed."""
+    """How many steps were taken."""
 
     @property
     def converged(self) -> bool:
@@ -313,10 +314,10 @@ def relaxed_edit_distance(
         with watch.limited(method.time_limit):
             return method.relax(problem, _PAIR, watch)
 
-    results, relaxed = in_thread(relax)
+    _, relaxed = in_thread(relax)
     impossible = problem.proves_impossible and relaxed.lower[0] >= problem.ceiling
-    lower, upper, value = (math.inf if impossible else float(column[0]) / problem.scale for column in relaxed)
-    return RelaxedEditDistance(lower, upper, value, float(tolerance), int(results.expanded[0]))
+    lower, upper, value = (math.inf if impossible else float(column[0]) / problem.scale for column in relaxed[:3])
+    return RelaxedEditDistance(lower, upper, value, float(tolerance), int(relaxed.steps[0]))
 
 
 def _solutions(results: Results, relaxed: RelaxedResults) -> Solutions:

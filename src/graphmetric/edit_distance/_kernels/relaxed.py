@@ -88,6 +88,7 @@ class RelaxedResults(NamedTuple):
     lower: Floats
     upper: Floats
     value: Floats
+    steps: Integers
 
 
 class Anchor(NamedTuple):
@@ -151,23 +152,24 @@ def relax_pairs(
         load_pair(problem, pairs[p, 0], pairs[p, 1], root.base.pair)
         load_dual_pair(problem, pairs[p, 0], pairs[p, 1], root.base.pair, root.dual)
         start_dual(root, np.int64(NO_LIMIT), np.int64(0))
-        taken = relax_pair(work, limits, relaxed, p)
+        relax_pair(work, limits, relaxed, p)
         write_bounds(root.base, results, p, lower_bound_of(root))
         close = relaxed.upper[p] - relaxed.lower[p] <= limits.tolerance
         relaxed.value[p] = simplest_between(relaxed.lower[p], relaxed.upper[p]) if close else relaxed.lower[p]
-        results.expanded[p] = taken if close else limits.most_steps + 1
+        results.expanded[p] = relaxed.steps[p] if close else limits.most_steps + 1
         results.finished[p] = 1 if close else 0
 
 
 @part
-def relax_pair(work: RelaxedWork, limits: RelaxedLimits, relaxed: RelaxedResults, p: int) -> int:
-    """Take steps, and look at the bounds now and then; gives the number of steps."""
+def relax_pair(work: RelaxedWork, limits: RelaxedLimits, relaxed: RelaxedResults, p: int) -> None:
+    """Take steps, and look at the bounds now and then."""
     root, anchor = work.root, work.anchor
     dual, steps, signals = root.dual, root.steps, root.base.progress.signals
     plain = PLAIN_STEPS * (dual.sizes[N_ROWS] + dual.sizes[N_COLUMNS])
     taken, since, shortest = 0, 0, np.inf
-    relaxed.lower[p], relaxed.upper[p] = 0.0, np.float64(dual.sizes[EVERYTHING])
-    look_at_bounds(work, relaxed, p)
+    relaxed.lower[p], relaxed.upper[p], relaxed.steps[p] = 0.0, np.float64(root.base.progress.status[UPPER]), 0
+    if relaxed.upper[p] > limits.tolerance:
+        bound_by_prices(root, relaxed, p)
     while relaxed.upper[p] - relaxed.lower[p] > limits.tolerance and taken < limits.most_steps:
         chunk = min(limits.most_steps - taken, max(LEAST_CHUNK, int(CHUNK_SHARE * taken)))
         if taken >= plain and steps.pace[REACH] != TWICE:
@@ -175,9 +177,10 @@ def relax_pair(work: RelaxedWork, limits: RelaxedLimits, relaxed: RelaxedResults
             set_anchor(dual, steps, anchor)
         for _ in range(chunk):
             if signals[STOP] != 0:
-                return taken
+                return
             take_steps(dual, steps, np.int64(1))
             taken += 1
+            relaxed.steps[p] = taken
             if steps.pace[REACH] == TWICE:
                 since += 1
                 draw_back(dual, steps, anchor, np.float32(since / (since + 1.0)))
@@ -189,20 +192,28 @@ def relax_pair(work: RelaxedWork, limits: RelaxedLimits, relaxed: RelaxedResults
                 balance_again(dual, steps, masses, prices)
                 set_anchor(dual, steps, anchor)
                 shortest, since = length, 0
-    return taken
 
 
 @part
 def look_at_bounds(work: RelaxedWork, relaxed: RelaxedResults, p: int) -> None:
-    """Bound the relaxed distance by the prices, by the best node map and by the masses."""
+    """Bound the relaxed distance by the prices, by the masses and by the best node map, as long as there is time."""
     root = work.root
-    unit, progress = np.float64(root.dual.sizes[UNIT]), root.base.progress
-    relaxed.lower[p] = max(relaxed.lower[p], bound_root(root) / unit)
-    round_root(root)
-    coupled = root.dual.sizes[EVERYTHING] - coupled_saving(root.dual, root.steps, work.coupling) / unit
-    upper = min(min(relaxed.upper[p], coupled), np.float64(progress.status[UPPER]))
-    relaxed.upper[p] = max(relaxed.lower[p], upper)
+    dual, progress = root.dual, root.base.progress
+    bound_by_prices(root, relaxed, p)
+    if progress.signals[STOP] == 0:
+        coupled = dual.sizes[EVERYTHING] - coupled_saving(dual, root.steps, work.coupling) / dual.sizes[UNIT]
+        relaxed.upper[p] = max(relaxed.lower[p], min(relaxed.upper[p], coupled))
+    if progress.signals[STOP] == 0:
+        round_root(root)
+        relaxed.upper[p] = max(relaxed.lower[p], min(relaxed.upper[p], np.float64(progress.status[UPPER])))
     progress.signals[LOWER_SO_FAR], progress.signals[UPPER_SO_FAR] = lower_bound_of(root), progress.status[UPPER]
+
+
+@part
+def bound_by_prices(root: DualWork, relaxed: RelaxedResults, p: int) -> None:
+    """Bound the relaxed distance from below."""
+    relaxed.lower[p] = max(relaxed.lower[p], bound_root(root) / root.dual.sizes[UNIT])
+    relaxed.upper[p] = max(relaxed.lower[p], relaxed.upper[p])
 
 
 @part
