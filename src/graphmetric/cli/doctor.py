@@ -76,6 +76,7 @@ def _compile_searches() -> None:
         index.range(query, 2.0)
     pairwise_edit_distances(graphs[:4], n_jobs=1)
     graph_edit_distance(graphs[0], graphs[1], time_limit=5)
+    graph_edit_distance(graphs[0], graphs[1], method="relaxed")
 
 
 def _installed(package: str) -> str | None:
