@@ -10,13 +10,14 @@ from graphmetric.edit_distance import ExactSearch
 from graphmetric.edit_distance._kernels.dual_search import search_dual
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results
-from graphmetric.edit_distance.dual import DualBound, DualSearch, dual_work
+from graphmetric.edit_distance.dual import DualBound, dual_work, search_with_dual_bound
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.edit_distance.method import room_for
+from graphmetric.edit_distance.method import Pairs, Solutions, room_for
 from graphmetric.edit_distance.methods import BranchBound
+from graphmetric.edit_distance.stopping import Watch
 from graphmetric.errors import InvalidArgument
 from tests.edit_distance.plain_problems import PAIR, Problem, decode_map, problems
-from tests.naive.edit_distance_by_enumeration import cost_of_map, edit_distance
+from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph, cost_of_map, edit_distance
 from tests.naive.relaxed_edit_distance_by_linear_programme import relaxed_edit_distance
 
 MANY_STEPS = 2000
@@ -28,6 +29,11 @@ def encoded(problem: Problem) -> EncodedProblem:
 
 def cost_of(problem: Problem, node_map: np.ndarray) -> int:
     return cost_of_map(problem.first, problem.second, problem.costs, decode_map(node_map, len(problem.first.labels)))
+
+
+def search(problem: EncodedProblem, pairs: Pairs) -> Solutions:
+    """Search with the dual bound, however small the graphs are."""
+    return search_with_dual_bound(problem, pairs, SearchLimits(np.full(len(pairs), NO_LIMIT), 0, NO_LIMIT, 0), Watch())
 
 
 def search_within(problem: EncodedProblem, limit: int, decide: bool, slices: list[int]) -> Results:
@@ -64,7 +70,7 @@ def test_many_steps_reach_the_linear_programme(problem: Problem) -> None:
 @given(problems())
 @settings(deadline=None)
 def test_the_search_finds_the_distance_and_a_map_of_that_cost(problem: Problem) -> None:
-    found = DualSearch().solve(encoded(problem), PAIR)
+    found = search(encoded(problem), PAIR)
     assert found.lower is not None
     assert found.upper is not None
     assert found.node_map is not None
@@ -118,7 +124,7 @@ def test_the_search_agrees_with_the_other_search_on_graphs_that_need_a_tree(
     graphs = gm.GraphCollection([random_graph(rng, directed, 8) for _ in range(24)])
     problem = encode(graphs, graphs, costs)
     pairs = rng.integers(0, len(graphs), (60, 2))
-    found, expected = DualSearch().solve(problem, pairs), ExactSearch().solve(problem, pairs)
+    found, expected = search(problem, pairs), ExactSearch().solve(problem, pairs)
     assert found.upper is not None
     assert expected.upper is not None
     assert found.lower is not None
@@ -143,10 +149,54 @@ def test_high_degrees_and_empty_graphs() -> None:
     graphs = gm.GraphCollection([star, complete, gm.Graph(0, []), gm.Graph(3, [])])
     problem = encode(graphs, graphs, gm.EditCosts())
     pairs = np.array([(i, j) for i in range(4) for j in range(4)])
-    found, expected = DualSearch().solve(problem, pairs), ExactSearch().solve(problem, pairs)
+    found, expected = search(problem, pairs), ExactSearch().solve(problem, pairs)
     assert expected.upper is not None
     np.testing.assert_array_equal(found.upper, expected.upper)
     np.testing.assert_array_equal(found.lower, expected.upper)
+
+
+def star(leaves: int, chords: int, labels: int) -> gm.Graph:
+    """A centre with some leaves, the first of which are joined in a row."""
+    edges = [(0, v) for v in range(1, leaves + 1)] + [(v, v + 1) for v in range(1, chords + 1)]
+    return gm.Graph(leaves + 1, edges, node_labels=[v % labels for v in range(leaves + 1)])
+
+
+@pytest.mark.parametrize("pair", [(star(20, 3, 2), star(17, 5, 3)), (star(30, 0, 3), star(14, 13, 1))])
+def test_blocks_of_more_than_a_dozen_edges_are_bounded(pair: tuple[gm.Graph, gm.Graph]) -> None:
+    graphs = gm.GraphCollection(pair)
+    problem, both = encode(graphs, graphs, gm.EditCosts()), np.array([(0, 1), (1, 0)])
+    bound, branch = DualBound(400).solve(problem, both), BranchBound().solve(problem, both)
+    found = search(problem, both)
+    np.testing.assert_array_equal(found.lower, found.upper)
+    assert (branch.lower <= bound.lower).all()
+    assert (bound.lower <= found.upper).all()
+    assert found.upper[0] == found.upper[1]
+
+
+def test_large_blocks_are_bounded_from_above() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        first, second = star(int(rng.integers(13, 16)), 2, 2), star(int(rng.integers(13, 16)), 4, 3)
+        graphs = gm.GraphCollection([first, second])
+        problem = encode(graphs, graphs, gm.EditCosts())
+        _, relaxed = DualBound(int(rng.integers(0, 200))).bound(problem, np.array([[0, 1]]))
+        assert relaxed[0] <= relaxed_edit_distance(*plain_pair(first, second)) + 1e-6
+
+
+def plain_pair(first: gm.Graph, second: gm.Graph) -> tuple[PlainGraph, PlainGraph, PlainCosts]:
+    """Two graphs with numbers as labels and plain edges, at unit costs."""
+
+    def plain(graph: gm.Graph) -> PlainGraph:
+        assert graph.node_labels is not None
+        return PlainGraph(
+            [int(x) for x in graph.node_labels], dict.fromkeys(map(tuple, graph.edges.tolist()), 0), False
+        )
+
+    return (
+        plain(first),
+        plain(second),
+        PlainCosts((1 - np.eye(3, dtype=int)).tolist(), [1] * 3, [1] * 3, [[0]], [1], [1]),
+    )
 
 
 def test_a_negative_number_of_steps_is_refused() -> None:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import EditCosts, ExactSearch, Graph, graph_edit_distance
+from graphmetric.edit_distance import methods
 from graphmetric.edit_distance._kernels.workspace import STOP
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import EditDistanceMethod
@@ -88,7 +89,19 @@ def test_bounds_hold_whenever_a_search_is_stopped(
 
 
 @pytest.mark.slow
-def test_a_large_pair_uses_its_time_and_says_what_was_done() -> None:
+def test_a_large_pair_uses_its_time() -> None:
+    pair = sparse(310, 1), sparse(330, 2)
+    quick = graph_edit_distance(*pair, method=ExactSearch(node_limit=10))
+    longer = graph_edit_distance(*pair, time_limit=1.5)
+    assert longer.upper < 0.9 * quick.upper
+    assert longer.lower > quick.lower
+    for result in (quick, longer):
+        check_bounds(result)
+
+
+@pytest.mark.slow
+def test_a_pair_too_large_for_any_tree_says_what_was_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods, "dual_memory", lambda problem, pairs: np.full(len(pairs), 1e15))
     pair = sparse(310, 1), sparse(330, 2)
     quick = graph_edit_distance(*pair, method=ExactSearch(node_limit=10))
     longer = graph_edit_distance(*pair, time_limit=1.5)
@@ -99,6 +112,15 @@ def test_a_large_pair_uses_its_time_and_says_what_was_done() -> None:
         assert "310 nodes are too many for the exact search" in repr(result)
     assert "beam search" in (longer.note or "")
     assert "beam search" not in (quick.note or "")
+
+
+def test_the_branch_bound_does_where_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = sparse(15, 1), sparse(16, 2)
+    expected = graph_edit_distance(*pair)
+    monkeypatch.setattr(methods, "dual_memory", lambda problem, pairs: np.full(len(pairs), 1e15))
+    found = graph_edit_distance(*pair)
+    assert found.exact
+    assert found.upper == expected.upper
 
 
 def test_large_graphs_that_are_the_same_are_proven_so() -> None:

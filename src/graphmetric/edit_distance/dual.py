@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.limits import clock
 from graphmetric.edit_distance._kernels.dual_pair import DualSize
 from graphmetric.edit_distance._kernels.dual_search import (
     STEPS_PER_BOUND,
@@ -19,7 +18,6 @@ from graphmetric.edit_distance._kernels.dual_search import (
     search_dual,
 )
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits
-from graphmetric.edit_distance._kernels.packing import PackedGraphs
 from graphmetric.edit_distance._kernels.relaxed import (
     RelaxedLimits,
     RelaxedResults,
@@ -27,6 +25,7 @@ from graphmetric.edit_distance._kernels.relaxed import (
     allocate_relaxed,
     relax_pairs,
 )
+from graphmetric.edit_distance._kernels.sparse_problem import LARGEST_SPARSE
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, allocate_workspace
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import encode
@@ -46,6 +45,7 @@ from graphmetric.edit_distance.method import (
 )
 from graphmetric.edit_distance.scaling import (
     EncodedProblem,
+    edge_counts,
     exceeds_memory,
     node_counts,
     workspace_memory,
@@ -58,8 +58,6 @@ from graphmetric.graphs.collection import GraphCollection
 
 TOLERANCE = 0.05
 """How precise relaxed distances are by default, in costs."""
-_SLICE = 2
-"""Tree nodes between two looks at the clock: about a millisecond at 35 nodes."""
 _QUICK_SIZE = 30
 """The most nodes and edges, together, of graphs that are relaxed in batches: a thousand steps take milliseconds."""
 _QUICK_STEPS = 2_000
@@ -91,45 +89,28 @@ class DualBound(EditDistanceMethod):
             raise InvalidArgument(f"steps is {self.steps!r}; it must be a whole number that is not negative")
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
-        results, _ = self.bound(problem, pairs)
+        results, _ = self.bound(problem, pairs, watch)
         return Solutions.of(results)._replace(expanded=np.zeros(len(pairs), dtype=np.int64))
 
-    def bound(self, problem: EncodedProblem, pairs: Pairs) -> tuple[Results, NDArray[np.float64]]:
+    def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
+        return dual_memory(problem, pairs)
+
+    def bound(
+        self, problem: EncodedProblem, pairs: Pairs, watch: Watch | None = None
+    ) -> tuple[Results, NDArray[np.float64]]:
         """The bounds, and the lower bounds before they were rounded up."""
         results, relaxed = room_for(problem, pairs), np.zeros(len(pairs))
         limits = SearchLimits(np.full(len(pairs), NO_LIMIT), 0, 1 + -(-self.steps // STEPS_PER_BOUND), 0)
-        search_dual(problem.packed, pairs, limits, 1, dual_work(problem, pairs), results, relaxed)
+        work = dual_work(problem, pairs, watch)
+        search_dual(problem.packed, pairs, limits, 1, work, results, relaxed)
         return results, relaxed
 
 
-@dataclass(frozen=True, slots=True)
-class DualSearch(EditDistanceMethod):
+def search_with_dual_bound(problem: EncodedProblem, pairs: Pairs, limits: SearchLimits, watch: Watch) -> Solutions:
     """Branch and bound with the dual bound; above a dozen nodes far quicker than with the branch bound."""
-
-    time_limit: float | None = None
-    """Seconds of wall-clock time for each pair."""
-    node_limit: int | None = None
-    """Search-tree nodes for each pair; unlike time, the same on every machine."""
-
-    name: ClassVar[str] = "dual-search"
-    guarantee: ClassVar[Guarantee] = "exact"
-
-    def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
-        results, work, relaxed = room_for(problem, pairs), dual_work(problem, pairs), np.zeros(len(pairs))
-        most = NO_LIMIT if self.node_limit is None else max(1, self.node_limit)
-        limits = SearchLimits(np.full(len(pairs), NO_LIMIT), 0, most, 0)
-        if self.time_limit is None:
-            search_dual(problem.packed, pairs, limits, 0, work, results, relaxed)
-            return Solutions.of(results)
-        for p in range(len(pairs)):
-            pair, row = pairs[p : p + 1], Results(*(column[p : p + 1] for column in results))
-            end, allowed, resume = clock() + self.time_limit, 0, 0
-            while not resume or not (row.finished[0] or allowed >= most or clock() > end):
-                allowed = min(allowed + _SLICE, most)
-                until = limits._replace(max_expanded=allowed, resume=resume)
-                search_dual(problem.packed, pair, until, 0, work, row, relaxed)
-                resume = 1
-        return Solutions.of(results)
+    results = room_for(problem, pairs)
+    search_dual(problem.packed, pairs, limits, 0, dual_work(problem, pairs, watch), results, np.zeros(len(pairs)))
+    return Solutions.of(results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +167,12 @@ class RelaxedDistance(EditDistanceMethod):
 
     def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
         nodes = np.maximum(*node_counts(problem, pairs)).astype(np.float64)
-        edges = np.maximum(*_edge_counts(problem, pairs)).astype(np.float64)
+        edges = np.maximum(*edge_counts(problem, pairs)).astype(np.float64)
         matrices = 56.0 * edges**2 + 120.0 * nodes**2 + 80.0 * nodes * edges
         return np.asarray(workspace_memory(problem, pairs, root_only=True) + matrices)
 
     def is_quick(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.bool_]:
-        sizes = [n + m for n, m in zip(node_counts(problem, pairs), _edge_counts(problem, pairs), strict=True)]
+        sizes = [n + m for n, m in zip(node_counts(problem, pairs), edge_counts(problem, pairs), strict=True)]
         return np.asarray(np.maximum(*sizes) <= _QUICK_SIZE)
 
     def converged(self, expanded: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -328,26 +309,32 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _edge_counts(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return np.diff(problem.first.edge_start)[pairs[:, 0]], np.diff(problem.second.edge_start)[pairs[:, 1]]
-
-
 def _relaxed_work(problem: EncodedProblem, pairs: Pairs, watch: Watch) -> RelaxedWork:
     base = workspace_size(problem, pairs, root_only=True)
     size = DualSize(base.smaller, base.larger, base.edges, base.edges)
-    degree = max(_largest_degree(problem.first), _largest_degree(problem.second))
-    return allocate_relaxed(allocate_dual_work(watch.workspace(base), size, degree, tree_memory=0), size)
+
+    def allocate() -> RelaxedWork:
+        return allocate_relaxed(allocate_dual_work(allocate_workspace(base, watch.signals), size, tree_memory=0), size)
+
+    return watch.reuse("relaxed", base[:5], allocate)
 
 
-def dual_work(problem: EncodedProblem, pairs: Pairs) -> DualWork:
-    """Working memory for the largest of the pairs."""
+def dual_work(problem: EncodedProblem, pairs: Pairs, watch: Watch | None = None) -> DualWork:
+    """Working memory for the largest of the pairs, which obeys the signals of the watch."""
+    watch = watch or Watch()
     base = workspace_size(problem, pairs, root_only=True)
     size = DualSize(base.smaller, base.larger, base.edges, base.edges)
-    degree = max(_largest_degree(problem.first), _largest_degree(problem.second))
-    return allocate_dual_work(allocate_workspace(base), size, degree)
+
+    def allocate() -> DualWork:
+        return allocate_dual_work(allocate_workspace(base, watch.signals), size)
+
+    return watch.reuse("dual", base[:5], allocate)
 
 
-def _largest_degree(graphs: PackedGraphs) -> int:
-    starts = np.repeat(graphs.node_start[:-1], np.diff(graphs.edge_start))
-    ends = np.concatenate([starts + graphs.edge_tail, starts + graphs.edge_head])
-    return int(np.bincount(ends).max(initial=0)) if len(ends) else 0
+def dual_memory(problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
+    """Bytes that the matrices of the dual bound take for each pair, about: products of nodes, of edges, and of both."""
+    smaller, larger = np.sort(node_counts(problem, pairs), axis=0).astype(np.float64)
+    edges = np.maximum(*edge_counts(problem, pairs)).astype(np.float64)
+    dense = 8 * larger**2 + 48 * smaller * larger + 16 * edges * (smaller + larger) + 48 * edges**2
+    sparse = np.minimum(1_700 * smaller * edges**2, LARGEST_SPARSE)
+    return np.asarray(dense + sparse + workspace_memory(problem, pairs, root_only=True))

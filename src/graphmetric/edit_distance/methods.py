@@ -15,7 +15,7 @@ from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search
 from graphmetric.edit_distance._kernels.lower_bounds import sum_hausdorff
 from graphmetric.edit_distance._kernels.node_maps import allocate_random, bound_branches, refine_maps, shake_maps
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results
-from graphmetric.edit_distance.dual import RelaxedDistance
+from graphmetric.edit_distance.dual import DualBound, RelaxedDistance, dual_memory, search_with_dual_bound
 from graphmetric.edit_distance.method import (
     Answers,
     EditDistanceMethod,
@@ -27,10 +27,10 @@ from graphmetric.edit_distance.method import (
     merged,
     register,
     room_for,
-    taken,
 )
 from graphmetric.edit_distance.scaling import (
     EncodedProblem,
+    edge_counts,
     exceeds_memory,
     node_counts,
     smaller_sizes,
@@ -41,11 +41,15 @@ from graphmetric.edit_distance.stopping import Watch
 from graphmetric.errors import InvalidArgument
 
 LARGEST_SEARCHED = 300
-"""The most nodes of a smaller graph; the search keeps a matrix for each level, 70 MB in all at this size."""
+"""The most nodes of a smaller graph for the search with the branch bound, which keeps a matrix for each level: 70 MB
+in all at this size."""
 _LARGEST_EASY = 12
-"""Nodes up to which searching directly is quicker than with a beam search before it."""
+"""Nodes of the smaller graph up to which the search with the branch bound is quicker than the one with the dual bound;
+measured on molecules of 8 to 18 atoms, where the times cross between 12 and 13."""
+_DUAL_WORTH = 64
+"""Nodes of the search tree that the branch bound visits in the time of one with the dual bound, roughly."""
 _BEAM_WIDTH = 100
-"""Width of the beam search whose map the exact search has to beat: three milliseconds at 35 nodes."""
+"""Width of the beam search whose map the search has to beat where the dual bound takes too much memory."""
 _WIDER_BEAMS = (10, 30, 100, 300, 1_000)
 """Widths of the beam searches for graphs too large for an exact search, one after the other while there is time."""
 _QUICK_NODES = 2_000
@@ -57,13 +61,17 @@ WIDEST_BEAM = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ExactSearch(EditDistanceMethod):
-    """Depth-first branch and bound with the anchored branch bound.
+    """Depth-first branch and bound: with the branch bound up to a dozen nodes, above that with the dual bound.
 
-    Stopped early, it still returns a valid lower and upper bound and the best node map so far. Where the smaller graph
-    of a pair has more than :data:`LARGEST_SEARCHED` nodes, no tree is searched: the lower bound is that of the root,
-    and the time goes into better maps, by beams of growing width and then by local search until the limit. Without a
-    time limit that ends with the widest beam. With only a node limit these steps are left out, and the map is that of
-    the root.
+    Stopped early, it still returns a valid lower and upper bound and the best node map so far. Above a dozen nodes the
+    branch bound has a first short try, about as long as the first steps of the dual bound: graphs with many edges and
+    many interchangeable nodes are often done by then.
+
+    Where the matrices of the dual bound do not fit into memory, which takes thousands of edges, the branch bound has
+    to do. If the smaller graph has more than :data:`LARGEST_SEARCHED` nodes as well, no tree is searched: the lower
+    bound is that of the root, and the time goes into better maps, by beams of growing width and then by local search
+    until the limit. Without a time limit that ends with the widest beam. With only a node limit these steps are left
+    out, and the map is that of the root.
 
     Example:
         >>> ExactSearch(time_limit=1.0, upper_bound=5)
@@ -73,7 +81,8 @@ class ExactSearch(EditDistanceMethod):
     time_limit: float | None = None
     """Seconds of wall-clock time for each pair."""
     node_limit: int | None = None
-    """Search-tree nodes for each pair; unlike time, the same on every machine."""
+    """Search-tree nodes for each pair; unlike time, the same on every machine. A node with the dual bound, which takes
+    about that much longer, counts as 64."""
     upper_bound: float | None = None
     """The search ends once the distance is proven to be larger than this."""
     decide: bool = False
@@ -117,10 +126,8 @@ class ExactSearch(EditDistanceMethod):
         return joined(parts)
 
     def is_quick(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.bool_]:
-        sizes = smaller_sizes(problem, pairs)
-        if self.time_limit is None and self._node_limit <= _QUICK_NODES:
-            return np.ones(len(pairs), dtype=np.bool_)
-        return (sizes <= _LARGEST_EASY) & (self.time_limit is None or self.time_limit >= _QUICK_SECONDS)
+        in_time = self.time_limit is None or self.time_limit >= _QUICK_SECONDS
+        return (smaller_sizes(problem, pairs) <= _LARGEST_EASY) & in_time
 
     def quick_try(self) -> ExactSearch | None:
         if self.time_limit is None and self._node_limit <= _QUICK_NODES:
@@ -133,7 +140,8 @@ class ExactSearch(EditDistanceMethod):
         without_matrices = super(ExactSearch, self).explain(problem, pair, found, watch)
         if without_matrices is not None:
             return without_matrices
-        if too_large_to_search(problem, pair)[0]:
+        too_large = not _fits_dual_bound(problem, pair) and too_large_to_search(problem, pair)[0]
+        if too_large:
             how = "its root" if self._bounds_only else "its root, upper bound by beam search and local search"
             smaller, larger = sorted(int(count[0]) for count in node_counts(problem, pair))
             nodes = smaller if smaller > LARGEST_SEARCHED else larger
@@ -144,9 +152,9 @@ class ExactSearch(EditDistanceMethod):
             return f"stopped by the time limit of {self.time_limit:g} s"
         if found.expanded[0] >= self._node_limit:
             return f"stopped after {self.node_limit} search-tree nodes"
-        if self.upper_bound is None:
-            return "costs had to be rounded"
-        return f"more than {self.upper_bound:g}" if found.lower[0] > self.upper_bound else "decided"
+        if self.upper_bound is not None:
+            return f"more than {self.upper_bound:g}" if found.lower[0] > self.upper_bound else "decided"
+        return "costs had to be rounded" if found.rounded[0] else "its search tree takes too much memory"
 
     @property
     def _bounds_only(self) -> bool:
@@ -154,30 +162,54 @@ class ExactSearch(EditDistanceMethod):
         return self.time_limit is None and self.node_limit is not None
 
     def _solve_alike(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
-        """Divide the pairs by size and solve each part in the way that is quickest for it."""
-        sizes, large = smaller_sizes(problem, pairs), too_large_to_search(problem, pairs)
-        for chosen in (large, sizes > _LARGEST_EASY):
-            if chosen.any() and not chosen.all():
-                parts = (self._solve_alike(problem, pairs[which], watch) for which in (chosen, ~chosen))
-                return merged(chosen, *parts)
-        if large.any():
-            return self._bound_largest(problem, pairs, watch)
-        if not (sizes > _LARGEST_EASY).any():
+        """Solve small pairs together and larger ones singly."""
+        easy = smaller_sizes(problem, pairs) <= _LARGEST_EASY
+        if easy.all():
             return self._search(problem, pairs, np.full(len(pairs), NO_LIMIT), watch)
-        ahead = BeamSearch(_BEAM_WIDTH).solve_watched(problem, pairs, watch)
-        if watch.is_over and len(pairs) == 1:
-            return ahead
-        return _better_of(ahead, self._search(problem, pairs, ahead.upper, watch))
+        if easy.any():
+            return merged(easy, *(self._solve_alike(problem, pairs[which], watch) for which in (easy, ~easy)))
+        parts = list[Solutions]()
+        for p in range(len(pairs)):
+            if parts:
+                watch.check()
+            parts.append(self._solve_hard(problem, pairs[p : p + 1], watch))
+        return joined(parts)
 
-    def _bound_largest(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
-        """Bounds of graphs that are too large to be searched, with the best maps that can be found in the time."""
-        found = BranchBound().solve_watched(problem, pairs, watch)
+    def _solve_hard(self, problem: EncodedProblem, pair: Pairs, watch: Watch) -> Solutions:
+        """Solve one pair of more than a dozen nodes."""
+        too_large = too_large_to_search(problem, pair)[0]
+        if not _fits_dual_bound(problem, pair):
+            return self._solve_in_little_memory(problem, pair, too_large, watch)
+        found, known = None, np.full(1, NO_LIMIT)
+        if not too_large:
+            found = replace(self, node_limit=min(self._node_limit, _first_try(problem, pair)))._search(
+                problem, pair, known, watch
+            )
+            if watch.is_over or self._is_settled(problem, found) or found.expanded[0] >= self._node_limit:
+                return found
+            known = found.upper
+        spent = 0 if found is None else int(found.expanded[0])
+        most = max(1, -(-(self._node_limit - spent) // _DUAL_WORTH))
+        limits = SearchLimits(self._upper_limits(problem, known), int(self.decide), most, 0)
+        better = search_with_dual_bound(problem, pair, limits, watch)
+        better = better._replace(expanded=spent + _DUAL_WORTH * better.expanded)
+        found = better if found is None else _better_of(found, better)
+        if self.time_limit is None or watch.is_over or self._is_settled(problem, found):
+            return found
+        return found if found.expanded[0] >= self._node_limit else improve_maps(problem, pair, found, watch)
+
+    def _solve_in_little_memory(self, problem: EncodedProblem, pair: Pairs, too_large: bool, watch: Watch) -> Solutions:
+        """Solve one pair without the dual bound."""
+        if too_large:
+            return self._bound_largest(problem, pair, watch)
+        ahead = BeamSearch(_BEAM_WIDTH).solve_watched(problem, pair, watch)
+        return ahead if watch.is_over else _better_of(ahead, self._search(problem, pair, ahead.upper, watch))
+
+    def _bound_largest(self, problem: EncodedProblem, pair: Pairs, watch: Watch) -> Solutions:
+        """Bounds of graphs that are too large to be searched, with the best map that can be found in the time."""
+        found = BranchBound().solve_watched(problem, pair, watch)
         if self._bounds_only:
             return found
-        each = (slice(p, p + 1) for p in range(len(pairs)))
-        return joined([self._map_large(problem, pairs[one], taken(found, one), watch) for one in each])
-
-    def _map_large(self, problem: EncodedProblem, pair: Pairs, found: Solutions, watch: Watch) -> Solutions:
         for width in _WIDER_BEAMS:
             if watch.is_over or self._is_settled(problem, found):
                 return found
@@ -222,6 +254,20 @@ def too_large_to_search(problem: EncodedProblem, pairs: Pairs) -> NDArray[np.boo
     """Which pairs have too many nodes for a search, or need too much memory for a matrix on each level."""
     many = smaller_sizes(problem, pairs) > LARGEST_SEARCHED
     return many if problem.is_small else many | exceeds_memory(workspace_memory(problem, pairs, root_only=False))
+
+
+def _fits_dual_bound(problem: EncodedProblem, pair: Pairs) -> bool:
+    """Whether the matrices of the dual bound of one pair fit into memory."""
+    return not exceeds_memory(dual_memory(problem, pair))[0]
+
+
+def _first_try(problem: EncodedProblem, pair: Pairs) -> int:
+    """Search-tree nodes that the branch bound visits in the time of fifty steps of the dual bound.
+
+    A node takes 1 + n1 n2 / 400 microseconds, a step m1 m2 / 70.
+    """
+    nodes, edges = node_counts(problem, pair), edge_counts(problem, pair)
+    return 1 + int(0.7 * edges[0][0] * edges[1][0] / (1 + nodes[0][0] * nodes[1][0] / 400))
 
 
 def _better_of(ahead: Solutions, found: Solutions) -> Solutions:
@@ -338,4 +384,4 @@ class Hausdorff(EditDistanceMethod):
         return Solutions.without_maps(-(-quadrupled // 4), quadrupled / 4)  # a distance is a whole number of units
 
 
-register(ExactSearch, BeamSearch, LocalSearch, BranchBound, Hausdorff, RelaxedDistance)
+register(ExactSearch, DualBound, RelaxedDistance, BeamSearch, LocalSearch, BranchBound, Hausdorff)

@@ -394,6 +394,11 @@ def node_counts(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64
     return np.diff(problem.first.node_start)[pairs[:, 0]], np.diff(problem.second.node_start)[pairs[:, 1]]
 
 
+def edge_counts(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Edges of the first and of the second graph of each pair."""
+    return np.diff(problem.first.edge_start)[pairs[:, 0]], np.diff(problem.second.edge_start)[pairs[:, 1]]
+
+
 def smaller_sizes(problem: EncodedProblem, pairs: Pairs) -> NDArray[np.int64]:
     """Nodes of the smaller graph of each pair."""
     return np.minimum(*node_counts(problem, pairs))
@@ -419,8 +424,7 @@ def workspace_memory(problem: EncodedProblem, pairs: Pairs, root_only: bool) -> 
 def _sizes(problem: EncodedProblem, pairs: Pairs) -> tuple[NDArray[np.int64], ...]:
     """For each pair: nodes of the smaller and of the larger graph, edges of the graph that has more."""
     first, second = node_counts(problem, pairs)
-    edges = np.diff(problem.first.edge_start)[pairs[:, 0]], np.diff(problem.second.edge_start)[pairs[:, 1]]
-    return np.minimum(first, second), np.maximum(first, second), np.maximum(*edges)
+    return np.minimum(first, second), np.maximum(first, second), np.maximum(*edge_counts(problem, pairs))
 
 
 def exceeds_memory(needed: NDArray[np.float64]) -> NDArray[np.bool_]:

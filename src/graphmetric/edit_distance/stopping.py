@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from graphmetric.edit_distance._kernels.workspace import (
 
 _LOOK_EVERY = 0.02
 """Seconds between two looks at the clocks of the searches."""
+_LOOK_SOON = 0.001
+"""The same where a time limit is about to pass."""
 _PATIENCE = 0.5
 """Seconds to wait for threads that are told to end. Methods that cannot be stopped are then left to run out."""
 _UNKNOWN = -1
@@ -38,6 +40,7 @@ _NOTHING_YET = np.full(N_SIGNALS, _UNKNOWN)
 _NOTHING_YET[STOP] = 0
 
 Result = TypeVar("Result")
+Room = TypeVar("Room")
 
 
 @dataclass(eq=False)
@@ -58,7 +61,8 @@ class Watch:
     _is_limited: bool = False
     _best: tuple[float, float] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _room: tuple[WorkspaceSize, Workspace] | None = None
+    _rooms: dict[str, tuple[tuple[int, ...], Any]] = field(default_factory=dict)
+    """The last working memory of each kind, with its size."""
 
     @contextmanager
     def limited(self, seconds: float | None) -> Iterator[None]:
@@ -122,15 +126,20 @@ class Watch:
 
     def workspace(self, size: WorkspaceSize) -> Workspace:
         """A workspace for pairs of this size that obeys the signals; the last one if it is large enough."""
-        if self._room is None or not _fits(size, self._room[0]):
-            self._room = size, allocate_workspace(size, self.signals)
-        return self._room[1]
+        extent = *size[:5], not size.root_only
+        return self.reuse("workspace", extent, lambda: allocate_workspace(size, self.signals))
 
+    def reuse(self, kind: str, size: tuple[int, ...], allocate: Callable[[], Room]) -> Room:
+        """Working memory of a kind; the last one of it if no number of ``size`` has grown since."""
+        kept = self._rooms.get(kind)
+        if kept is None or any(wanted > there for wanted, there in zip(size, kept[0], strict=True)):
+            self._rooms[kind] = kept = size, allocate()
+        room: Room = kept[1]
+        return room
 
-def _fits(size: WorkspaceSize, room: WorkspaceSize) -> bool:
-    """Whether a workspace of size ``room`` has room for ``size``."""
-    enough = all(wanted <= there for wanted, there in zip(size[:4], room[:4], strict=True))
-    return enough and size.null_nodes <= room.null_nodes and size.root_only >= room.root_only
+    def until_deadline(self) -> float:
+        """Seconds that the limited block has left, infinite if there is none."""
+        return self._deadline - clock()
 
 
 def in_thread(work: Callable[[Watch], Result], watch: Watch | None = None) -> Result:
@@ -164,7 +173,8 @@ def work_in_threads(
         for thread in crew:
             thread.start()
         while at_work and not failures:
-            at_work -= returned.acquire(timeout=_LOOK_EVERY)
+            soonest = min((watch.until_deadline() for watch in watches), default=math.inf)
+            at_work -= returned.acquire(timeout=min(_LOOK_EVERY, max(_LOOK_SOON, soonest)))
             for watch in watches:
                 watch.look_at_clock()
             if look is not None:

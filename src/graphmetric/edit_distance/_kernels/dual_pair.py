@@ -15,16 +15,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.compilation import fragment, part
+from graphmetric._foundation.compilation import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedProblem, integers
-from graphmetric.edit_distance._kernels.workspace import N_EDGES, N_NULL, N_QUERY, N_TARGET, SWAPPED, TARGET, Pair
+from graphmetric.edit_distance._kernels.workspace import (
+    N_EDGES,
+    N_NULL,
+    N_QUERY,
+    N_TARGET,
+    QUERY,
+    SWAPPED,
+    TARGET,
+    Pair,
+)
 
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 # Fields of DualPair.sizes
-N_ROWS, N_COLUMNS, N_ROW_EDGES, N_COLUMN_ARCS, N_SLOTS, EVERYTHING, MAY_DELETE, UNIT, LARGEST_SAVING = range(9)
-N_DUAL_SIZES = 9
+N_ROWS, N_COLUMNS, N_ROW_EDGES, N_COLUMN_ARCS, N_SLOTS, EVERYTHING, MAY_DELETE, LARGEST_SAVING = range(8)
+N_DUAL_SIZES = 8
 # Fields of DualPair.arcs; edge e of the query has the arcs 2 * e and 2 * e + 1, BY_ROW lists all arcs row by row
 TAIL, HEAD, BY_ROW = range(3)
 # Fields of DualPair.lines, by row, by target node, by column or by slot
@@ -32,18 +41,23 @@ ROW_START, COLUMN_OF, NODE_OF, DEGREE_OF, SLOT_START = range(5)
 # Fields of DualPair.column_arcs
 ARC_TAIL, ARC_HEAD, ARC_REVERSE, ARC_CODE = range(4)
 
+MIX_STEP, MIX_FACTOR = 0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9  # odd; products wrap around
+N_COLOURS = 5  # rounds of refinement; in the first a colour is the code of the node
 EXACT_BITS = 42  # bits of the most expensive path; doubles hold 53 exactly, and splits may be larger than savings
 
 
 class DualPair(NamedTuple):
-    """Savings of one pair. Whole numbers in units of 1 / ``sizes[UNIT]`` of the integer costs, held as doubles."""
+    """Savings of one pair: whole numbers, held as doubles, ``unit`` times those of the costs, rounded up."""
 
     sizes: Integers
+    unit: Floats  # one power of two
     arcs: Integers  # (field, arc of the query)
     lines: Integers  # (field, position): where the arcs of a row start; columns, nodes and degrees; where slots start
     column_arcs: Integers  # (field, arc of the target)
     node_saving: Floats  # (row, column)
     edge_saving: Floats  # (edge of the query in its own direction, arc of the target)
+    row_colours: Integers  # (round, row): equal where the surroundings of nodes agree up to as many edges away
+    column_colours: Integers  # (round, column)
 
 
 class DualSize(NamedTuple):
@@ -61,11 +75,14 @@ def allocate_dual_pair(size: DualSize) -> DualPair:
     arcs, column_arcs = 2 * size.row_edges, 2 * size.column_edges
     return DualPair(
         integers(N_DUAL_SIZES),
+        np.ones(1),
         integers(3, arcs),
         integers(5, max(size.rows, size.columns) + 2),
         integers(4, column_arcs),
         np.zeros((size.rows, size.columns)),
         np.zeros((size.row_edges, column_arcs)),
+        integers(N_COLOURS, size.rows),
+        integers(N_COLOURS, size.columns),
     )
 
 
@@ -82,6 +99,7 @@ def load_dual_pair(problem: PackedProblem, i: int, j: int, pair: Pair, dual: Dua
     list_column_arcs(pair, costs, dual)
     sum_everything(pair, problem, i, j, dual)
     place_savings(pair, problem, i, j, dual)
+    refine_colours(pair, problem, i, j, dual)
 
 
 @fragment
@@ -176,7 +194,7 @@ def sum_everything(pair: Pair, problem: PackedProblem, i: int, j: int, dual: Dua
         left >>= 1
     dual.sizes[EVERYTHING] = total
     # substitutions that cost more than everything count as forbidden, so no saving is below minus the total
-    dual.sizes[UNIT] = 1 << max(0, min(20, EXACT_BITS - bits))
+    dual.unit[0] = 2.0 ** min(20, EXACT_BITS - bits)
 
 
 @fragment
@@ -184,7 +202,7 @@ def place_savings(pair: Pair, problem: PackedProblem, i: int, j: int, dual: Dual
     """Fill in the savings of node pairs and of arc pairs."""
     first, second, costs = problem
     sizes, swapped = dual.sizes, pair.sizes[SWAPPED]
-    unit, lowest = np.float64(sizes[UNIT]), -sizes[EVERYTHING] - 1
+    unit, lowest = dual.unit[0], -sizes[EVERYTHING] - 1
     sizes[MAY_DELETE] = 0
     for row in range(sizes[N_ROWS]):
         for column in range(sizes[N_COLUMNS]):
@@ -194,7 +212,7 @@ def place_savings(pair: Pair, problem: PackedProblem, i: int, j: int, dual: Dual
             saving = costs.node_delete[code_a] + costs.node_insert[code_b] - costs.node_substitute[code_a, code_b]
             if saving < 0:
                 sizes[MAY_DELETE] = 1
-            dual.node_saving[row, column] = max(saving, lowest) * unit
+            dual.node_saving[row, column] = np.ceil(max(saving, lowest) * unit)
     largest = 0
     cost = pair.edge_cost
     for edge in range(sizes[N_ROW_EDGES]):
@@ -203,5 +221,43 @@ def place_savings(pair: Pair, problem: PackedProblem, i: int, j: int, dual: Dual
             image = dual.column_arcs[ARC_CODE, arc]
             saving = cost[code, 0] + cost[0, image] - cost[code, image]
             largest = max(largest, saving)
-            dual.edge_saving[edge, arc] = saving * unit
+            dual.edge_saving[edge, arc] = np.ceil(saving * unit)
     sizes[LARGEST_SAVING] = largest
+
+
+@fragment
+def refine_colours(pair: Pair, problem: PackedProblem, i: int, j: int, dual: DualPair) -> None:
+    """Colour nodes by their codes, then round by round by the colours of their neighbours (Weisfeiler and Leman).
+
+    Sums of mixed numbers stand for multisets. Where two of them agree by chance, a map starts worse, nothing else.
+    """
+    first, second, _ = problem
+    sizes, rows, columns = dual.sizes, dual.row_colours, dual.column_colours
+    swapped = pair.sizes[SWAPPED]
+    query_start, target_start = second.node_start[j], first.node_start[i]
+    for row in range(sizes[N_ROWS]):
+        rows[0, row] = second.node_code[query_start + row] if swapped == 1 else first.node_code[target_start + row]
+    for column in range(sizes[N_COLUMNS]):
+        node = dual.lines[NODE_OF, column]
+        columns[0, column] = (
+            first.node_code[target_start + node] if swapped == 1 else second.node_code[query_start + node]
+        )
+    for depth in range(1, N_COLOURS):
+        for row in range(sizes[N_ROWS]):
+            rows[depth, row] = mixed(rows[depth - 1, row], 1)
+        for column in range(sizes[N_COLUMNS]):
+            columns[depth, column] = mixed(columns[depth - 1, column], 1)
+        for arc in range(2 * sizes[N_ROW_EDGES]):
+            tail, head = dual.arcs[TAIL, arc], dual.arcs[HEAD, arc]
+            rows[depth, tail] += mixed(rows[depth - 1, head], 2 + pair.adjacency[QUERY, tail, head])
+        for arc in range(sizes[N_COLUMN_ARCS]):
+            tail, head = dual.column_arcs[ARC_TAIL, arc], dual.column_arcs[ARC_HEAD, arc]
+            columns[depth, tail] += mixed(columns[depth - 1, head], 2 + dual.column_arcs[ARC_CODE, arc])
+
+
+@hot_part
+def mixed(colour: int, by: int) -> int:
+    """A number that looks random, the same for the same two numbers."""
+    word = (colour + by * MIX_STEP) * MIX_FACTOR
+    word ^= word >> 29
+    return word * MIX_FACTOR

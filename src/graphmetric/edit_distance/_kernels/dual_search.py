@@ -14,10 +14,10 @@ import numpy as np
 from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     EVERYTHING,
+    N_COLOURS,
     N_COLUMNS,
     N_ROWS,
     NODE_OF,
-    UNIT,
     DualPair,
     DualSize,
     Floats,
@@ -40,6 +40,7 @@ from graphmetric.edit_distance._kernels.primal_dual import (
     round_masses,
     start_steps,
     take_steps,
+    unit_of_steps,
 )
 from graphmetric.edit_distance._kernels.primal_dual import X as DENSE_X
 from graphmetric.edit_distance._kernels.sparse_bound import bound_level, rule_out, take_sparse_steps
@@ -54,6 +55,7 @@ from graphmetric.edit_distance._kernels.sparse_problem import (
     FIRST_PAIR,
     FIXED,
     IMAGE,
+    LARGEST_SPARSE,
     MATCHED,
     N_OPEN_ROWS,
     OPEN,
@@ -85,12 +87,14 @@ from graphmetric.edit_distance._kernels.split_bound import (
 )
 from graphmetric.edit_distance._kernels.workspace import (
     HAS_TWINS,
+    LOWER_SO_FAR,
     MODULUS,
     N_NULL,
     N_TARGET,
     QUERY,
     REFINED,
     RESIDUE,
+    STOP,
     TARGET,
     TRIAL,
     UPPER,
@@ -107,6 +111,7 @@ FEW_PAIRS = 0.33  # share of pairs left below which the sparse problem is quicke
 SPARSE_STEPS = 10  # steps between two bounds in the tree
 LEAST_ROUNDS = 3  # bounds of a tree node before it may be split
 PATIENCE, ROOT_PATIENCE = 6.0, 20.0  # continue while this many rounds like the last would close the node
+AGREEMENT = 0.2  # mass that each round of equal colours gives to a pair of nodes
 DEATH = 0.002  # value of ruling out a pair or link, compared with raising the bound by one
 # Fields of DualWork.status
 DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER, LAST_COST = range(8)
@@ -128,13 +133,13 @@ class DualWork(NamedTuple):
     status: Integers
 
 
-def allocate_dual_work(base: Workspace, size: DualSize, largest_degree: int, tree_memory: int = 1 << 27) -> DualWork:
-    """Make room, with at most about ``tree_memory`` bytes for the tree."""
+def allocate_dual_work(base: Workspace, size: DualSize, tree_memory: int = LARGEST_SPARSE) -> DualWork:
+    """Make room, with at most about ``tree_memory`` bytes for the tree; the signals of ``base`` stop the search."""
     return DualWork(
         base,
         allocate_dual_pair(size),
         allocate_steps(size),
-        allocate_splits(size, largest_degree),
+        allocate_splits(size, base.progress.signals),
         allocate_sparse(size, tree_memory),
         np.zeros((size.rows, size.columns), dtype=np.int64),
         np.zeros((size.rows, size.columns)),
@@ -156,24 +161,29 @@ def search_dual(
     """Search every pair within its limits; an expansion takes a fraction of a millisecond at 35 nodes.
 
     A chunk of steps at the root counts as one expansion; with ``root_only`` there are no others. ``relaxed`` gets the
-    best bound of the root, not rounded up. To stop by the clock, search one pair in slices: raise ``max_expanded`` and
-    resume until it is finished.
+    best bound of the root, not rounded up. Another thread may stop it by a signal: the current pair gets valid bounds,
+    the rest is left untouched. To stop by a count and continue later, search one pair in slices: raise ``max_expanded``
+    and resume until it is finished.
     """
+    signals = work.base.progress.signals
     for p in range(len(pairs)):
+        if p > 0 and signals[STOP] > 0:
+            return
         if limits.resume == 0:
             load_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair)
             load_dual_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
             start_dual(work, limits.upper_limit[p], limits.stop_at_limit)
         status = work.status
-        while not is_over(work) and status[EXPANDED] < limits.max_expanded:
+        while not is_over(work) and status[EXPANDED] < limits.max_expanded and signals[STOP] == 0:
             status[EXPANDED] += 1
             if status[CHUNKS] != SPARSE:
                 advance_root(work, root_only)
             else:
                 advance_tree(work)
+            signals[LOWER_SO_FAR] = lower_bound_of(work)
         lower = lower_bound_of(work)
         write_bounds(work.base, results, p, lower)
-        relaxed[p] = max(0.0, work.sparse.values[0, ROOT_BOUND] / work.dual.sizes[UNIT])
+        relaxed[p] = max(0.0, work.sparse.values[0, ROOT_BOUND] / work.dual.unit[0])
         results.expanded[p] = status[EXPANDED]
         results.finished[p] = 1 if is_over(work) or lower == results.upper[p] else 0
 
@@ -194,6 +204,8 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
         work.splits.places[ROW_MATCH, k] = FREE
     work.sparse.values[0, BEST_BOUND], work.sparse.values[0, ROOT_BOUND] = -1e300, -1e300
     status[DEPTH] = 0
+    if dual.sizes[N_ROWS] > 0:
+        round_colours(work)
     if status[BEST_LOWER] > best_of_interest(work) or dual.sizes[N_ROWS] == 0:
         status[DEPTH] = -1
 
@@ -210,7 +222,7 @@ def best_of_interest(work: DualWork) -> int:
 @fragment
 def limit_of(work: DualWork) -> float:
     """A problem whose bound is above this, in the unit of the splits, is done."""
-    return np.float64(best_of_interest(work)) * work.dual.sizes[UNIT]
+    return np.float64(best_of_interest(work)) * work.dual.unit[0]
 
 
 @fragment
@@ -239,7 +251,7 @@ def rounded(work: DualWork, bound: float) -> int:
     root = work.base.levels.state[0]
     if bound < 0.0:
         return round_up(0, root[RESIDUE], root[MODULUS])
-    whole = np.int64(np.ceil(bound / work.dual.sizes[UNIT]))
+    whole = np.int64(np.ceil(bound / work.dual.unit[0]))
     return round_up(2 * whole, root[RESIDUE], root[MODULUS])
 
 
@@ -248,7 +260,10 @@ def advance_root(work: DualWork, root_only: int) -> None:
     """Take dense steps, bound, round to a map; change to the sparse problem when enough is ruled out."""
     status, dual, splits, values = work.status, work.dual, work.splits, work.sparse.values
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
-    take_steps(dual, work.steps, np.int64(STEPS_PER_BOUND))
+    for _ in range(STEPS_PER_BOUND):
+        if work.base.progress.signals[STOP] > 0:
+            return
+        take_steps(dual, work.steps, np.int64(1))
     status[CHUNKS] += 1
     bound = bound_root(work)
     round_root(work)
@@ -284,8 +299,8 @@ def bound_root(work: DualWork) -> float:
     """The bound from the prices of the dense steps, in the unit of the splits; the best so far is kept."""
     dual, splits, values = work.dual, work.splits, work.sparse.values[0]
     split_by_prices(dual, work.steps, splits)
-    weigh_blocks(dual, splits)
-    bound = np.float64(dual.sizes[EVERYTHING]) * dual.sizes[UNIT] - solve_weights(splits, dual.sizes[N_COLUMNS])
+    weigh_blocks(dual, work.steps, splits)
+    bound = np.float64(dual.sizes[EVERYTHING]) * dual.unit[0] - solve_weights(splits, dual.sizes[N_COLUMNS])
     values[BEST_BOUND] = max(values[BEST_BOUND], bound)
     values[ROOT_BOUND] = max(values[ROOT_BOUND], bound)
     return bound
@@ -298,6 +313,20 @@ def round_root(work: DualWork) -> None:
         work.image[i] = FREE
         for k in range(work.dual.sizes[N_COLUMNS]):
             work.score[i, k] = work.steps.nodes[DENSE_X, i, k]
+    try_rounding(work)
+
+
+@part
+def round_colours(work: DualWork) -> None:
+    """Make a first map of nodes whose surroundings agree; where graphs differ by a few edits it is often the best."""
+    dual = work.dual
+    for i in range(dual.sizes[N_ROWS]):
+        work.image[i] = FREE
+        for k in range(dual.sizes[N_COLUMNS]):
+            agreement = 0.0
+            for depth in range(N_COLOURS):
+                agreement += dual.row_colours[depth, i] == dual.column_colours[depth, k]
+            work.score[i, k] = AGREEMENT * agreement
     try_rounding(work)
 
 
@@ -345,7 +374,11 @@ def advance_tree(work: DualWork) -> None:
     depth = status[DEPTH]
     if sparse.state[depth, PHASE] == RETURNED:
         rule_out_branch(work, depth)
-    if bound_node(work, depth):
+        sparse.state[depth, PHASE] = NEW
+    left_open = bound_node(work, depth)
+    if work.base.progress.signals[STOP] > 0:
+        return
+    if left_open:
         choose_pair(work, depth)
         branch = sparse.state[depth, BRANCH]
         sparse.whole[STATE, branch] = FIXED
@@ -382,7 +415,7 @@ def rule_out_branch(work: DualWork, depth: int) -> None:
 
 @fragment
 def bound_node(work: DualWork, depth: int) -> bool:
-    """Take steps while they promise to close the node; False when it is closed."""
+    """Take steps while they promise to close the node; False when it is closed. Told to stop, it ends soon."""
     sparse, dual = work.sparse, work.dual
     values = sparse.values[depth]
     if not shrink(work, depth):
@@ -399,13 +432,15 @@ def bound_node(work: DualWork, depth: int) -> bool:
         died = rule_out(sparse, depth, limit)
         if died > 0 and not shrink(work, depth):
             return False
-        gain = values[BEST_BOUND] - before + DEATH * died * dual.sizes[UNIT]
+        gain = values[BEST_BOUND] - before + DEATH * died * unit_of_steps(dual)
         rounds += 1
         if rounds == 2:
             round_level(work, depth)
             limit = limit_of(work)
         patience = ROOT_PATIENCE if depth == 0 else PATIENCE
         if rounds >= LEAST_ROUNDS and gain * patience < limit + 1.0 - values[BEST_BOUND]:
+            return True
+        if work.base.progress.signals[STOP] > 0:
             return True
 
 

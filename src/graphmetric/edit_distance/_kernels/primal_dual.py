@@ -35,7 +35,6 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     ROW_START,
     SLOT_START,
     TAIL,
-    UNIT,
     DualPair,
     DualSize,
     Floats,
@@ -92,7 +91,7 @@ def allocate_steps(size: DualSize) -> Steps:
 @fragment
 def unit_of_steps(dual: DualPair) -> float:
     """The unit of the steps, in units of the splits."""
-    return max(1.0, 0.5 * dual.sizes[LARGEST_SAVING]) * dual.sizes[UNIT]
+    return max(1.0, 0.5 * dual.sizes[LARGEST_SAVING]) * dual.unit[0]
 
 
 @part
@@ -265,7 +264,7 @@ def move_in_prices(dual: DualPair, steps: Steps) -> None:
 
 EDGE_BONUS = 0.1  # what a saved edge adds to the mass of a pair, per half of the largest saving
 NODE_BONUS = 0.01
-TAKEN = -1e6
+TAKEN = -1e300  # below any score
 
 
 @fragment

@@ -27,7 +27,6 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     N_ROWS,
     ROW_START,
     TAIL,
-    UNIT,
     DualPair,
     DualSize,
     Floats,
@@ -201,7 +200,7 @@ def look_at_bounds(work: RelaxedWork, relaxed: RelaxedResults, p: int) -> None:
     dual, progress = root.dual, root.base.progress
     bound_by_prices(root, relaxed, p)
     if progress.signals[STOP] == 0:
-        coupled = dual.sizes[EVERYTHING] - coupled_saving(dual, root.steps, work.coupling) / dual.sizes[UNIT]
+        coupled = dual.sizes[EVERYTHING] - coupled_saving(dual, root.steps, work.coupling) / dual.unit[0]
         relaxed.upper[p] = max(relaxed.lower[p], min(relaxed.upper[p], coupled))
     if progress.signals[STOP] == 0:
         round_root(root)
@@ -212,7 +211,7 @@ def look_at_bounds(work: RelaxedWork, relaxed: RelaxedResults, p: int) -> None:
 @part
 def bound_by_prices(root: DualWork, relaxed: RelaxedResults, p: int) -> None:
     """Bound the relaxed distance from below."""
-    relaxed.lower[p] = max(relaxed.lower[p], bound_root(root) / root.dual.sizes[UNIT])
+    relaxed.lower[p] = max(relaxed.lower[p], bound_root(root) / root.dual.unit[0])
     relaxed.upper[p] = max(relaxed.lower[p], relaxed.upper[p])
 
 

@@ -9,7 +9,6 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     MAY_DELETE,
     N_COLUMNS,
     N_ROWS,
-    UNIT,
     DualPair,
     Floats,
 )
@@ -80,6 +79,8 @@ from graphmetric.edit_distance._kernels.split_bound import (
     ROW_DUAL,
     ROW_MATCH,
     ROW_PLACE,
+    SOLVED,
+    WORK,
     Splits,
     match_rectangle,
     solve_weights,
@@ -151,7 +152,7 @@ def bound_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> f
     n = weigh_level(dual, sparse, splits, depth)
     total = solve_weights(splits, n)
     note_slacks(dual, sparse, splits, depth)
-    bound = np.float64(dual.sizes[EVERYTHING]) * dual.sizes[UNIT] - sparse.values[depth, FIXED_SAVING] - total
+    bound = np.float64(dual.sizes[EVERYTHING]) * dual.unit[0] - sparse.values[depth, FIXED_SAVING] - total
     sparse.values[depth, LAST_BOUND] = bound
     sparse.values[depth, BEST_BOUND] = max(bound, sparse.values[depth, BEST_BOUND])
     return bound
@@ -162,7 +163,7 @@ def share_links(dual: DualPair, sparse: Sparse, depth: int) -> None:
     """Split the saving of each link by the prices at its ends."""
     links, price = sparse.whole, sparse.steps[PRICE]
     half = 0.5 * unit_of_steps(dual)
-    most = 8.0 * dual.sizes[LARGEST_SAVING] * dual.sizes[UNIT]
+    most = 8.0 * dual.sizes[LARGEST_SAVING] * dual.unit[0]
     saving, share = sparse.exact[LINK_SAVING], sparse.exact[SHARE]
     for e in range(sparse.state[depth, FIRST_LINK_AT], sparse.state[depth, END_LINK]):
         left = np.float64(price[links[GROUP, e]]) + np.float64(price[links[GROUP + 1, e]])
@@ -202,7 +203,7 @@ def weigh_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> i
                     weight[row_place[pairs[ROW, p]], k] = sparse.exact[SAVING, p]
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
         if pairs[STATE, p] == ALIVE and pairs[COLUMN, p] < n_columns:
-            value = sparse.exact[SAVING, p] + match_links(sparse, splits, depth, p)
+            value = sparse.exact[SAVING, p] + match_links(dual, sparse, splits, depth, p)
             sparse.exact[BLOCK_WEIGHT, p] = value
             i, k = row_place[pairs[ROW, p]], column_place[pairs[COLUMN, p]]
             weight[i, k] = max(weight[i, k], value)
@@ -210,8 +211,8 @@ def weigh_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> i
 
 
 @fragment
-def match_links(sparse: Sparse, splits: Splits, depth: int, p: int) -> float:
-    """The largest matching of the links of one pair."""
+def match_links(dual: DualPair, sparse: Sparse, splits: Splits, depth: int, p: int) -> float:
+    """The largest matching of the links of one pair, or an upper bound of it where they are many."""
     begin, end = sparse.whole[FIRST_LINK, p], end_of_links(sparse, depth, p)
     best, highest = 0.0, 0
     small = splits.small
@@ -222,6 +223,8 @@ def match_links(sparse: Sparse, splits: Splits, depth: int, p: int) -> float:
     for at in range(begin, end):
         slots = slots_of(sparse, sparse.incident[at])
         highest = max(highest, max(slots >> 20, slots & 0xFFFFF))
+    if highest >= SOLVED:
+        return bound_links(dual, sparse, splits, begin, end, highest + 1)
     size = max(CLOSED, highest + 1)
     for r in range(size):
         for s in range(size):
@@ -230,6 +233,41 @@ def match_links(sparse: Sparse, splits: Splits, depth: int, p: int) -> float:
         slots = slots_of(sparse, sparse.incident[at])
         small[slots >> 20, slots & 0xFFFFF] = max(0.0, share_of(sparse, sparse.incident[at]))
     return match_four(small) if size == CLOSED else match_rectangle(splits, size, size)
+
+
+@part
+def bound_links(dual: DualPair, sparse: Sparse, splits: Splits, begin: int, end: int, size: int) -> float:
+    """As `bound_block`, for the links of one pair."""
+    price, rent, lowest = splits.values[WORK], splits.values[WORK + 1], splits.values[WORK + 2]
+    unit = unit_of_steps(dual)
+    for s in range(size):
+        price[s], rent[s], lowest[s] = 0.0, 0.0, 0.0
+    for at in range(begin, end):
+        link = sparse.incident[at]
+        group = sparse.whole[GROUP + 2 * (link & 1) + 1, link >> 1]
+        price[slots_of(sparse, link) & 0xFFFFF] = np.rint(np.float64(max(ZERO, sparse.steps[PRICE, group])) * unit)
+    for at in range(begin, end):
+        link = sparse.incident[at]
+        slots = slots_of(sparse, link)
+        rent[slots >> 20] = max(rent[slots >> 20], share_of(sparse, link) - price[slots & 0xFFFFF])
+    for at in range(begin, end):
+        link = sparse.incident[at]
+        slots = slots_of(sparse, link)
+        lowest[slots & 0xFFFFF] = max(lowest[slots & 0xFFFFF], share_of(sparse, link) - rent[slots >> 20])
+    total = 0.0
+    for s in range(size):
+        total += rent[s] + lowest[s]
+        price[s], rent[s] = 0.0, 0.0
+    for at in range(begin, end):
+        link = sparse.incident[at]
+        slots, share = slots_of(sparse, link), share_of(sparse, link)
+        rent[slots >> 20] = max(rent[slots >> 20], share)
+        price[slots & 0xFFFFF] = max(price[slots & 0xFFFFF], share)
+    by_arc, by_slot = 0.0, 0.0
+    for s in range(size):
+        by_arc += rent[s]
+        by_slot += price[s]
+    return min(total, by_arc, by_slot)
 
 
 @hot_part
@@ -271,7 +309,8 @@ def note_slacks(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> N
             cheapest = min(cheapest, column_dual[column_place[k]])
     for i in range(dual.sizes[N_ROWS]):
         if maps[IMAGE, i] == OPEN:
-            maps[MATCHED, i] = column_of[splits.places[ROW_MATCH, row_place[i]]]
+            place = splits.places[ROW_MATCH, row_place[i]]
+            maps[MATCHED, i] = column_of[place] if place != FREE else FREE
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
         if pairs[STATE, p] == ALIVE:
             price = row_dual[row_place[pairs[ROW, p]]]

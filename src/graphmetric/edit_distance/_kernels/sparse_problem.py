@@ -51,6 +51,7 @@ from graphmetric.edit_distance._kernels.split_bound import (
     FREE,
 )
 
+LARGEST_SPARSE = 1 << 29
 FORBIDDEN = -float(1 << 49)  # weight of a pair that is ruled out
 DEAD, ALIVE, FIXED = range(3)
 # Fields of Sparse.whole, .exact and .steps: of pairs, then of links, then of groups
@@ -83,8 +84,8 @@ class Sparse(NamedTuple):
     places: Integers  # (field, scratch)
 
 
-def allocate_sparse(size: DualSize, memory: int = 1 << 27) -> Sparse:
-    """Make room for all depths in about ``memory`` bytes at most: 67,000 links."""
+def allocate_sparse(size: DualSize, memory: int = LARGEST_SPARSE) -> Sparse:
+    """Make room for all depths in about ``memory`` bytes at most: 270,000 links. Only what is used takes memory."""
     n_depths, widest = size.rows + 2, max(size.rows, size.columns) + 1
     all_pairs, all_links = size.rows * (size.columns + 1), 2 * size.row_edges * size.column_edges
     n_links = min(n_depths * all_links, memory // 2000) + 8

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from graphmetric._foundation.compilation import fragment, part
+from graphmetric._foundation.compilation import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_REVERSE,
     BY_ROW,
@@ -28,15 +28,16 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     ROW_START,
     SLOT_START,
     TAIL,
-    UNIT,
     DualPair,
     DualSize,
     Floats,
 )
 from graphmetric.edit_distance._kernels.packing import Integers
 from graphmetric.edit_distance._kernels.primal_dual import BACKWARD, FORWARD, IN_PRICE, Steps, unit_of_steps
+from graphmetric.edit_distance._kernels.workspace import STOP
 
 CLOSED = 4  # up to this degree a block is solved by a formula, many blocks at once
+SOLVED = 12  # up to this degree a block is solved; the matching of a larger one is bounded by prices
 HUGE = 4e15  # above any sum
 FREE: Any = np.int64(-1)
 
@@ -54,20 +55,21 @@ class Splits(NamedTuple):
     values: Floats  # (field, position): duals, and three lines from WORK on as scratch
     places: Integers  # (field, position); four lines from SMALL on are scratch of one block
     block: Floats  # (CLOSED, CLOSED, column): weights of the blocks of one row
-    small: Floats  # (degree, degree): one block
+    small: Floats  # (SOLVED, SOLVED): one block
+    signals: Integers  # shared with another thread, which may stop an assignment
 
 
-def allocate_splits(size: DualSize, largest_degree: int) -> Splits:
+def allocate_splits(size: DualSize, signals: Integers) -> Splits:
     """Make room."""
-    degree = max(CLOSED, largest_degree)
-    widest = max(size.columns, degree) + 1
+    widest = max(size.columns, SOLVED) + 1
     return Splits(
         np.zeros((size.row_edges, 2 * size.column_edges)),
         np.zeros((size.columns, size.columns)),
         np.zeros((WORK + 3, widest)),
         np.zeros((SMALL + 4, widest), dtype=np.int64),
         np.zeros((CLOSED, CLOSED, size.columns)),
-        np.zeros((degree, degree)),
+        np.zeros((SOLVED, SOLVED)),
+        signals,
     )
 
 
@@ -79,7 +81,7 @@ def split_by_prices(dual: DualPair, steps: Steps, splits: Splits) -> None:
     reverse = dual.column_arcs[ARC_REVERSE]
     forward, backward = steps.work[FORWARD], steps.work[BACKWARD]
     half = 0.5 * unit_of_steps(dual)
-    most = 8.0 * sizes[LARGEST_SAVING] * sizes[UNIT]
+    most = 8.0 * sizes[LARGEST_SAVING] * dual.unit[0]
     for edge in range(sizes[N_ROW_EDGES]):
         i, j = dual.arcs[TAIL, 2 * edge], dual.arcs[HEAD, 2 * edge]
         out_price, out_backward = steps.outs[2 * edge], steps.outs[2 * edge + 1]
@@ -96,8 +98,8 @@ def split_by_prices(dual: DualPair, steps: Steps, splits: Splits) -> None:
 
 
 @part
-def weigh_blocks(dual: DualPair, splits: Splits) -> None:
-    """weight[i, k] = p[i, k] + M[i, k]."""
+def weigh_blocks(dual: DualPair, steps: Steps, splits: Splits) -> None:
+    """weight[i, k] = p[i, k] + M[i, k], or more where a block is large."""
     sizes = dual.sizes
     n_columns = sizes[N_COLUMNS]
     for i in range(sizes[N_ROWS]):
@@ -108,7 +110,11 @@ def weigh_blocks(dual: DualPair, splits: Splits) -> None:
             match_blocks(splits.block, dual.node_saving[i], splits.weight[i], n_columns)
         k = 0
         while k < n_columns and (degree > CLOSED or dual.lines[DEGREE_OF, k] > CLOSED):
-            splits.weight[i, k] = dual.node_saving[i, k] + match_large_block(dual, splits, first, degree, k)
+            if max(degree, dual.lines[DEGREE_OF, k]) <= SOLVED:
+                saving = match_block(dual, splits, first, degree, k)
+            else:
+                saving = bound_block(dual, steps, splits, np.int64(i), k)
+            splits.weight[i, k] = dual.node_saving[i, k] + saving
             k += 1
         if sizes[MAY_DELETE] == 1:
             for k in range(n_columns):
@@ -161,23 +167,61 @@ def match_blocks(block: Floats, base: Floats, weight: Floats, n_columns: int) ->
 
 
 @part
-def match_large_block(dual: DualPair, splits: Splits, first: int, degree: int, k: int) -> float:
-    """The largest matching of the arcs of one row with the arcs of column k, of any degrees."""
-    reverse, slot_start = dual.column_arcs[ARC_REVERSE], dual.lines[SLOT_START]
+def match_block(dual: DualPair, splits: Splits, first: int, degree: int, k: int) -> float:
+    """The largest matching of the arcs of one row with the arcs of column k, of degrees up to SOLVED."""
     n_slots = dual.lines[DEGREE_OF, k]
-    small = splits.small
     flip = degree > n_slots
     for r in range(degree):
-        arc = dual.arcs[BY_ROW, first + r]
-        split, saving = splits.split[arc >> 1], dual.edge_saving[arc >> 1]
         for s in range(n_slots):
-            at = slot_start[s] + k
-            share = split[at] if arc & 1 == 0 else saving[reverse[at]] - split[reverse[at]]
+            weight = weight_in_block(dual, splits, dual.arcs[BY_ROW, first + r], dual.lines[SLOT_START, s] + k)
             if flip:
-                small[s, r] = max(0.0, share)
+                splits.small[s, r] = weight
             else:
-                small[r, s] = max(0.0, share)
+                splits.small[r, s] = weight
     return match_rectangle(splits, min(degree, n_slots), max(degree, n_slots))
+
+
+@hot_part
+def weight_in_block(dual: DualPair, splits: Splits, arc: int, image: int) -> float:
+    """What the block of two arcs' tails gets for mapping one arc to the other, at least nothing."""
+    if arc & 1 == 0:
+        return max(0.0, splits.split[arc >> 1, image])
+    back = dual.column_arcs[ARC_REVERSE, image]
+    return max(0.0, dual.edge_saving[arc >> 1, back] - splits.split[arc >> 1, back])
+
+
+@part
+def bound_block(dual: DualPair, steps: Steps, splits: Splits, i: int, k: int) -> float:
+    """An upper bound of the largest matching of one block: any prices of slots, and the rents of arcs they leave.
+
+    The sum of all prices and rents bounds the matching, since each weight is at most the two of its ends. The prices of
+    the in constraints come close to the best ones; without prices the rents are the largest weights of the arcs.
+    """
+    first, n_slots = dual.lines[ROW_START, i], dual.lines[DEGREE_OF, k]
+    degree = dual.lines[ROW_START, i + 1] - first
+    price, rent, top = splits.values[WORK], splits.values[WORK + 1], splits.values[WORK + 2]
+    unit = unit_of_steps(dual)
+    for s in range(n_slots):
+        price[s] = np.rint(max(0.0, np.float64(steps.ins[IN_PRICE, i, dual.lines[SLOT_START, s] + k])) * unit)
+        top[s] = 0.0
+    by_arc, total = 0.0, 0.0
+    for r in range(degree):
+        arc, largest, left = dual.arcs[BY_ROW, first + r], 0.0, 0.0
+        for s in range(n_slots):
+            weight = weight_in_block(dual, splits, arc, dual.lines[SLOT_START, s] + k)
+            largest, top[s], left = max(largest, weight), max(top[s], weight), max(left, weight - price[s])
+        rent[r] = left
+        by_arc += largest
+        total += left
+    by_slot = 0.0
+    for s in range(n_slots):
+        by_slot += top[s]
+        lowest = 0.0
+        for r in range(degree):
+            arc = dual.arcs[BY_ROW, first + r]
+            lowest = max(lowest, weight_in_block(dual, splits, arc, dual.lines[SLOT_START, s] + k) - rent[r])
+        total += lowest
+    return min(total, by_arc, by_slot)
 
 
 @part
@@ -250,7 +294,10 @@ def flip_small_path(match: Integers, parent: Integers, held: Integers, last: int
 
 @part
 def solve_weights(splits: Splits, n: int) -> float:
-    """The largest assignment of n rows and columns, started from the previous prices and matching."""
+    """The largest assignment of n rows and columns, started from the previous prices and matching.
+
+    Once it is told to stop, the sum of the prices so far, which is at least as large, and an incomplete matching.
+    """
     weight, row_price, column_price = splits.weight, splits.values[ROW_DUAL], splits.values[COLUMN_DUAL]
     row_match, column_match = splits.places[ROW_MATCH], splits.places[COLUMN_MATCH]
     for k in range(n):
@@ -283,6 +330,8 @@ def solve_weights(splits: Splits, n: int) -> float:
             free_rows[still_free] = i
             still_free += 1
     for f in range(still_free):
+        if splits.signals[STOP] > 0:
+            break
         augment_weights(splits, n, free_rows[f])
     total = 0.0
     for i in range(n):

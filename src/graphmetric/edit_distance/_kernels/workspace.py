@@ -329,6 +329,8 @@ def note_residue(pair: Pair, levels: Levels, depth: int, cost: int) -> None:
 def has_constant_node_cost(pair: Pair, levels: Levels, depth: int) -> bool:
     """Whether the node costs between unmapped nodes are a row term plus a column term."""
     n_rows, n_columns = pair.sizes[N_QUERY] - depth, pair.sizes[N_TARGET] - depth
+    if n_columns == 0:
+        return True
     first = INSERTION if n_columns > n_rows else INSERTION + 1
     corner_row, corner_column = levels.rows[depth, NODE, first], levels.columns[depth, NODE, 0]
     for i in range(first + 1, n_rows + 1):
