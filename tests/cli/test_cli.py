@@ -93,6 +93,7 @@ def test_ged_relaxed_tells_its_answer_beside_the_bounds(capsys: pytest.CaptureFi
     pair = ("C1CCCCC1", "C1CC1.C1CC1", "--smiles", "--method", "relaxed:0.01")
     text = run(capsys, "ged", *pair)[1]
     assert "distance  between 0 and 4\nanswer    0\n" in text
+    assert " steps\n" in text
     report = json.loads(run(capsys, "ged", *pair, "--json")[1])
     assert (report["value"], report["note"], report["method"]) == (0, None, "relaxed")
 

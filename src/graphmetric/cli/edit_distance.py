@@ -42,7 +42,7 @@ _PLAIN = (int, float, str, type(None))
 @click.argument("first")
 @click.argument("second")
 @method_option()
-@time_limit_option("10 for the exact search", "Seconds after which the exact search returns its bounds.")
+@time_limit_option("10 for exact and relaxed", "Seconds after which exact and relaxed return their bounds.")
 @ignore_option()
 @smiles_option
 @reading_options
@@ -69,6 +69,7 @@ def ged_command(
       graphmetric ged molecules:3 molecules:8 --plot edits.svg
       graphmetric ged CCO CCN --smiles
       graphmetric ged set.gmg:0 set.gmg:1 --method beam:10
+      graphmetric ged molecules:3 molecules:8 --method relaxed
     """
     if plot is not None:
         check_writable(plot)
@@ -91,7 +92,7 @@ def ged_command(
 @out_folder_option("Folder for the labels.")
 @click.option("--pairs", default="all", metavar="CHOICE", help="all, random:N or near:N.")
 @method_option()
-@time_limit_option("1 for the exact search", "Seconds per pair after which its label is a pair of bounds.")
+@time_limit_option("1 for exact and relaxed", "Seconds per pair after which its label is a pair of bounds.")
 @ignore_option()
 @jobs_option
 @seed_option("random_state", "the choice of pairs")
@@ -134,7 +135,8 @@ def _in_words(result: EditDistance) -> str:
         lines.append(f"answer    {result.value:g}")
     if result.note is not None:
         lines.append(f"note      {result.note}")
-    lines.append(f"method    {result.method}, {1000 * result.seconds:.1f} ms, {result.nodes_expanded} nodes expanded")
+    work = "steps" if result.method == "relaxed" else "nodes expanded"
+    lines.append(f"method    {result.method}, {1000 * result.seconds:.1f} ms, {result.nodes_expanded} {work}")
     if result.node_map is None:
         return "\n".join(lines)
     lines += ["", "node map  first -> second"]

@@ -112,8 +112,9 @@ def pairwise_edit_distances(
         costs: The price list; by default every edit costs one.
         n_jobs: Threads, as joblib counts them: -1 is one per core. Inside ``joblib.parallel_config(backend=...)`` the
             work goes to that backend, such as a Dask cluster.
-        time_limit: Seconds for each pair after which the exact search returns the bounds it has. "auto" is 10 seconds
-            for ``method="exact"``, while a method object keeps its own limits. None is no limit.
+        time_limit: Seconds for each pair after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is
+            10 seconds for a method that is given by its name, while a method object keeps its own limits. None is no
+            limit.
         store: Folder in which results are saved about once a second. A job that was stopped, by Ctrl-C or a crash,
             continues from there.
         time_limit_per_pair: Deprecated name of ``time_limit``.

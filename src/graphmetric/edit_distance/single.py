@@ -117,8 +117,8 @@ def graph_edit_distance(
         second: Another one.
         method: A method object or its name, such as ``"exact"`` or ``"beam:10"``.
         costs: The price list; by default every edit costs one.
-        time_limit: Seconds after which the exact search returns the bounds it has. "auto" is 10 seconds for
-            ``method="exact"``, while a method object keeps its own limits. None is no limit.
+        time_limit: Seconds after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is 10 seconds for
+            a method that is given by its name, while a method object keeps its own limits. None is no limit.
 
     Raises:
         SearchInterrupted: Ctrl-C was pressed. It is a ``KeyboardInterrupt``; its ``known`` is the result so far.
