@@ -232,7 +232,8 @@ class NearestSearch:
         if self.query_nodes > LARGEST_EASY:
             graphs = self._bound_largest(encoded, graphs)
         problem = encoded.problem
-        if problem.costs is not None or encoded.is_vast:
+        by_dual_bound = self.query_nodes > LARGEST_EASY and steps > 1
+        if by_dual_bound or problem.costs is not None or encoded.is_vast:
             self._search_each(encoded, graphs, steps)
             return
         queue = SearchQueue(np.stack([graphs, encoded.columns(graphs)]), np.zeros(2, dtype=np.int64))
@@ -244,13 +245,14 @@ class NearestSearch:
             search_queue(problem.packed, queue, limits, self.bounds, self.nearest, work)
 
     def _search_each(self, encoded: EncodedCandidates, graphs: Numbers, steps: int) -> None:
-        """The same where each pair needs cost tables of its own, or must be kept within memory."""
+        """The same where graphs are large, where each pair needs cost tables of its own, or where memory is short."""
         for graph in graphs.tolist():
             if self._is_late() and self.nearest.status[SIZE] > 0:
                 return
-            limit = min(self.limit * self.bounds.weight[graph], self.bounds.upper[graph])
-            if self._settled[graph] or self.bounds.lower[graph] >= limit:
+            weight, upper = self.bounds.weight[graph], self.bounds.upper[graph]
+            if self._settled[graph] or self.bounds.lower[graph] >= min(self.limit * weight, upper):
                 continue
+            limit = max(0.0, min((self.limit - SAME / 2) * weight, upper))
             search = ExactSearch(node_limit=steps, upper_bound=None if np.isinf(limit) else limit)
             if self.deadline < np.inf:
                 search = replace(search, time_limit=max(0.0, self.deadline - clock()))
