@@ -15,8 +15,8 @@ from graphmetric.edit_distance.method import as_method
 from graphmetric.edit_distance.stopping import Watch
 from graphmetric.errors import InvalidArgument, NotEnoughMemory
 from tests.edit_distance.hard_graphs import sparse
-from tests.edit_distance.plain_problems import PAIR, Problem, decode_map, encoded, problems
-from tests.naive.edit_distance_by_enumeration import cost_of_map, edit_distance
+from tests.edit_distance.plain_problems import PAIR, Problem, decode_map, encoded, problems, unit_costs
+from tests.naive.edit_distance_by_enumeration import PlainGraph, cost_of_map, edit_distance
 from tests.naive.relaxed_edit_distance_by_linear_programme import relaxed_edit_distance
 from tests.strategies import graphs
 
@@ -134,6 +134,24 @@ def test_the_answer_is_the_simplest_number_between_the_bounds() -> None:
     assert loose.value == close.value
     assert close.upper - close.lower <= 1e-4
     assert float(close) == close.value
+
+
+def wheel(nodes: int, chords: int, seed: int) -> tuple[gm.Graph, PlainGraph]:
+    """A node joined to all others, and some edges more."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 2, nodes).tolist()
+    spokes = {(0, v) for v in range(1, nodes)}
+    edges = sorted(spokes | {(int(u), int(v)) for u, v in np.sort(rng.integers(0, nodes, (chords, 2))) if u < v})
+    return gm.Graph(nodes, edges, node_labels=labels), PlainGraph(labels, dict.fromkeys(edges, 0), False)
+
+
+def test_nodes_of_high_degree_are_the_linear_programme_too() -> None:
+    (first, plain_first), (second, plain_second) = wheel(15, 9, seed=1), wheel(14, 7, seed=2)
+    found = gm.relaxed_edit_distance(first, second, tolerance=0.01)
+    expected = relaxed_edit_distance(plain_first, plain_second, unit_costs(2, 1))
+    assert found.converged
+    assert found.steps > 0
+    assert found.lower - ROUNDING <= expected <= found.upper + ROUNDING
 
 
 def test_matrices_go_into_repair_and_clustering() -> None:
