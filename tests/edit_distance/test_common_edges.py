@@ -101,6 +101,19 @@ def test_it_is_a_metric_isolated_nodes_aside(three: list[Graph], weights: dict[s
     assert (distances[0, 1] == 0) == first.is_isomorphic(second)
 
 
+@given(several(2))
+def test_the_dual_bound_holds_for_weights_without_a_common_unit(pair: list[Graph]) -> None:
+    """Forbidden pairs of nodes then count for 2**49 units, and common edges for as little as one in 2**40 of that."""
+    first, second = pair
+    weights = {"a": 2**0.5, "b": 1e-3 * 3**0.5, "c": 1.1}
+    found = gm.graph_edit_distance(first, second, costs=mces_costs(weights), method="dual")
+    distance = by_enumeration(first, second, weights)
+    assert found.lower <= distance + 1e-9
+    assert found.upper >= distance - 1e-9
+    images = [v for v in found.node_map if v is not None]
+    assert len(set(images)) == len(images)
+
+
 def test_other_edges_between_common_nodes_do_not_matter() -> None:
     ring, chain = Graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)]), Graph(4, [(0, 1), (1, 2), (2, 3)])
     found = mces_distance(ring, chain)
