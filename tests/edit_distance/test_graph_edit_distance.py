@@ -157,17 +157,20 @@ def test_a_stopped_search_has_valid_bounds(pair: tuple[Graph, Graph], node_limit
     assert len(stopped.edit_path) == stopped.upper
 
 
-@pytest.fixture
-def beam_before_every_search(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["dual bound", "little memory"])
+def treated_as_large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat small graphs, whose distances are easy to check, as large ones are treated."""
-    monkeypatch.setattr(exact_module, "_LARGEST_EASY", 0)
-    monkeypatch.setattr(exact_module, "_BEAM_WIDTH", 1)
+    monkeypatch.setattr(exact_module, "LARGEST_EASY", 0)
+    monkeypatch.setattr(exact_module, "_first_try", lambda problem, pair: 2)
+    if request.param == "little memory":
+        monkeypatch.setattr(exact_module, "_BEAM_WIDTH", 1)
+        monkeypatch.setattr(exact_module, "dual_memory", lambda problem, pairs: np.full(len(pairs), 1e15))
 
 
 @given(pairs(max_nodes=5), constant_costs(), st.integers(0, 8), st.integers(1, 30))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_known_map_changes_nothing_but_the_work(
-    beam_before_every_search: None, pair: tuple[Graph, Graph], costs: EditCosts, bound: int, node_limit: int
+    treated_as_large: None, pair: tuple[Graph, Graph], costs: EditCosts, bound: int, node_limit: int
 ) -> None:
     true = pytest.approx(edit_distance(*map(plain, pair), plain_costs(costs)), abs=1e-9)
     full = graph_edit_distance(*pair, costs=costs)

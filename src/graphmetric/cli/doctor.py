@@ -60,7 +60,7 @@ def _compile_searches() -> None:
     import networkx as nx
 
     from graphmetric.edit_distance import graph_edit_distance, pairwise_edit_distances
-    from graphmetric.edit_distance.nearest import LARGEST_EASY
+    from graphmetric.edit_distance.methods import LARGEST_EASY
     from graphmetric.graphs.collection import GraphCollection
     from graphmetric.graphs.graph import Graph
     from graphmetric.learned.learned_distance import LearnedDistance

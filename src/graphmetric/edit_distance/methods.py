@@ -43,11 +43,11 @@ from graphmetric.errors import InvalidArgument
 LARGEST_SEARCHED = 300
 """The most nodes of a smaller graph for the search with the branch bound, which keeps a matrix for each level: 70 MB
 in all at this size."""
-_LARGEST_EASY = 12
+LARGEST_EASY = 12
 """Nodes of the smaller graph up to which the search with the branch bound is quicker than the one with the dual bound;
 measured on molecules of 8 to 18 atoms, where the times cross between 12 and 13."""
-_DUAL_WORTH = 64
-"""Nodes of the search tree that the branch bound visits in the time of one with the dual bound, roughly."""
+_TRY_SHARE = 4
+"""The share of a node limit that the first try with the branch bound may take is one of so many."""
 _BEAM_WIDTH = 100
 """Width of the beam search whose map the search has to beat where the dual bound takes too much memory."""
 _WIDER_BEAMS = (10, 30, 100, 300, 1_000)
@@ -81,8 +81,8 @@ class ExactSearch(EditDistanceMethod):
     time_limit: float | None = None
     """Seconds of wall-clock time for each pair."""
     node_limit: int | None = None
-    """Search-tree nodes for each pair; unlike time, the same on every machine. A node with the dual bound, which takes
-    about that much longer, counts as 64."""
+    """Search-tree nodes for each pair; unlike time, the same on every machine. A node with the dual bound counts as
+    those with the branch bound that take as long: about a hundred at 25 nodes."""
     upper_bound: float | None = None
     """The search ends once the distance is proven to be larger than this."""
     decide: bool = False
@@ -127,7 +127,7 @@ class ExactSearch(EditDistanceMethod):
 
     def is_quick(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.bool_]:
         in_time = self.time_limit is None or self.time_limit >= _QUICK_SECONDS
-        return (smaller_sizes(problem, pairs) <= _LARGEST_EASY) & in_time
+        return (smaller_sizes(problem, pairs) <= LARGEST_EASY) & in_time
 
     def quick_try(self) -> ExactSearch | None:
         if self.time_limit is None and self._node_limit <= _QUICK_NODES:
@@ -163,7 +163,7 @@ class ExactSearch(EditDistanceMethod):
 
     def _solve_alike(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         """Solve small pairs together and larger ones singly."""
-        easy = smaller_sizes(problem, pairs) <= _LARGEST_EASY
+        easy = smaller_sizes(problem, pairs) <= LARGEST_EASY
         if easy.all():
             return self._search(problem, pairs, np.full(len(pairs), NO_LIMIT), watch)
         if easy.any():
@@ -180,20 +180,25 @@ class ExactSearch(EditDistanceMethod):
         too_large = too_large_to_search(problem, pair)[0]
         if not _fits_dual_bound(problem, pair):
             return self._solve_in_little_memory(problem, pair, too_large, watch)
-        found, known = None, np.full(1, NO_LIMIT)
-        if not too_large:
-            found = replace(self, node_limit=min(self._node_limit, _first_try(problem, pair)))._search(
-                problem, pair, known, watch
-            )
-            if watch.is_over or self._is_settled(problem, found) or found.expanded[0] >= self._node_limit:
-                return found
-            known = found.upper
-        spent = 0 if found is None else int(found.expanded[0])
-        most = max(1, -(-(self._node_limit - spent) // _DUAL_WORTH))
-        limits = SearchLimits(self._upper_limits(problem, known), int(self.decide), most, 0)
+        tries = _first_try(problem, pair)
+        worth = 1 + tries // 2
+        if too_large:
+            found = BranchBound().solve_watched(problem, pair, watch)
+        else:
+            has_room = self._node_limit > 2 * worth
+            few = min(tries, self._node_limit // _TRY_SHARE) if has_room else self._node_limit
+            found = replace(self, node_limit=few)._search(problem, pair, np.full(1, NO_LIMIT), watch)
+        spent = int(found.expanded[0])
+        most = (self._node_limit - spent) // worth
+        if watch.is_over or self._is_settled(problem, found):
+            return found
+        if most == 0:
+            return found._replace(expanded=np.full(1, self._node_limit))
+        limits = SearchLimits(self._upper_limits(problem, found.upper), int(self.decide), 1 + most, 0)
         better = search_with_dual_bound(problem, pair, limits, watch)
-        better = better._replace(expanded=spent + _DUAL_WORTH * better.expanded)
-        found = better if found is None else _better_of(found, better)
+        used = better.expanded - 1
+        better = better._replace(expanded=np.where(used < most, spent + worth * used, self._node_limit))
+        found = _better_of(found, better)
         if self.time_limit is None or watch.is_over or self._is_settled(problem, found):
             return found
         return found if found.expanded[0] >= self._node_limit else improve_maps(problem, pair, found, watch)

@@ -42,14 +42,12 @@ from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, WorkspaceSize
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import EditDistanceMethod
-from graphmetric.edit_distance.methods import LARGEST_SEARCHED, BeamSearch, BranchBound, ExactSearch
+from graphmetric.edit_distance.methods import LARGEST_EASY, LARGEST_SEARCHED, BeamSearch, BranchBound, ExactSearch
 from graphmetric.edit_distance.scaling import exceeds_memory, smaller_sizes, workspace_size
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.graphs.collection import GraphCollection
 
 STAGES = {BY_COUNTS: "label counts and degrees", BY_BRANCHES: "branch bounds", BY_SEARCH: "bounded exact search"}
-LARGEST_EASY = 12
-"""Nodes of queries up to which a search takes hardly longer than the branch bound that it begins with."""
 _BEAM_WIDTH = 100
 """Width of the beam search that finds the first maps of larger graphs: three milliseconds at 35 nodes."""
 _PROPOSED_STEPS = 300

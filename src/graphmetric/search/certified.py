@@ -26,7 +26,8 @@ from graphmetric.edit_distance import (
     steinhaus_distance,
 )
 from graphmetric.edit_distance.collection_bounds import count_graphs
-from graphmetric.edit_distance.nearest import LARGEST_EASY, EncodedCandidates
+from graphmetric.edit_distance.methods import LARGEST_EASY
+from graphmetric.edit_distance.nearest import EncodedCandidates
 from graphmetric.edit_distance.stopping import Watch
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.edit_distance import EditCosts, ExactSearch, pairwise_edit_distances
 from graphmetric.edit_distance.label_store import choose_pairs
-from graphmetric.edit_distance.methods import LARGEST_SEARCHED
+from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.columns import Has
@@ -271,20 +271,19 @@ def estimate_seconds_per_pair(graphs: GraphCollection, most: float | None = None
     """Mean CPU time of an exact search over all pairs of the graphs; no pair takes longer than ``most`` seconds.
 
     The rule ignores the machine and the clock, so that a budget stands for the same pairs everywhere and the same seed
-    gives the same model. Measured on one core: sparse random graphs of 6, 10, 12, 16, 25, 50, 100 and 200 nodes
-    took 7, 45, 160, 1,300, 5,400, 16,000, 66,000 and 420,000 microseconds a pair, those of 600 nodes, which are not
-    searched, 52,000. For these the rule is right within a factor of two. It is six times too high for the graphs of
-    LINUX, which has many copies, and may be twice too low for dense graphs of 12 nodes or more.
+    gives the same model. Measured on one core: sparse random graphs of 10, 12, 16, 25, 50, 100, 200, 300 and 600 nodes
+    took .05, .15, 2.5, 8, 40, 80, 330, 690 and 4,300 milliseconds a pair, and those with three times as many edges
+    about as long. For these the rule is right within a factor of two. It is six times too high for the graphs of LINUX,
+    which has many copies.
 
     A pair costs what its smaller graph costs with another of its size: the search has one level for each node of that.
     """
     nodes = graphs.sizes.astype(np.float64)
     degree = np.maximum(2 * graphs.edge_counts / np.maximum(nodes, 1), 2)  # dense graphs are harder
     to_the_end = 0.5 * 1.6 ** np.minimum(nodes, 50) * (degree / 2) ** 2
-    to_the_limit = 7 * nodes**2 + 0.03 * nodes**3
-    bounds_only = 0.15 * nodes**2
-    searched = np.minimum(to_the_end, to_the_limit)
-    each = 1e-6 * np.maximum(np.where(nodes > LARGEST_SEARCHED, bounds_only, searched), 1)
+    to_the_end = np.where(nodes > LARGEST_EASY, np.maximum(to_the_end, 1_400), to_the_end)
+    to_the_limit = 10 * nodes**2 + 0.012 * nodes**3
+    each = 1e-6 * np.maximum(np.minimum(to_the_end, to_the_limit), 1)
     order, count = np.argsort(graphs.sizes, kind="stable"), len(graphs)
     smaller_in = 2 * (count - np.arange(count)) - 1  # of the count * count ordered pairs
     return float(np.minimum(each, np.inf if most is None else most)[order] @ smaller_in) / count**2
