@@ -2,8 +2,7 @@
 
 from graphmetric.distance.comparison import Comparison, View, axioms_of_view, view_distances
 from graphmetric.distance.edge_matching import EdgeMatching
-from graphmetric.distance.mask import mask_weights
-from graphmetric.distance.masked_loss import interval_loss, weigh_near_pairs
+from graphmetric.distance.masked_loss import interval_loss, mask_weights, weigh_near_pairs
 from graphmetric.distance.matching import Matching
 from graphmetric.distance.matrix import distance_matrix, pair_distances, write_distance_matrix
 from graphmetric.distance.pair_distance import (

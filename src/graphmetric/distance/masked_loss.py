@@ -27,7 +27,7 @@ def masked_loss(distances: Tensor, truth: Tensor, weights: Tensor, p: float = 2.
     Args:
         distances: The predictions D, on the paper's scale.
         truth: The known distances, NaN where unknown; there, as the paper has it, 1 is put in.
-        weights: The mask M of :func:`~graphmetric.distance.mask.mask_weights`.
+        weights: The mask M of :func:`mask_weights`.
         p: At least 1; may be infinite.
         mean: Divide by (number of entries)^(1/p), so that the loss does not grow with the batch.
     """
@@ -42,6 +42,34 @@ def masked_loss(distances: Tensor, truth: Tensor, weights: Tensor, p: float = 2.
     # torch's gradient of the norm is 0 where the norm is
     loss: Tensor = torch.linalg.vector_norm(errors, ord=p)
     return loss / max(1, errors.numel()) ** (1 / p) if mean else loss
+
+
+def mask_weights(labelled: Tensor, same: Tensor, alpha: float = 0.0, beta: float = 1e3) -> Tensor:
+    r"""Weights by kind of pair.
+
+    .. math:: M(i, j) = \begin{cases} 1 & \bar{D}(i, j) \text{ is labelled} \\
+              \alpha & \bar{D}(i, j) \text{ is unlabelled} \land i \ne j \\
+              \beta & i = j \end{cases} \qquad (11)
+
+    The diagonal is labelled too (with 0); there β counts, not 1.
+
+    Differs from the paper: β is kept as printed but has nothing to do here, since every distance of this
+    package is zero on equal graphs. α is 0 by default, for "unlabelled pairs are at distance 1" contradicts the data.
+
+    Args:
+        labelled: Boolean, a matrix or a list of pairs: which distances are known.
+        same: Boolean, of the same shape: where a graph meets itself; ``torch.eye(m, dtype=bool)`` for a matrix.
+        alpha: In [0, 1].
+        beta: Usually very large.
+    """
+    if not 0 <= alpha <= 1:
+        raise InvalidArgument(f"alpha must lie in [0, 1]; got {alpha}")
+    if beta < 0:
+        raise InvalidArgument(f"beta must not be negative; got {beta}")
+    if labelled.shape != same.shape:
+        raise InvalidArgument(f"labelled and same must have one shape; got {labelled.shape} and {same.shape}")
+    weights = torch.full(labelled.shape, alpha, dtype=torch.get_default_dtype(), device=labelled.device)
+    return weights.masked_fill(labelled, 1.0).masked_fill(same, beta)
 
 
 def interval_loss(

@@ -13,6 +13,7 @@ import numpy as np
 
 from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
+    COLUMN_OF,
     EVERYTHING,
     N_COLOURS,
     N_COLUMNS,
@@ -26,9 +27,10 @@ from graphmetric.edit_distance._kernels.dual_pair import (
 )
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits
 from graphmetric.edit_distance._kernels.node_maps import (
-    evaluate_map,
+    RandomState,
+    allocate_random,
     keep_trial,
-    list_inserted,
+    seed_pair,
     solve_root,
     write_bounds,
 )
@@ -36,13 +38,21 @@ from graphmetric.edit_distance._kernels.packing import Integers, PackedProblem
 from graphmetric.edit_distance._kernels.primal_dual import (
     Steps,
     allocate_steps,
-    exchange_images,
-    round_masses,
     start_steps,
     take_steps,
     unit_of_steps,
 )
 from graphmetric.edit_distance._kernels.primal_dual import X as DENSE_X
+from graphmetric.edit_distance._kernels.rounding import IMAGE as LOCAL_IMAGE
+from graphmetric.edit_distance._kernels.rounding import (
+    TOTAL,
+    LocalMap,
+    allocate_local_map,
+    descend,
+    load_map,
+    round_masses,
+    shift_regions,
+)
 from graphmetric.edit_distance._kernels.sparse_bound import bound_level, rule_out, take_sparse_steps
 from graphmetric.edit_distance._kernels.sparse_problem import (
     ALIVE,
@@ -86,13 +96,13 @@ from graphmetric.edit_distance._kernels.split_bound import (
     weigh_blocks,
 )
 from graphmetric.edit_distance._kernels.workspace import (
+    BEST,
     HAS_TWINS,
     LOWER_SO_FAR,
     MODULUS,
     N_NULL,
     N_TARGET,
     QUERY,
-    REFINED,
     RESIDUE,
     STOP,
     TARGET,
@@ -112,9 +122,10 @@ SPARSE_STEPS = 10  # steps between two bounds in the tree
 LEAST_ROUNDS = 3  # bounds of a tree node before it may be split
 PATIENCE, ROOT_PATIENCE = 6.0, 20.0  # continue while this many rounds like the last would close the node
 AGREEMENT = 0.2  # mass that each round of equal colours gives to a pair of nodes
+ROOT_SHIFTS, TREE_SHIFTS = 50, 5  # shifts of a rounded map, and of the best one
 DEATH = 0.002  # value of ruling out a pair or link, compared with raising the bound by one
 # Fields of DualWork.status
-DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER, LAST_COST = range(8)
+DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER = range(7)
 NEW, RETURNED = range(2)
 SPARSE = 1 << 20  # in CHUNKS: the dense steps are over
 
@@ -130,6 +141,8 @@ class DualWork(NamedTuple):
     alive: Integers  # (row, column): 1 unless ruled out
     score: Floats  # (row, column): scratch of rounding
     image: Integers  # (row)
+    local: LocalMap
+    random: RandomState
     status: Integers
 
 
@@ -144,6 +157,8 @@ def allocate_dual_work(base: Workspace, size: DualSize, tree_memory: int = LARGE
         np.zeros((size.rows, size.columns), dtype=np.int64),
         np.zeros((size.rows, size.columns)),
         np.zeros(size.rows, dtype=np.int64),
+        allocate_local_map(size),
+        allocate_random(0),
         np.zeros(8, dtype=np.int64),
     )
 
@@ -172,6 +187,7 @@ def search_dual(
         if limits.resume == 0:
             load_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair)
             load_dual_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
+            seed_pair(work.random, pairs[p, 0], pairs[p, 1])
             start_dual(work, limits.upper_limit[p], limits.stop_at_limit)
         status = work.status
         while not is_over(work) and status[EXPANDED] < limits.max_expanded and signals[STOP] == 0:
@@ -193,7 +209,7 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
     """Start a pair with the branch bound and its map; nothing is ruled out yet."""
     status, dual = work.status, work.dual
     status[DEPTH], status[CHUNKS], status[EXPANDED], status[FULL_MEMORY] = -1, 0, 1, 0
-    status[UPPER_LIMIT], status[STOP_AT_LIMIT], status[LAST_COST] = upper_limit, stop_at_limit, -1
+    status[UPPER_LIMIT], status[STOP_AT_LIMIT] = upper_limit, stop_at_limit
     status[BEST_LOWER] = solve_root(work.base)
     start_steps(dual, work.steps)
     for i in range(dual.sizes[N_ROWS]):
@@ -205,6 +221,7 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
     work.sparse.values[0, BEST_BOUND], work.sparse.values[0, ROOT_BOUND] = -1e300, -1e300
     status[DEPTH] = 0
     if dual.sizes[N_ROWS] > 0:
+        improve_best(work, np.int64(0))
         round_colours(work)
     if status[BEST_LOWER] > best_of_interest(work) or dual.sizes[N_ROWS] == 0:
         status[DEPTH] = -1
@@ -313,7 +330,7 @@ def round_root(work: DualWork) -> None:
         work.image[i] = FREE
         for k in range(work.dual.sizes[N_COLUMNS]):
             work.score[i, k] = work.steps.nodes[DENSE_X, i, k]
-    try_rounding(work)
+    try_rounding(work, np.int64(ROOT_SHIFTS))
 
 
 @part
@@ -327,28 +344,45 @@ def round_colours(work: DualWork) -> None:
             for depth in range(N_COLOURS):
                 agreement += dual.row_colours[depth, i] == dual.column_colours[depth, k]
             work.score[i, k] = AGREEMENT * agreement
-    try_rounding(work)
+    try_rounding(work, np.int64(ROOT_SHIFTS))
 
 
 @part
-def try_rounding(work: DualWork) -> None:
-    """Round the masses in ``work.score`` to a map, improve it by exchanges, and keep it if it is the best."""
-    base, dual, image = work.base, work.dual, work.image
-    trial = base.progress.maps[TRIAL]
+def try_rounding(work: DualWork, n_shifts: int) -> None:
+    """Round the masses in ``work.score`` to a map and improve it, and then the best one, by some shifts each."""
+    round_masses(work.dual, work.local, work.score, work.image)
+    improve_image(work, n_shifts)
+    if work.base.progress.status[UPPER] < work.dual.sizes[EVERYTHING] - work.local.state[TOTAL]:
+        improve_best(work, n_shifts)
+
+
+@fragment
+def improve_best(work: DualWork, n_shifts: int) -> None:
+    """Improve the best map."""
+    base, dual = work.base, work.dual
     n_target = base.pair.sizes[N_TARGET] - base.pair.sizes[N_NULL]
-    round_masses(dual, work.score, image)
     for i in range(dual.sizes[N_ROWS]):
-        trial[i] = n_target + i if image[i] < 0 else dual.lines[NODE_OF, image[i]]
-    cost = evaluate_map(base.pair, base.progress.maps)
-    if cost == work.status[LAST_COST]:
+        node = base.progress.maps[BEST, i]
+        work.image[i] = dual.lines[COLUMN_OF, node] if node < n_target else FREE
+    improve_image(work, n_shifts)
+
+
+@part
+def improve_image(work: DualWork, n_shifts: int) -> None:
+    """Improve the map in ``work.image``, and keep it if it is the best."""
+    base, dual, local = work.base, work.dual, work.local
+    enough = dual.sizes[EVERYTHING] - work.status[BEST_LOWER]
+    load_map(base.pair, dual, local, work.image)
+    descend(base.pair, dual, local)
+    shift_regions(base.pair, dual, local, work.random, n_shifts, enough, base.progress.signals)
+    cost = dual.sizes[EVERYTHING] - local.state[TOTAL]
+    if cost >= base.progress.status[UPPER]:
         return
-    work.status[LAST_COST] = cost
-    list_inserted(base)
-    cost = exchange_images(base.pair, dual, base.progress.maps, cost, work.status[BEST_LOWER])
-    if cost < base.progress.status[UPPER]:
-        for i in range(dual.sizes[N_ROWS]):
-            trial[i] = base.progress.maps[REFINED, i]
-        keep_trial(base, cost)
+    n_target = base.pair.sizes[N_TARGET] - base.pair.sizes[N_NULL]
+    for i in range(dual.sizes[N_ROWS]):
+        k = local.lines[LOCAL_IMAGE, i]
+        base.progress.maps[TRIAL, i] = n_target + i if k == dual.sizes[N_COLUMNS] else dual.lines[NODE_OF, k]
+    keep_trial(base, cost)
 
 
 @part
@@ -364,7 +398,7 @@ def round_level(work: DualWork, depth: int) -> None:
     for p in range(sparse.state[depth, FIRST_PAIR], sparse.state[depth, END_PAIR]):
         if sparse.whole[COLUMN, p] < n_columns:
             work.score[sparse.whole[ROW, p], sparse.whole[COLUMN, p]] = sparse.steps[X, p]
-    try_rounding(work)
+    try_rounding(work, np.int64(TREE_SHIFTS))
 
 
 @fragment
