@@ -14,6 +14,7 @@ from graphmetric.edit_distance import ExactSearch as ExactSearch
 from graphmetric.edit_distance import Hausdorff as Hausdorff
 from graphmetric.edit_distance import LocalSearch as LocalSearch
 from graphmetric.edit_distance import PairwiseDistances as PairwiseDistances
+from graphmetric.edit_distance import RefinedMap as RefinedMap
 from graphmetric.edit_distance import RelaxedDistance as RelaxedDistance
 from graphmetric.edit_distance import RelaxedEditDistance as RelaxedEditDistance
 from graphmetric.edit_distance import common_subgraph_sizes as common_subgraph_sizes

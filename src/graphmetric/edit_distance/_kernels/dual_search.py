@@ -43,9 +43,8 @@ from graphmetric.edit_distance._kernels.primal_dual import (
     unit_of_steps,
 )
 from graphmetric.edit_distance._kernels.primal_dual import X as DENSE_X
-from graphmetric.edit_distance._kernels.rounding import IMAGE as LOCAL_IMAGE
 from graphmetric.edit_distance._kernels.rounding import (
-    TOTAL,
+    COST,
     LocalMap,
     allocate_local_map,
     descend,
@@ -53,6 +52,7 @@ from graphmetric.edit_distance._kernels.rounding import (
     round_masses,
     shift_regions,
 )
+from graphmetric.edit_distance._kernels.rounding import IMAGE as LOCAL_IMAGE
 from graphmetric.edit_distance._kernels.sparse_bound import bound_level, rule_out, take_sparse_steps
 from graphmetric.edit_distance._kernels.sparse_problem import (
     ALIVE,
@@ -352,7 +352,7 @@ def try_rounding(work: DualWork, n_shifts: int) -> None:
     """Round the masses in ``work.score`` to a map and improve it, and then the best one, by some shifts each."""
     round_masses(work.dual, work.local, work.score, work.image)
     improve_image(work, n_shifts)
-    if work.base.progress.status[UPPER] < work.dual.sizes[EVERYTHING] - work.local.state[TOTAL]:
+    if work.base.progress.status[UPPER] < work.local.state[COST]:
         improve_best(work, n_shifts)
 
 
@@ -371,11 +371,10 @@ def improve_best(work: DualWork, n_shifts: int) -> None:
 def improve_image(work: DualWork, n_shifts: int) -> None:
     """Improve the map in ``work.image``, and keep it if it is the best."""
     base, dual, local = work.base, work.dual, work.local
-    enough = dual.sizes[EVERYTHING] - work.status[BEST_LOWER]
     load_map(base.pair, dual, local, work.image)
     descend(base.pair, dual, local)
-    shift_regions(base.pair, dual, local, work.random, n_shifts, enough, base.progress.signals)
-    cost = dual.sizes[EVERYTHING] - local.state[TOTAL]
+    shift_regions(base.pair, dual, local, work.random, n_shifts, work.status[BEST_LOWER], base.progress.signals)
+    cost = local.state[COST]
     if cost >= base.progress.status[UPPER]:
         return
     n_target = base.pair.sizes[N_TARGET] - base.pair.sizes[N_NULL]

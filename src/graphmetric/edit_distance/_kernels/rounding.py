@@ -32,7 +32,6 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     NODE_OF,
     ROW_START,
     SLOT_START,
-    UNIT,
     DualPair,
     DualSize,
     Floats,
@@ -40,7 +39,7 @@ from graphmetric.edit_distance._kernels.dual_pair import (
 from graphmetric.edit_distance._kernels.node_maps import RandomState, draw_below
 from graphmetric.edit_distance._kernels.packing import Integers, integers
 from graphmetric.edit_distance._kernels.primal_dual import unit_of_steps
-from graphmetric.edit_distance._kernels.workspace import QUERY, STOP, TARGET, Pair
+from graphmetric.edit_distance._kernels.workspace import BASE_COST, N_EDGES, N_NULL, QUERY, STOP, TARGET, Pair
 
 EDGE_BONUS = 0.1  # what a saved edge adds to the mass of a pair, per half of the largest saving
 NODE_BONUS = 0.01
@@ -49,11 +48,14 @@ MOST_AROUND = np.int64(8)  # rows or columns that a shift unmaps on either side
 # Fields of LocalMap.lines
 IMAGE, OWNER, OWNED, KEPT, QUEUE, WAITS, LIFTED, IS_LIFTED, OPEN_COLUMNS, WISH, WISHED = range(11)
 # Fields of LocalMap.state
-TOTAL, N_WAITING, N_LIFTED, N_OPEN = range(4)
+COST, N_WAITING, N_LIFTED, N_OPEN = range(4)
 
 
 class LocalMap(NamedTuple):
-    """A map and what it saves, in whole costs. Row number N_ROWS is nobody, column number N_COLUMNS is deletion."""
+    """A map, its cost, and what its rows save. Row number N_ROWS is nobody, column number N_COLUMNS is deletion.
+
+    Savings are exact here. Where no node need be deleted, the deletion of a row counts as its dearest substitution.
+    """
 
     saving: Integers  # (row, column): what the row saves there while the other rows stay
     lines: Integers  # (field, row, column or position)
@@ -127,13 +129,22 @@ def load_map(pair: Pair, dual: DualPair, local: LocalMap, column_of: Integers) -
     n_rows, n_columns, lines = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS], local.lines
     for k in range(n_columns + 1):
         lines[OWNER, k], lines[OWNED, k], local.saving[n_rows, k] = n_rows, 0, 0
+    cost = pair.sizes[BASE_COST]
     for i in range(n_rows):
         lines[IMAGE, i], local.saving[i, n_columns] = n_columns, 0
+        deletion = pair.node_cost[i, n_columns] if pair.sizes[N_NULL] > 0 else 0
+        if pair.sizes[N_NULL] == 0:
+            for node in range(n_columns):
+                deletion = max(deletion, pair.node_cost[i, node])
         for k in range(n_columns):
-            local.saving[i, k] = np.int64(dual.node_saving[i, k]) // dual.sizes[UNIT]
+            node = dual.lines[NODE_OF, k]
+            local.saving[i, k] = deletion + pair.node_cost[n_rows, node] - pair.node_cost[i, node]
+        cost += deletion
+    for edge in range(pair.sizes[N_EDGES]):
+        cost += pair.edge_cost[pair.edges[edge, 2], 0]
     for place in range(n_rows + n_columns + 2):
         lines[WAITS, place], lines[IS_LIFTED, place] = 0, 0
-    local.state[TOTAL], local.state[N_WAITING] = 0, 0
+    local.state[COST], local.state[N_WAITING] = cost, 0
     for i in range(n_rows):
         place_row(pair, dual, local, i, column_of[i] if column_of[i] >= 0 else n_columns)
 
@@ -142,7 +153,7 @@ def load_map(pair: Pair, dual: DualPair, local: LocalMap, column_of: Integers) -
 def place_row(pair: Pair, dual: DualPair, local: LocalMap, i: int, k: int) -> None:
     """Map an unmapped row to a free column."""
     local.lines[IMAGE, i] = k
-    local.state[TOTAL] += local.saving[i, k]
+    local.state[COST] -= local.saving[i, k]
     ask_for_look(local, i)
     if k < dual.sizes[N_COLUMNS]:
         local.lines[OWNER, k], local.lines[OWNED, k] = i, local.saving[i, k]
@@ -154,7 +165,7 @@ def lift_row(pair: Pair, dual: DualPair, local: LocalMap, i: int) -> None:
     """Unmap a row."""
     k = local.lines[IMAGE, i]
     local.lines[IMAGE, i] = dual.sizes[N_COLUMNS]
-    local.state[TOTAL] -= local.saving[i, k]
+    local.state[COST] += local.saving[i, k]
     if k < dual.sizes[N_COLUMNS]:
         local.lines[OWNER, k], local.lines[OWNED, k] = dual.sizes[N_ROWS], 0
         change_savings(pair, dual, local, i, k, np.int64(-1))
@@ -250,30 +261,30 @@ def best_row(dual: DualPair, local: LocalMap, k: int) -> int:
             gain = local.saving[i, k] - local.saving[i, local.lines[IMAGE, i]]
             if gain > best:
                 best, chosen = gain, np.int64(i)
-    return chosen
+    return int(chosen)
 
 
 @part
 def shift_regions(
-    pair: Pair, dual: DualPair, local: LocalMap, random: RandomState, n_shifts: int, enough: int, signals: Integers
+    pair: Pair, dual: DualPair, local: LocalMap, random: RandomState, n_shifts: int, good_enough: int, signals: Integers
 ) -> None:
-    """Shift regions of a map from which no descent is possible, until it saves ``enough`` or it is told to stop."""
+    """Shift regions of a map that no descent improves, until its cost is ``good_enough`` or it is told to stop."""
     n_rows, n_columns, lines, state = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS], local.lines, local.state
     for _ in range(n_shifts if n_rows > 1 else 0):
-        if state[TOTAL] >= enough or signals[STOP] > 0:
+        if state[COST] <= good_enough or signals[STOP] > 0:
             return
         i, k = np.int64(draw_below(random, n_rows)), np.int64(draw_below(random, n_columns))
         n_around = 1 + np.int64(draw_below(random, MOST_AROUND))
         if k == lines[IMAGE, i]:
             continue
-        before = state[TOTAL]
+        before = state[COST]
         for row in range(n_rows):
             lines[KEPT, row] = lines[IMAGE, row]
         lift_around(pair, dual, local, i, k, n_around)
         place_row(pair, dual, local, i, k)
         place_lifted(pair, dual, local, random)
         descend(pair, dual, local)
-        if state[TOTAL] < before:
+        if state[COST] > before:
             restore_map(pair, dual, local)
 
 
@@ -362,7 +373,7 @@ def wish_best(dual: DualPair, local: LocalMap, random: RandomState, i: int) -> N
             best, chosen = local.saving[i, k], k
         place += 1
         if place == n_open:
-            place = 0
+            place = np.int64(0)
     lines[WISH, i], lines[WISHED, i] = chosen, best
 
 
