@@ -232,8 +232,8 @@ def dual_slices(problem: EncodedProblem, pair: Pairs, work: DualWork) -> Iterato
     results = room_for(problem, pair)
     allowed = 0
     while not results.finished[0]:
-        run_dual(problem, pair, work, results, (allowed, allowed + 2), 0)
-        allowed += 2
+        before, allowed = allowed, allowed + (1 if allowed < 10 else 2)  # the first expansions take longest
+        run_dual(problem, pair, work, results, (before, allowed), 0)
         yield int(results.lower[0]), int(results.upper[0])
 
 

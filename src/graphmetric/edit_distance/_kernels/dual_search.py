@@ -122,7 +122,8 @@ SPARSE_STEPS = 10  # steps between two bounds in the tree
 LEAST_ROUNDS = 3  # bounds of a tree node before it may be split
 PATIENCE, ROOT_PATIENCE = 6.0, 20.0  # continue while this many rounds like the last would close the node
 AGREEMENT = 0.2  # mass that each round of equal colours gives to a pair of nodes
-ROOT_SHIFTS, TREE_SHIFTS = 50, 5  # shifts of a rounded map, and of the best one
+ROOT_SHIFTS = 2  # shifts of a rounded map per row, and of the best one; thrice as many after eight bounds
+TREE_SHIFTS = 10
 DEATH = 0.002  # value of ruling out a pair or link, compared with raising the bound by one
 # Fields of DualWork.status
 DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER = range(7)
@@ -330,7 +331,7 @@ def round_root(work: DualWork) -> None:
         work.image[i] = FREE
         for k in range(work.dual.sizes[N_COLUMNS]):
             work.score[i, k] = work.steps.nodes[DENSE_X, i, k]
-    try_rounding(work, np.int64(ROOT_SHIFTS))
+    try_rounding(work, ROOT_SHIFTS * work.dual.sizes[N_ROWS] * (4 + min(8, work.status[CHUNKS])) // 4)
 
 
 @part
@@ -344,7 +345,7 @@ def round_colours(work: DualWork) -> None:
             for depth in range(N_COLOURS):
                 agreement += dual.row_colours[depth, i] == dual.column_colours[depth, k]
             work.score[i, k] = AGREEMENT * agreement
-    try_rounding(work, np.int64(ROOT_SHIFTS))
+    try_rounding(work, ROOT_SHIFTS * dual.sizes[N_ROWS])
 
 
 @part
