@@ -118,7 +118,7 @@ class RefinedMap(EditDistanceMethod):
     """
 
     effort: int = 10
-    """How often masses are rounded; at 25 nodes ten times take about 5 ms, at 100 nodes about 60 ms."""
+    """How often masses are rounded; at 25 nodes ten times take about 5 ms, at 100 nodes about 100 ms."""
     random_state: int = 0
     """Seed of the shifts; the answer to a pair does not depend on the other pairs."""
 
