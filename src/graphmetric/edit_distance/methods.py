@@ -182,26 +182,29 @@ class ExactSearch(EditDistanceMethod):
             return self._solve_in_little_memory(problem, pair, too_large, watch)
         tries = _first_try(problem, pair)
         worth = 1 + tries // 2
-        if too_large:
-            found = BranchBound().solve_watched(problem, pair, watch)
-        else:
-            has_room = self._node_limit > 2 * worth
-            few = min(tries, self._node_limit // _TRY_SHARE) if has_room else self._node_limit
-            found = replace(self, node_limit=few)._search(problem, pair, np.full(1, NO_LIMIT), watch)
-        spent = int(found.expanded[0])
+        if self._node_limit < 2 * worth:
+            return self._solve_in_few_nodes(problem, pair, too_large, watch)
+        found, known, spent = None, np.full(1, NO_LIMIT), 0
+        if not too_large:
+            few = replace(self, node_limit=min(tries, self._node_limit // _TRY_SHARE))
+            found = few._search(problem, pair, known, watch)
+            known, spent = found.upper, int(found.expanded[0])
+            if watch.is_over or self._is_settled(problem, found):
+                return found
         most = (self._node_limit - spent) // worth
-        if watch.is_over or self._is_settled(problem, found):
-            return found
-        if most == 0:
-            return found._replace(expanded=np.full(1, self._node_limit))
-        limits = SearchLimits(self._upper_limits(problem, found.upper), int(self.decide), 1 + most, 0)
+        limits = SearchLimits(self._upper_limits(problem, known), int(self.decide), 1 + most, 0)
         better = search_with_dual_bound(problem, pair, limits, watch)
         used = better.expanded - 1
         better = better._replace(expanded=np.where(used < most, spent + worth * used, self._node_limit))
-        found = _better_of(found, better)
-        if self.time_limit is None or watch.is_over or self._is_settled(problem, found):
-            return found
-        return found if found.expanded[0] >= self._node_limit else improve_maps(problem, pair, found, watch)
+        found = better if found is None else _better_of(found, better)
+        is_over = watch.is_over or self._is_settled(problem, found) or found.expanded[0] >= self._node_limit
+        return found if is_over or self.time_limit is None else improve_maps(problem, pair, found, watch)
+
+    def _solve_in_few_nodes(self, problem: EncodedProblem, pair: Pairs, too_large: bool, watch: Watch) -> Solutions:
+        """Solve one pair with a limit that leaves no room for the dual bound."""
+        if not too_large:
+            return self._search(problem, pair, np.full(1, NO_LIMIT), watch)
+        return BranchBound().solve_watched(problem, pair, watch)._replace(expanded=np.full(1, self._node_limit))
 
     def _solve_in_little_memory(self, problem: EncodedProblem, pair: Pairs, too_large: bool, watch: Watch) -> Solutions:
         """Solve one pair without the dual bound."""

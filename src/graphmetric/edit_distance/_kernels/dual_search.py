@@ -190,6 +190,8 @@ def search_dual(
             load_dual_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
             seed_pair(work.random, pairs[p, 0], pairs[p, 1])
             start_dual(work, limits.upper_limit[p], limits.stop_at_limit)
+            if not is_over(work) and signals[STOP] == 0:
+                start_steps(work.dual, work.steps)
         status = work.status
         while not is_over(work) and status[EXPANDED] < limits.max_expanded and signals[STOP] == 0:
             status[EXPANDED] += 1
@@ -207,12 +209,11 @@ def search_dual(
 
 @fragment
 def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
-    """Start a pair with the branch bound and its map; nothing is ruled out yet."""
+    """Start a pair with the branch bound and first maps; nothing is ruled out yet, and the steps are not ready."""
     status, dual = work.status, work.dual
     status[DEPTH], status[CHUNKS], status[EXPANDED], status[FULL_MEMORY] = -1, 0, 1, 0
     status[UPPER_LIMIT], status[STOP_AT_LIMIT] = upper_limit, stop_at_limit
     status[BEST_LOWER] = solve_root(work.base)
-    start_steps(dual, work.steps)
     for i in range(dual.sizes[N_ROWS]):
         for k in range(dual.sizes[N_COLUMNS]):
             work.alive[i, k] = 1
@@ -284,7 +285,8 @@ def advance_root(work: DualWork, root_only: int) -> None:
         take_steps(dual, work.steps, np.int64(1))
     status[CHUNKS] += 1
     bound = bound_root(work)
-    round_root(work)
+    if work.base.progress.signals[STOP] == 0:
+        round_root(work)
     limit = limit_of(work)
     if values[0, BEST_BOUND] > limit or status[BEST_LOWER] > best_of_interest(work):
         status[DEPTH] = -1
@@ -351,7 +353,8 @@ def round_colours(work: DualWork) -> None:
 @part
 def try_rounding(work: DualWork, n_shifts: int) -> None:
     """Round the masses in ``work.score`` to a map and improve it, and then the best one, by some shifts each."""
-    round_masses(work.dual, work.local, work.score, work.image)
+    if not round_masses(work.dual, work.local, work.score, work.image, work.base.progress.signals):
+        return
     improve_image(work, n_shifts)
     if work.base.progress.status[UPPER] < work.local.state[COST]:
         improve_best(work, n_shifts)
@@ -373,7 +376,7 @@ def improve_image(work: DualWork, n_shifts: int) -> None:
     """Improve the map in ``work.image``, and keep it if it is the best."""
     base, dual, local = work.base, work.dual, work.local
     load_map(base.pair, dual, local, work.image)
-    descend(base.pair, dual, local)
+    descend(base.pair, dual, local, base.progress.signals)
     shift_regions(base.pair, dual, local, work.random, n_shifts, work.status[BEST_LOWER], base.progress.signals)
     cost = local.state[COST]
     if cost >= base.progress.status[UPPER]:

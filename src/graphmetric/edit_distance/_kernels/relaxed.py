@@ -51,6 +51,7 @@ from graphmetric.edit_distance._kernels.primal_dual import (
     X,
     Y,
     set_balance,
+    start_steps,
     take_steps,
 )
 from graphmetric.edit_distance._kernels.workspace import (
@@ -151,6 +152,7 @@ def relax_pairs(
         load_pair(problem, pairs[p, 0], pairs[p, 1], root.base.pair)
         load_dual_pair(problem, pairs[p, 0], pairs[p, 1], root.base.pair, root.dual)
         start_dual(root, np.int64(NO_LIMIT), np.int64(0))
+        start_steps(root.dual, root.steps)
         relax_pair(work, limits, relaxed, p)
         write_bounds(root.base, results, p, lower_bound_of(root))
         close = relaxed.upper[p] - relaxed.lower[p] <= limits.tolerance

@@ -70,8 +70,11 @@ def allocate_local_map(size: DualSize) -> LocalMap:
 
 
 @fragment
-def round_masses(dual: DualPair, local: LocalMap, score: Floats, column_of: Integers) -> None:
-    """Complete a map greedily. ``score`` holds the masses, ``column_of`` the columns of rows that are fixed, or -1."""
+def round_masses(dual: DualPair, local: LocalMap, score: Floats, column_of: Integers, signals: Integers) -> bool:
+    """Complete a map greedily. ``score`` holds the masses, ``column_of`` the columns of rows that are fixed, or -1.
+
+    False if it is told to stop before the map is complete.
+    """
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
     bonus = NODE_BONUS / unit_of_steps(dual)
     n_open = 0
@@ -85,12 +88,15 @@ def round_masses(dual: DualPair, local: LocalMap, score: Floats, column_of: Inte
         if column_of[i] >= 0:
             take_pair(dual, local, score, i, column_of[i])
     for _ in range(n_open):
+        if signals[STOP] > 0:
+            return False
         best, row = TAKEN, np.int64(0)
         for i in range(n_rows):
             if column_of[i] == -1 and score[i, local.lines[WISH, i]] > best:
                 best, row = score[i, local.lines[WISH, i]], np.int64(i)
         column_of[row] = local.lines[WISH, row]
         take_pair(dual, local, score, row, column_of[row])
+    return True
 
 
 @fragment
@@ -198,10 +204,10 @@ def ask_for_look(local: LocalMap, place: int) -> None:
 
 
 @part
-def descend(pair: Pair, dual: DualPair, local: LocalMap) -> None:
-    """Move rows to free columns and exchange images while that saves more."""
+def descend(pair: Pair, dual: DualPair, local: LocalMap, signals: Integers) -> None:
+    """Move rows to free columns and exchange images while that saves more, or until it is told to stop."""
     n_rows, n_columns, lines = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS], local.lines
-    while local.state[N_WAITING] > 0:
+    while local.state[N_WAITING] > 0 and signals[STOP] == 0:
         local.state[N_WAITING] -= 1
         place = lines[QUEUE, local.state[N_WAITING]]
         lines[WAITS, place] = 0
@@ -283,7 +289,7 @@ def shift_regions(
         lift_around(pair, dual, local, i, k, n_around)
         place_row(pair, dual, local, i, k)
         place_lifted(pair, dual, local, random)
-        descend(pair, dual, local)
+        descend(pair, dual, local, signals)
         if state[COST] > before:
             restore_map(pair, dual, local)
 
