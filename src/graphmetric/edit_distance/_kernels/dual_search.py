@@ -5,6 +5,10 @@ gone the rest continues as a sparse problem (sparse_bound.py). A tree node takes
 then splits: one pair is fixed in the child; when the child is done, the pair is ruled out and the node continues
 without it. So there is one open problem per depth, and the least of their bounds is a lower bound of the distance at
 any time.
+
+The tree looks for maps up to a target: first for those that cost as little as the lower bound of the root allows. If
+there is none, the lower bound has risen, and the tree starts again with a higher target. The last tree takes most of
+the time, so the others cost little, and a search that is stopped knows far better lower bounds.
 """
 
 from typing import NamedTuple
@@ -15,6 +19,7 @@ from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     COLUMN_OF,
     EVERYTHING,
+    LARGEST_SAVING,
     N_COLOURS,
     N_COLUMNS,
     N_ROWS,
@@ -102,6 +107,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     MODULUS,
     N_NULL,
     N_TARGET,
+    NO_LIMIT,
     QUERY,
     RESIDUE,
     STOP,
@@ -124,9 +130,10 @@ PATIENCE, ROOT_PATIENCE = 6.0, 20.0  # continue while this many rounds like the 
 AGREEMENT = 0.2  # mass that each round of equal colours gives to a pair of nodes
 ROOT_SHIFTS = 2  # shifts of a rounded map per row, and of the best one; thrice as many after eight bounds
 TREE_SHIFTS = 10
+TARGETS = 4  # trees that raise the target by equal parts
 DEATH = 0.002  # value of ruling out a pair or link, compared with raising the bound by one
 # Fields of DualWork.status
-DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER = range(7)
+DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER, TARGET_COST = range(8)
 NEW, RETURNED = range(2)
 SPARSE = 1 << 20  # in CHUNKS: the dense steps are over
 
@@ -199,6 +206,8 @@ def search_dual(
                 advance_root(work, root_only)
             else:
                 advance_tree(work)
+                if status[DEPTH] < 0 and status[TARGET_COST] < best_of_interest(work):
+                    start_tree(work)
             signals[LOWER_SO_FAR] = lower_bound_of(work)
         lower = lower_bound_of(work)
         write_bounds(work.base, results, p, lower)
@@ -212,7 +221,7 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
     """Start a pair with the branch bound and first maps; nothing is ruled out yet, and the steps are not ready."""
     status, dual = work.status, work.dual
     status[DEPTH], status[CHUNKS], status[EXPANDED], status[FULL_MEMORY] = -1, 0, 1, 0
-    status[UPPER_LIMIT], status[STOP_AT_LIMIT] = upper_limit, stop_at_limit
+    status[UPPER_LIMIT], status[STOP_AT_LIMIT], status[TARGET_COST] = upper_limit, stop_at_limit, NO_LIMIT
     status[BEST_LOWER] = solve_root(work.base)
     for i in range(dual.sizes[N_ROWS]):
         for k in range(dual.sizes[N_COLUMNS]):
@@ -241,7 +250,7 @@ def best_of_interest(work: DualWork) -> int:
 @fragment
 def limit_of(work: DualWork) -> float:
     """A problem whose bound is above this, in the unit of the splits, is done."""
-    return np.float64(best_of_interest(work)) * work.dual.unit[0]
+    return np.float64(min(best_of_interest(work), work.status[TARGET_COST])) * work.dual.unit[0]
 
 
 @fragment
@@ -256,8 +265,9 @@ def lower_bound_of(work: DualWork) -> int:
     """A lower bound of the distance, at any time."""
     root, status = work.base.levels.state[0], work.status
     lower = work.base.progress.status[UPPER]
-    if lower > status[UPPER_LIMIT]:
-        lower = round_up(2 * status[UPPER_LIMIT] + 1, root[RESIDUE], root[MODULUS])
+    searched = min(status[UPPER_LIMIT], status[TARGET_COST])
+    if lower > searched:
+        lower = round_up(2 * searched + 1, root[RESIDUE], root[MODULUS])
     for depth in range(status[DEPTH] + 1):
         lower = min(lower, rounded(work, work.sparse.values[depth, BEST_BOUND]))
     status[BEST_LOWER] = max(lower, status[BEST_LOWER])
@@ -304,14 +314,26 @@ def advance_root(work: DualWork, root_only: int) -> None:
         return
     if fits_sparse(dual, work.alive, work.sparse):
         status[CHUNKS] = SPARSE
-        gather_root(dual, work.steps, work.alive, work.sparse)
-        for i in range(n_rows):
-            work.sparse.maps[0, MATCHED, i] = splits.places[ROW_MATCH, i]
-        for k in range(n_columns):
-            work.sparse.prices[0, k] = splits.values[COLUMN_DUAL, k]
-        work.sparse.state[0, PHASE] = NEW
+        start_tree(work)
     elif status[CHUNKS] >= MOST_DENSE_IF_FULL:
         status[FULL_MEMORY] = 1
+
+
+@part
+def start_tree(work: DualWork) -> None:
+    """Start a tree that looks for maps of the least cost that is still possible, or of about an edit more."""
+    status, dual, sparse = work.status, work.dual, work.sparse
+    lower, most = lower_bound_of(work), best_of_interest(work)
+    edit = max(1, dual.sizes[LARGEST_SAVING] // 2)
+    status[TARGET_COST] = min(most, lower + max(edit - 1, (most - lower) // TARGETS))
+    gather_root(dual, work.steps, work.alive, sparse)
+    sparse.values[0, BEST_BOUND] = sparse.values[0, ROOT_BOUND]
+    for i in range(dual.sizes[N_ROWS]):
+        sparse.maps[0, MATCHED, i] = FREE
+    for k in range(dual.sizes[N_COLUMNS]):
+        sparse.prices[0, k] = 0.0
+    sparse.state[0, PHASE] = NEW
+    status[DEPTH] = 0
 
 
 @part
