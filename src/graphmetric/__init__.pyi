@@ -8,6 +8,7 @@ from graphmetric.edit_distance import BeamSearch as BeamSearch
 from graphmetric.edit_distance import BranchBound as BranchBound
 from graphmetric.edit_distance import CommonEdgeSubgraph as CommonEdgeSubgraph
 from graphmetric.edit_distance import CommonSubgraph as CommonSubgraph
+from graphmetric.edit_distance import DualBound as DualBound
 from graphmetric.edit_distance import EditCosts as EditCosts
 from graphmetric.edit_distance import EditDistance as EditDistance
 from graphmetric.edit_distance import ExactSearch as ExactSearch

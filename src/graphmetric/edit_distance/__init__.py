@@ -10,7 +10,13 @@ from graphmetric.edit_distance.common_subgraph import (
     mces_distance,
 )
 from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.dual import RefinedMap, RelaxedDistance, RelaxedEditDistance, relaxed_edit_distance
+from graphmetric.edit_distance.dual import (
+    DualBound,
+    RefinedMap,
+    RelaxedDistance,
+    RelaxedEditDistance,
+    relaxed_edit_distance,
+)
 from graphmetric.edit_distance.label_store import label_graphs, read_labels
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.methods import BeamSearch, BranchBound, ExactSearch, Hausdorff, LocalSearch
@@ -26,6 +32,7 @@ __all__ = [
     "CommonEdgeSubgraph",
     "CommonSubgraph",
     "CountBounds",
+    "DualBound",
     "EditCosts",
     "EditCounts",
     "EditDistance",
