@@ -47,7 +47,11 @@ LARGEST_EASY = 12
 """Nodes of the smaller graph up to which the search with the branch bound is quicker than the one with the dual bound;
 measured on molecules of 8 to 18 atoms, where the times cross between 12 and 13."""
 _TRY_SHARE = 4
-"""The share of a node limit that the first try with the branch bound may take is one of so many."""
+"""The first try with the branch bound takes at most this part of a node limit: a quarter."""
+_DENSE = 16.0
+"""Product of the mean degrees of two graphs above which the branch bound may be the quicker one to the end."""
+_FIRST_CHUNKS, _LONGER = 2, 4
+"""Nodes with the dual bound in the first round of alternating searches, and how much longer every round is."""
 _BEAM_WIDTH = 100
 """Width of the beam search whose map the search has to beat where the dual bound takes too much memory."""
 _WIDER_BEAMS = (10, 30, 100, 300, 1_000)
@@ -64,8 +68,8 @@ class ExactSearch(EditDistanceMethod):
     """Depth-first branch and bound: with the branch bound up to a dozen nodes, above that with the dual bound.
 
     Stopped early, it still returns a valid lower and upper bound and the best node map so far. Above a dozen nodes the
-    branch bound has a first short try, about as long as the first steps of the dual bound: graphs with many edges and
-    many interchangeable nodes are often done by then.
+    branch bound has a first short try, about as long as the first steps of the dual bound. Where graphs have many
+    edges, the two take turns: with many interchangeable nodes, as in ego networks, the branch bound is often quicker.
 
     Where the matrices of the dual bound do not fit into memory, which takes thousands of edges, the branch bound has
     to do. If the smaller graph has more than :data:`LARGEST_SEARCHED` nodes as well, no tree is searched: the lower
@@ -184,26 +188,48 @@ class ExactSearch(EditDistanceMethod):
         worth = 1 + tries // 2
         if self._node_limit < 2 * worth:
             return self._solve_in_few_nodes(problem, pair, too_large, watch)
-        found, known, spent = None, np.full(1, NO_LIMIT), 0
-        if not too_large:
-            few = replace(self, node_limit=min(tries, self._node_limit // _TRY_SHARE))
-            found = few._search(problem, pair, known, watch)
-            known, spent = found.upper, int(found.expanded[0])
-            if watch.is_over or self._is_settled(problem, found):
-                return found
-        most = (self._node_limit - spent) // worth
-        limits = SearchLimits(self._upper_limits(problem, known), int(self.decide), 1 + most, 0)
-        better = search_with_dual_bound(problem, pair, limits, watch)
-        used = better.expanded - 1
-        better = better._replace(expanded=np.where(used < most, spent + worth * used, self._node_limit))
-        found = better if found is None else _better_of(found, better)
+        found = self._alternate(problem, pair, (tries, worth), too_large, watch)
         is_over = watch.is_over or self._is_settled(problem, found) or found.expanded[0] >= self._node_limit
         return found if is_over or self.time_limit is None else improve_maps(problem, pair, found, watch)
+
+    def _alternate(
+        self, problem: EncodedProblem, pair: Pairs, work: tuple[int, int], too_large: bool, watch: Watch
+    ) -> Solutions:
+        """Search one pair by the branch bound and by the dual bound; dense graphs by both in turn, longer each time.
+
+        Args:
+            problem: The encoded problem.
+            pair: The one pair.
+            work: How many nodes the branch bound visits at first, and in the time of one with the dual bound.
+            too_large: Whether the search by the branch bound must be left out.
+            watch: Stops both.
+        """
+        limit, (tries, worth) = self._node_limit, work
+        chunks = _FIRST_CHUNKS if _is_dense(problem, pair) and not too_large else NO_LIMIT
+        found, spent, used, resume = None, 0, 0, 0
+        while True:
+            if not too_large:
+                room = limit // _TRY_SHARE if resume == 0 else limit - worth * used
+                ahead = self._search(problem, pair, np.full(1, NO_LIMIT), watch, min(tries, room), resume)
+                found, spent = ahead if found is None else _better_of(found, ahead), int(ahead.expanded[0])
+                if watch.is_over or self._is_settled(problem, found):
+                    return found
+            most = min(chunks, (limit - spent) // worth)
+            known = np.full(1, NO_LIMIT) if found is None else found.upper
+            limits = SearchLimits(self._upper_limits(problem, known), int(self.decide), 1 + most, resume)
+            better = search_with_dual_bound(problem, pair, limits, watch)
+            used = int(better.expanded[0]) - 1
+            found = better if found is None else _better_of(found, better)
+            is_spent = spent + worth * (used + 1) > limit
+            found = found._replace(expanded=np.full(1, limit if is_spent else spent + worth * used))
+            if watch.is_over or self._is_settled(problem, found) or is_spent or chunks == NO_LIMIT:
+                return found
+            tries, chunks, resume = _LONGER * tries, _LONGER * chunks, 1
 
     def _solve_in_few_nodes(self, problem: EncodedProblem, pair: Pairs, too_large: bool, watch: Watch) -> Solutions:
         """Solve one pair with a limit that leaves no room for the dual bound."""
         if not too_large:
-            return self._search(problem, pair, np.full(1, NO_LIMIT), watch)
+            return self._search(problem, pair, np.full(1, NO_LIMIT), watch, self._node_limit)
         return BranchBound().solve_watched(problem, pair, watch)._replace(expanded=np.full(1, self._node_limit))
 
     def _solve_in_little_memory(self, problem: EncodedProblem, pair: Pairs, too_large: bool, watch: Watch) -> Solutions:
@@ -231,10 +257,19 @@ class ExactSearch(EditDistanceMethod):
         lower, upper, bound = found.lower[0], found.upper[0], self._bound(problem)
         return bool(lower == upper or lower > bound or (self.decide and upper <= bound))
 
-    def _search(self, problem: EncodedProblem, pairs: Pairs, known: NDArray[np.int64], watch: Watch) -> Solutions:
-        """Search for maps that cost less than ``known``, the costs of other maps."""
+    def _search(
+        self,
+        problem: EncodedProblem,
+        pairs: Pairs,
+        known: NDArray[np.int64],
+        watch: Watch,
+        node_limit: int | None = None,
+        resume: int = 0,
+    ) -> Solutions:
+        """Search by the branch bound for maps that cost less than ``known``, the costs of other maps."""
         results, work = room_for(problem, pairs), watch.workspace(workspace_size(problem, pairs))
-        limits = SearchLimits(self._upper_limits(problem, known), int(self.decide), self._node_limit, 0)
+        most = self._node_limit if node_limit is None else node_limit
+        limits = SearchLimits(self._upper_limits(problem, known), int(self.decide), most, resume)
         search_pairs(problem.packed, pairs, limits, work, results)
         return Solutions.of(results)
 
@@ -276,6 +311,12 @@ def _first_try(problem: EncodedProblem, pair: Pairs) -> int:
     """
     nodes, edges = node_counts(problem, pair), edge_counts(problem, pair)
     return 1 + int(0.7 * edges[0][0] * edges[1][0] / (1 + nodes[0][0] * nodes[1][0] / 400))
+
+
+def _is_dense(problem: EncodedProblem, pair: Pairs) -> bool:
+    """Whether the graphs of one pair have so many edges that steps of the dual bound are slow."""
+    nodes, edges = node_counts(problem, pair), edge_counts(problem, pair)
+    return bool(4 * edges[0][0] * edges[1][0] > _DENSE * nodes[0][0] * nodes[1][0])
 
 
 def _better_of(ahead: Solutions, found: Solutions) -> Solutions:
