@@ -103,7 +103,7 @@ def method_option() -> Decorator:
     from graphmetric.baselines import published as _published  # noqa: F401 (it registers its methods)
     from graphmetric.edit_distance.method import METHODS
 
-    numbers = "refine:20 sets the effort, beam:10 the width of the beam, relaxed:0.01 the tolerance."
+    numbers = "dual:400 sets the steps, refine:20 the effort, beam:10 the width, relaxed:0.01 the tolerance."
     names = f"How to search: {', '.join(METHODS)}. {numbers}"
     return click.option("--method", default="exact", metavar="NAME", help=names)
 
