@@ -184,27 +184,16 @@ class ExactSearch(EditDistanceMethod):
         too_large = too_large_to_search(problem, pair)[0]
         if not _fits_dual_bound(problem, pair):
             return self._solve_in_little_memory(problem, pair, too_large, watch)
-        tries = _first_try(problem, pair)
-        worth = 1 + tries // 2
-        if self._node_limit < 2 * worth:
-            return self._solve_in_few_nodes(problem, pair, too_large, watch)
-        found = self._alternate(problem, pair, (tries, worth), too_large, watch)
+        found = self._alternate(problem, pair, too_large, watch)
         is_over = watch.is_over or self._is_settled(problem, found) or found.expanded[0] >= self._node_limit
         return found if is_over or self.time_limit is None else improve_maps(problem, pair, found, watch)
 
-    def _alternate(
-        self, problem: EncodedProblem, pair: Pairs, work: tuple[int, int], too_large: bool, watch: Watch
-    ) -> Solutions:
-        """Search one pair by the branch bound and by the dual bound; dense graphs by both in turn, longer each time.
-
-        Args:
-            problem: The encoded problem.
-            pair: The one pair.
-            work: How many nodes the branch bound visits at first, and in the time of one with the dual bound.
-            too_large: Whether the search by the branch bound must be left out.
-            watch: Stops both.
-        """
-        limit, (tries, worth) = self._node_limit, work
+    def _alternate(self, problem: EncodedProblem, pair: Pairs, too_large: bool, watch: Watch) -> Solutions:
+        """Search one pair by the branch bound and by the dual bound; dense graphs by both in turn, longer each time."""
+        limit, tries = self._node_limit, _first_try(problem, pair)
+        worth = 1 + tries // 2  # nodes that the branch bound visits in the time of one with the dual bound
+        if limit < 2 * worth:
+            return self._solve_in_few_nodes(problem, pair, too_large, watch)
         chunks = _FIRST_CHUNKS if _is_dense(problem, pair) and not too_large else NO_LIMIT
         found, spent, used, resume = None, 0, 0, 0
         while True:

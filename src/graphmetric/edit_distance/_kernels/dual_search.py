@@ -130,7 +130,7 @@ PATIENCE, ROOT_PATIENCE = 6.0, 20.0  # continue while this many rounds like the 
 AGREEMENT = 0.2  # mass that each round of equal colours gives to a pair of nodes
 ROOT_SHIFTS = 2  # shifts of a rounded map per row, and of the best one; thrice as many after eight bounds
 TREE_SHIFTS = 10
-TARGETS = 4  # trees that raise the target by equal parts
+TARGETS = 4  # a tree looks through this part of the costs that are still possible: a quarter
 DEATH = 0.002  # value of ruling out a pair or link, compared with raising the bound by one
 # Fields of DualWork.status
 DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER, TARGET_COST = range(8)
