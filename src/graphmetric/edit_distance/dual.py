@@ -26,7 +26,7 @@ from graphmetric.edit_distance._kernels.relaxed import (
     relax_pairs,
 )
 from graphmetric.edit_distance._kernels.sparse_problem import LARGEST_SPARSE
-from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, allocate_workspace
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, WorkspaceSize, allocate_workspace
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import (
@@ -37,9 +37,10 @@ from graphmetric.edit_distance.method import (
     Solutions,
     TimeLimit,
     as_method,
+    check_not_negative,
     describe_need,
-    joined,
     merged,
+    one_by_one,
     room_for,
     taken,
 )
@@ -51,6 +52,7 @@ from graphmetric.edit_distance.scaling import (
     workspace_memory,
     workspace_size,
 )
+from graphmetric.edit_distance.single import SECONDS
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument, NotEnoughMemory
 from graphmetric.formats.conversion import as_graph
@@ -62,8 +64,6 @@ _QUICK_SIZE = 30
 """The most nodes and edges, together, of graphs that are relaxed in batches: a thousand steps take milliseconds."""
 _QUICK_STEPS = 2_000
 """Steps after which a pair of a batch is relaxed on its own, within the time limit."""
-_SECONDS = 10.0
-"""What a time limit of "auto" means for one pair."""
 _PAIR = np.zeros((1, 2), dtype=np.int64)
 
 
@@ -85,8 +85,7 @@ class DualBound(EditDistanceMethod):
     symmetric: ClassVar[bool] = False  # equal up to the rounding of single precision
 
     def __post_init__(self) -> None:
-        if not isinstance(self.steps, int) or self.steps < 0:
-            raise InvalidArgument(f"steps is {self.steps!r}; it must be a whole number that is not negative")
+        check_not_negative("steps", self.steps)
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         results, _ = self.bound(problem, pairs, watch)
@@ -128,9 +127,7 @@ class RefinedMap(EditDistanceMethod):
 
     def __post_init__(self) -> None:
         for name in ("effort", "random_state"):
-            given = getattr(self, name)
-            if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-                raise InvalidArgument(f"{name} is {given!r}; it must be a whole number that is not negative")
+            check_not_negative(name, getattr(self, name))
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         results, work = room_for(problem, pairs), dual_work(problem, pairs, watch, self.random_state)
@@ -258,11 +255,7 @@ class RelaxedDistance(EditDistanceMethod):
         return merged(again, self._one_by_one(problem, pairs[again], watch), taken(found, np.flatnonzero(~again)))
 
     def _one_by_one(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
-        parts = list[Solutions]()
-        while len(parts) < len(pairs) and not (parts and watch.stopped):
-            with watch.limited(self.time_limit):
-                parts.append(_solutions(*self.relax(problem, pairs[len(parts) : len(parts) + 1], watch)))
-        return joined(parts)
+        return one_by_one(pairs, watch, self.time_limit, lambda pair: _solutions(*self.relax(problem, pair, watch)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +313,7 @@ def relaxed_edit_distance(
         >>> relaxed_edit_distance(ring, chain).value
         1.0
     """
-    method = as_method(RelaxedDistance(tolerance), time_limit=_SECONDS if time_limit == "auto" else time_limit)
+    method = as_method(RelaxedDistance(tolerance), time_limit=SECONDS if time_limit == "auto" else time_limit)
     assert isinstance(method, RelaxedDistance)
     graphs = GraphCollection([as_graph(first)]), GraphCollection([as_graph(second)])
     ((_, problem),) = encode(*graphs, costs or EditCosts()).split(_PAIR)
@@ -346,8 +339,7 @@ def _is_number(value: object) -> bool:
 
 
 def _relaxed_work(problem: EncodedProblem, pairs: Pairs, watch: Watch) -> RelaxedWork:
-    base = workspace_size(problem, pairs, root_only=True)
-    size = DualSize(base.smaller, base.larger, base.edges, base.edges)
+    base, size = _room_needed(problem, pairs)
 
     def allocate() -> RelaxedWork:
         return allocate_relaxed(allocate_dual_work(allocate_workspace(base, watch.signals), size, tree_memory=0), size)
@@ -358,8 +350,7 @@ def _relaxed_work(problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Relaxe
 def dual_work(problem: EncodedProblem, pairs: Pairs, watch: Watch | None = None, random_state: int = 0) -> DualWork:
     """Working memory for the largest of the pairs, which obeys the signals of the watch."""
     watch = watch or Watch()
-    base = workspace_size(problem, pairs, root_only=True)
-    size = DualSize(base.smaller, base.larger, base.edges, base.edges)
+    base, size = _room_needed(problem, pairs)
 
     def allocate() -> DualWork:
         return allocate_dual_work(allocate_workspace(base, watch.signals), size)
@@ -367,6 +358,11 @@ def dual_work(problem: EncodedProblem, pairs: Pairs, watch: Watch | None = None,
     work = watch.reuse("dual", base[:5], allocate)
     work.random[0] = random_state
     return work
+
+
+def _room_needed(problem: EncodedProblem, pairs: Pairs) -> tuple[WorkspaceSize, DualSize]:
+    base = workspace_size(problem, pairs, root_only=True)
+    return base, DualSize(base.smaller, base.larger, base.edges, base.edges)
 
 
 def dual_memory(problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:

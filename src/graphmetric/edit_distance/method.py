@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -324,6 +325,21 @@ def merged(chosen: NDArray[np.bool_], inside: Solutions, outside: Solutions) -> 
     """Solutions of the chosen pairs and of the others, put back in the order of the pairs."""
     order = np.concatenate([np.flatnonzero(chosen), np.flatnonzero(~chosen)])
     return taken(joined([inside, outside]), np.argsort(order))
+
+
+def one_by_one(pairs: Pairs, watch: Watch, time_limit: float | None, solve: Callable[[Pairs], Rows]) -> Rows:
+    """Solve every pair on its own, within the time limit; after a stop, no more than the pair at hand."""
+    parts = list[Rows]()
+    while len(parts) < len(pairs) and not (parts and watch.stopped):
+        with watch.limited(time_limit):
+            parts.append(solve(pairs[len(parts) : len(parts) + 1]))
+    return joined(parts)
+
+
+def check_not_negative(name: str, given: object) -> None:
+    """Raise unless a parameter is a whole number that is not negative."""
+    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
+        raise InvalidArgument(f"{name} is {given!r}; it must be a whole number that is not negative")
 
 
 def room_for(problem: EncodedProblem, pairs: Pairs) -> Results:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -21,10 +20,11 @@ from graphmetric.edit_distance.method import (
     EditDistanceMethod,
     Guarantee,
     Pairs,
-    Rows,
     Solutions,
+    check_not_negative,
     joined,
     merged,
+    one_by_one,
     register,
     room_for,
 )
@@ -107,27 +107,13 @@ class ExactSearch(EditDistanceMethod):
         if self.time_limit is None or len(pairs) == 0:
             with watch.limited(None):
                 return self._solve_alike(problem, pairs, watch)
-        return self._one_by_one(problem, pairs, watch, self._solve_alike)
+        return one_by_one(pairs, watch, self.time_limit, lambda pair: self._solve_alike(problem, pair, watch))
 
     def bounds_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Answers:
         all_rounds = super(ExactSearch, self).bounds_watched
         if self.time_limit is None or len(pairs) == 0:
             return all_rounds(problem, pairs, watch)
-        return self._one_by_one(problem, pairs, watch, all_rounds)
-
-    def _one_by_one(
-        self,
-        problem: EncodedProblem,
-        pairs: Pairs,
-        watch: Watch,
-        solve: Callable[[EncodedProblem, Pairs, Watch], Rows],
-    ) -> Rows:
-        """Solve every pair within the time limit."""
-        parts = list[Rows]()
-        while len(parts) < len(pairs) and not (parts and watch.stopped):
-            with watch.limited(self.time_limit):
-                parts.append(solve(problem, pairs[len(parts) : len(parts) + 1], watch))
-        return joined(parts)
+        return one_by_one(pairs, watch, self.time_limit, lambda pair: all_rounds(problem, pair, watch))
 
     def is_quick(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.bool_]:
         in_time = self.time_limit is None or self.time_limit >= _QUICK_SECONDS
@@ -368,10 +354,7 @@ class LocalSearch(EditDistanceMethod):
 
     def __post_init__(self) -> None:
         for name in ("effort", "random_state"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 0:
-                raise InvalidArgument(
-                    f"{name} is {getattr(self, name)!r}; it must be a whole number that is not negative"
-                )
+            check_not_negative(name, getattr(self, name))
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         results, work = room_for(problem, pairs), watch.workspace(workspace_size(problem, pairs, root_only=True))

@@ -70,6 +70,7 @@ __all__ = [
     "Profiles",
     "common_unit",
     "compare_incident_edges",
+    "edge_counts",
     "exceeds_memory",
     "fill_adjacency",
     "integers",
