@@ -98,6 +98,26 @@ def test_ged_relaxed_tells_its_answer_beside_the_bounds(capsys: pytest.CaptureFi
     assert (report["value"], report["note"], report["method"]) == (0, None, "relaxed")
 
 
+def test_ged_counts_edges_outside_of_a_common_subgraph(capsys: pytest.CaptureFixture[str]) -> None:
+    pair = ("CCO", "C=CO", "--smiles")
+    text = run(capsys, "ged", *pair, "--distance", "mces")[1]
+    assert text.startswith("distance  2 (exact)\ncommon    1 of 2 and 2 edges\n")
+    assert "  2 O -> 2 O" in text
+    told = json.loads(run(capsys, "ged", *pair, "--distance", "weighted-mces", "--json")[1])
+    assert (told["upper"], told["exact"], told["size"], told["similarity"]) == (1, True, 2, 1)
+    assert told["common_edges"] == [[[0, 1], [0, 1]], [[1, 2], [1, 2]]]
+    told = json.loads(run(capsys, "ged", *pair, "--distance", "mces", "--ignore", "edge_labels", "--json")[1])
+    assert (told["upper"], told["node_map"]) == (0, [0, 1, 2])
+
+
+@pytest.mark.parametrize("option", [["--method", "beam:10"], ["--plot", "edits.svg"]])
+def test_options_for_edits_are_refused_for_common_edges(capsys: pytest.CaptureFixture[str], option: list[str]) -> None:
+    code, _, errors = run(capsys, "ged", "molecules:0", "molecules:1", "--distance", "mces", *option)
+    assert code == 2
+    assert f"{option[0]} " in errors
+    assert "leave out --distance mces" in errors
+
+
 def test_label_fills_a_folder_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     arguments = ["label", "molecules", "--pairs", "random:50", "--out", str(tmp_path / "labels"), "--json"]
     first, second = (json.loads(run(capsys, *arguments)[1]) for _ in range(2))

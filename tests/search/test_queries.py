@@ -122,5 +122,6 @@ def test_drawings(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
         assert all(str(hit.id) in page for hit in result)
         edits = [len(hit.edit_path) for hit in result if hit.edit_path is not None]
         assert page.count("<li>") == sum(edits) if certified else "the fewest possible" in page
+        assert all(str(hit.edit_path.counts) in page for hit in result if hit.edit_path)
         assert picture_of_hits(result).startswith(b"\x89PNG")
         assert repr(result).count("SearchHit") == 3

@@ -31,16 +31,29 @@ from graphmetric.cli.options import (
 )
 from graphmetric.cli.output import show, show_result
 from graphmetric.drawing.alignment import draw_alignment
-from graphmetric.edit_distance import EditDistance, graph_edit_distance
+from graphmetric.edit_distance import CommonEdgeSubgraph, EditCosts, EditDistance, graph_edit_distance, mces_distance
+from graphmetric.edit_distance.common_subgraph import EdgeWeights
 from graphmetric.edit_distance.label_store import label_graphs
+from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.errors import SearchInterrupted
 
 _PLAIN = (int, float, str, type(None))
+_DISTANCES = (
+    "What to count: edits; with mces the edges outside of the largest common subgraph; with weighted-mces these "
+    "by their bond orders."
+)
 
 
 @click.command(cls=GraphCommand)
 @click.argument("first")
 @click.argument("second")
+@click.option(
+    "--distance",
+    type=click.Choice(["edits", "mces", "weighted-mces"]),
+    default="edits",
+    metavar="NAME",
+    help=_DISTANCES,
+)
 @method_option()
 @time_limit_option("10 for exact and relaxed", "Seconds after which exact and relaxed return their bounds.")
 @ignore_option()
@@ -51,14 +64,18 @@ _PLAIN = (int, float, str, type(None))
 def ged_command(
     first: str,
     second: str,
+    distance: str,
+    method: str,
+    time_limit: TimeLimit,
     ignore: tuple[str, ...],
     smiles: bool,
     reading: Reading,
     plot: str | None,
     as_json: bool,
-    **options: Any,
 ) -> None:
     """Find the least number of edits that turn FIRST into SECOND, which nodes correspond, and the edits.
+
+    With --distance mces, find the common subgraph that has the most edges, and the number of edges outside of it.
 
     A graph is a file that holds one graph, or SOURCE:POSITION, where SOURCE is a file, a folder or a data set that
     holds many. Ctrl-C ends the search and prints the bounds found so far.
@@ -70,13 +87,23 @@ def ged_command(
       graphmetric ged CCO CCN --smiles
       graphmetric ged set.gmg:0 set.gmg:1 --method beam:10
       graphmetric ged molecules:3 molecules:8 --method relaxed
+      graphmetric ged molecules:3 molecules:8 --distance mces
     """
+    if distance != "edits" and (method != "exact" or plot is not None):
+        option = "--plot draws edits" if method == "exact" else f"--method {method} counts edits"
+        raise click.UsageError(f"{option}, not common edges: leave it out, or leave out --distance {distance}.")
     if plot is not None:
         check_writable(plot)
     graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
     warn_of_unequal_numbers(graphs, ignore)
     try:
-        result = graph_edit_distance(*graphs, costs=costs_of(ignore), **options)
+        if distance != "edits":
+            ignored = (costs_of(ignore) or EditCosts()).ignore
+            weights: EdgeWeights = None if distance == "mces" else "bond_orders"
+            common = mces_distance(*graphs, weights=weights, ignore=ignored, time_limit=time_limit)
+            show_result(_common_in_words(common), _common_as_data(common), as_json)
+            return
+        result = graph_edit_distance(*graphs, method=method, costs=costs_of(ignore), time_limit=time_limit)
     except SearchInterrupted as stopped:
         show_result(_in_words(stopped.known), _as_data(stopped.known), as_json)
         raise
@@ -148,6 +175,24 @@ def _in_words(result: EditDistance) -> str:
     edits = [f"  {k}. {edit}" for k, edit in enumerate(path, 1)]
     heading = f"edits     {path.counts}" if edits else "edits     none: the graphs are the same"
     return "\n".join([*lines, "", heading, *edits])
+
+
+def _common_in_words(common: CommonEdgeSubgraph) -> str:
+    known = f"{common.upper:g} (exact)" if common.exact else f"between {common.lower:g} and {common.upper:g}"
+    lines = [f"distance  {known}"]
+    if common.note is not None:
+        lines.append(f"note      {common.note}")
+    lines.append(f"common    {common.size} of {common.first.num_edges} and {common.second.num_edges} edges")
+    lines += [f"similar   {common.similarity:.3f}", "", "node map  first -> second"]
+    for u, v in enumerate(common.node_map):
+        if v is not None:
+            lines.append(f"  {_named(u, common.first.node_labels)} -> {_named(v, common.second.node_labels)}")
+    return "\n".join(lines)
+
+
+def _common_as_data(common: CommonEdgeSubgraph) -> dict[str, Any]:
+    names = ("lower", "upper", "exact", "size", "similarity", "note", "node_map", "common_edges")
+    return {name: getattr(common, name) for name in names}
 
 
 def _named(node: int, labels: tuple[Any, ...] | None) -> str:

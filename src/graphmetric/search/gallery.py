@@ -84,19 +84,23 @@ def _hit_article(rank: int, hit: SearchHit, query: Graph, colors: dict[str, str]
     about.append(element("span", say(_status(hit)), class_="yes" if hit.proven else "soft"))
     about += [element("small", say(f"{key}: {value}")) for key, value in list(hit.metadata.items())[:_MOST_METADATA]]
     pictures: tuple[Markup, ...] = (_picture(hit.graph, colors),)
-    steps: list[Markup] = []
+    heading, steps = [element("h3", say(_count_edits(found)))], list[Markup]()
     if found is not None and found.node_map is not None and len(found.node_map) <= LARGEST_DRAWN:
         pictures = tuple(Markup(drawn) for drawn in draw_aligned_pair(found, colors))
-        edits = [str(edit) for edit in found.edit_path or ()]
+        path = found.edit_path
+        assert path is not None
+        edits = [str(edit) for edit in path]
         steps = [element("li", say(edit)) for edit in edits[:_MOST_EDITS]]
         if len(edits) > _MOST_EDITS:
             steps.append(element("li", say(f"and {len(edits) - _MOST_EDITS:,} more")))
+        if steps:
+            heading.append(element("p", say(str(path.counts)), class_="lead"))
     listed = element("ol", *steps) if steps else element("p", say(_no_edits(found)), class_="lead")
     return element(
         "article",
         element("div", *about, class_="about"),
         element("div", *(element("div", picture, class_="aligned") for picture in pictures), class_="both"),
-        element("div", element("h3", say(_count_edits(found))), listed, class_="edits"),
+        element("div", *heading, listed, class_="edits"),
         class_="hit",
     )
 
