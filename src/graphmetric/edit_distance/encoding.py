@@ -27,6 +27,8 @@ __all__ = ["MAX_KINDS", "EncodedProblem", "encode"]
 
 MAX_KINDS = 5_000
 """The tables are square in the number of kinds: 5,000 kinds take 200 MB."""
+_FEW_CODES = 1 << 16
+"""So many codes are renumbered by marking those that occur, which is quicker than sorting."""
 _NO_LABEL = None
 """The label of nodes in graphs without labels."""
 
@@ -159,16 +161,21 @@ def _between(columns: Columns, kinds: Kinds) -> tuple[Kinds, Kinds, Kinds]:
 
     An undirected edge is stored as (small, large), so its kind is the forward one.
     """
-    graph = np.repeat(np.arange(columns.num_graphs), np.diff(columns.edge_ptr))
     proper = columns.edges[:, 0] != columns.edges[:, 1]
-    graph, edges, kinds = graph[proper], columns.edges[proper], kinds[proper]
-    flipped = edges[:, 0] > edges[:, 1]
-    keys = np.column_stack([graph, np.sort(edges, axis=1)])
-    pairs, position = np.unique(keys, axis=0, return_inverse=True)
-    both = np.zeros((len(pairs), 2), dtype=np.int64)
-    both[position, flipped.astype(np.int64)] = kinds
-    starts = np.searchsorted(pairs[:, 0], np.arange(columns.num_graphs + 1))
-    return starts.astype(np.int64), pairs[:, 1:], both
+    ends, kinds = columns.edges[proper].astype(np.int64), kinds[proper]
+    starts = np.append(0, np.cumsum(proper))[columns.edge_ptr]
+    if not (columns.flags & Has.DIRECTION).any():
+        return starts, ends, np.column_stack([kinds, np.zeros_like(kinds)])
+    flipped = ends[:, 0] > ends[:, 1]
+    first_node = np.repeat(columns.node_ptr[:-1], np.diff(starts))
+    small, large = ends.min(axis=1), ends.max(axis=1)
+    _, first, place = np.unique(
+        (first_node + small) * max(1, columns.num_nodes) + large, return_index=True, return_inverse=True
+    )
+    both = np.zeros((len(first), 2), dtype=np.int64)
+    both[place, flipped.astype(np.int64)] = kinds
+    pair_starts = np.searchsorted(first_node[first], columns.node_ptr)
+    return pair_starts.astype(np.int64), np.column_stack([small[first], large[first]]), both
 
 
 def _label_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -> tuple[list[Kinds], list[Hashable]]:
@@ -223,17 +230,27 @@ def _starts(part: Columns, name: str) -> NDArray[np.int64]:
 
 def _joint_kinds(columns: list[list[Kinds]], what: str) -> tuple[list[Kinds], Kinds]:
     """Number the distinct combinations of codes over all collections; the combinations by number."""
-    stacked = np.column_stack([np.concatenate(parts) for parts in columns])
-    order = np.lexsort(stacked.T[::-1])  # much faster than numpy.unique, which compares rows as records
-    rising = stacked[order]
-    is_new = np.ones(len(order), dtype=bool)
-    is_new[1:] = (rising[1:] != rising[:-1]).any(axis=1)
-    kinds = np.empty(len(order), dtype=np.int64)
-    kinds[order] = np.cumsum(is_new) - 1
-    table = rising[is_new]
+    stacked = [np.concatenate(parts) for parts in columns]
+    kinds = np.zeros(len(stacked[0]), dtype=np.int64)
+    for column in stacked:
+        lowest = column.min(initial=0)
+        kinds = _renumber(kinds * (column.max(initial=0) - lowest + 1) + column - lowest)
+    example = np.zeros(kinds.max(initial=-1) + 1, dtype=np.int64)
+    example[kinds] = np.arange(len(kinds))
+    table = np.column_stack([column[example] for column in stacked])
     _check_kinds(len(table), what)
     ends = np.cumsum([len(part) for part in columns[0]])[:-1]
     return np.split(kinds, ends), table
+
+
+def _renumber(codes: Kinds) -> Kinds:
+    """Codes that are not negative as 0, 1, ... in the same order."""
+    most = codes.max(initial=0) + 1
+    if most > 4 * len(codes) + _FEW_CODES:
+        return np.unique(codes, return_inverse=True)[1]
+    occurs = np.zeros(most, dtype=bool)
+    occurs[codes] = True
+    return (np.cumsum(occurs) - 1)[codes]
 
 
 def _check_kinds(count: int, what: str) -> None:
