@@ -8,6 +8,9 @@ map.
 The nodes of the target are renumbered by falling degree and called columns. Slot number s of all columns that have
 more than s edges then holds arcs ``slot_start[s] + column``: a sum over the arcs of each column is a few sums of
 contiguous stretches, which the compiler turns into vector instructions.
+
+The last part finds which nodes of a graph are alike: an automorphism, which keeps all nodes and edges with what they
+carry, takes one to the other. What has been proven of one of them then holds for all.
 """
 
 from typing import NamedTuple
@@ -43,6 +46,12 @@ ARC_TAIL, ARC_HEAD, ARC_REVERSE, ARC_CODE = range(4)
 
 MIX_STEP, MIX_FACTOR = 0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9  # odd; products wrap around
 N_COLOURS = 5  # rounds of refinement; in the first a colour is the code of the node
+SYMMETRIC_DEPTHS = 6  # of a search for which orbits are found; deeper down only twins are known to be alike
+MOST_CHECKS = 200_000  # images of nodes that are tried to find the orbits of one graph
+# Values of Orbits.known
+UNKNOWN, ONLY_TWINS, BEYOND_TWINS = range(3)
+# Fields of Orbits.lines: by position in the order of nodes, then by node
+PLACED, BEFORE, CHOICE, NODE_IMAGE, NODE_PREIMAGE, HELD = range(6)
 EXACT_BITS = 42  # bits of the most expensive path; doubles hold 53 exactly, and splits may be larger than savings
 
 
@@ -84,6 +93,22 @@ def allocate_dual_pair(size: DualSize) -> DualPair:
         integers(N_COLOURS, size.rows),
         integers(N_COLOURS, size.columns),
     )
+
+
+class Orbits(NamedTuple):
+    """Which nodes are alike, by automorphisms that hold the nodes fixed on which a search has decided."""
+
+    known: Integers  # (query or target, depth)
+    classes: Integers  # (query or target, depth, node): a node that stands for its orbit
+    lines: Integers  # (field, position or node): scratch
+    checks: Integers  # how many images may still be tried
+
+
+def allocate_orbits(size: DualSize) -> Orbits:
+    """Make room."""
+    widest = max(size.rows, size.columns)
+    depths = min(SYMMETRIC_DEPTHS, size.rows + 1)
+    return Orbits(integers(2, depths), integers(2, depths, widest), integers(6, widest), integers(1))
 
 
 @part
@@ -261,3 +286,145 @@ def mixed(colour: int, by: int) -> int:
     word = (colour + by * MIX_STEP) * MIX_FACTOR
     word ^= word >> 29
     return word * MIX_FACTOR
+
+
+@part
+def find_orbits(pair: Pair, dual: DualPair, orbits: Orbits, side: int, depth: int) -> None:
+    """Find which nodes of the query or of the target are alike. Nodes marked as HELD stay where they are."""
+    n_nodes = dual.sizes[N_ROWS] if side == QUERY else dual.sizes[N_COLUMNS]
+    classes, held, twin = orbits.classes[side, depth], orbits.lines[HELD], pair.twin[side]
+    for u in range(n_nodes):
+        classes[u] = u
+        for w in range(u):
+            if classes[w] == w and twin[w] == twin[u] and held[u] == 0 and held[w] == 0:
+                classes[u] = w
+                break
+    orbits.known[side, depth] = ONLY_TWINS
+    if depth > 0 and orbits.known[side, depth - 1] == ONLY_TWINS:
+        return
+    orbits.checks[0] = MOST_CHECKS
+    for v in range(n_nodes):
+        for u in range(v):
+            if classes[u] == u and classes[v] == v and held[u] == 0 and held[v] == 0:
+                if depth > 0 and orbits.classes[side, depth - 1, u] != orbits.classes[side, depth - 1, v]:
+                    continue
+                if has_automorphism(pair, dual, orbits, side, n_nodes, u, v):
+                    orbits.known[side, depth] = BEYOND_TWINS
+                    join_orbits(orbits, classes, n_nodes)
+
+
+@fragment
+def join_orbits(orbits: Orbits, classes: Integers, n_nodes: int) -> None:
+    """Let one node stand for the orbit of every node and that of its image."""
+    for u in range(n_nodes):
+        one, other = classes[u], classes[orbits.lines[NODE_IMAGE, u]]
+        if one != other:
+            for w in range(n_nodes):
+                if classes[w] == max(one, other):
+                    classes[w] = min(one, other)
+
+
+@part
+def has_automorphism(pair: Pair, dual: DualPair, orbits: Orbits, side: int, n_nodes: int, u: int, v: int) -> bool:
+    """Look for an automorphism that takes u to v and holds HELD nodes; it is left in NODE_IMAGE.
+
+    Each node takes an image that has the same colour and the same edges to the images before it. Nodes come in an order
+    in which neighbours follow each other, and remain where they are if they can, so that few images have to be tried.
+    """
+    lines = orbits.lines
+    placed, choice, image, preimage = lines[PLACED], lines[CHOICE], lines[NODE_IMAGE], lines[NODE_PREIMAGE]
+    if colour_of(dual, side, u) != colour_of(dual, side, v):
+        return False
+    first = order_nodes(pair, orbits, side, n_nodes, u)
+    place = first
+    choice[first] = -1
+    while first <= place < n_nodes and orbits.checks[0] > 0:
+        node = placed[place]
+        if image[node] >= 0:
+            preimage[image[node]] = -1
+            image[node] = -1
+        choice[place] += 1
+        if choice[place] == n_nodes + 2 or (place == first and choice[place] > 0):
+            place -= 1
+            continue
+        orbits.checks[0] -= 1
+        if place == first:
+            aim = v
+        elif choice[place] < 2:
+            aim = node if choice[place] == 0 else preimage[node]
+        else:
+            aim = choice[place] - 2
+        if aim >= 0 and preimage[aim] == -1 and fits_before(pair, dual, orbits, side, place, aim):
+            image[node], preimage[aim] = aim, node
+            place += 1
+            if place < n_nodes:
+                choice[place] = -1
+    return place == n_nodes
+
+
+@fragment
+def order_nodes(pair: Pair, orbits: Orbits, side: int, n_nodes: int, u: int) -> int:
+    """Order the nodes: held ones, with themselves as images; u; those around it; then the rest. Returns the place of u.
+
+    BEFORE is the place of a neighbour that comes earlier, or -1.
+    """
+    lines = orbits.lines
+    placed, before, image, preimage = lines[PLACED], lines[BEFORE], lines[NODE_IMAGE], lines[NODE_PREIMAGE]
+    n_placed = 0
+    for w in range(n_nodes):
+        image[w] = -1
+        preimage[w] = -1
+        lines[CHOICE, w] = 0  # 1 once it has a place
+    for w in range(n_nodes):
+        if lines[HELD, w] == 1:
+            image[w], preimage[w], lines[CHOICE, w] = w, w, 1
+            placed[n_placed], before[n_placed] = w, -1
+            n_placed += 1
+    first, seen = n_placed, n_placed
+    placed[first], before[first], lines[CHOICE, u] = u, -1, 1
+    n_placed += 1
+    for start in range(n_nodes + 1):
+        while seen < n_placed:
+            for w in range(n_nodes):
+                if lines[CHOICE, w] == 0 and pair.adjacency[side, placed[seen], w] > 0:
+                    placed[n_placed], before[n_placed], lines[CHOICE, w] = w, seen, 1
+                    n_placed += 1
+            seen += 1
+        if start < n_nodes and lines[CHOICE, start] == 0:
+            placed[n_placed], before[n_placed], lines[CHOICE, start] = start, -1, 1
+            n_placed += 1
+    return first
+
+
+@fragment
+def fits_before(pair: Pair, dual: DualPair, orbits: Orbits, side: int, place: int, aim: int) -> bool:
+    """Whether the node at a place has the same colour as ``aim``, and the same edges to the nodes before it.
+
+    The code of an edge says what it is in the other direction.
+    """
+    placed, image, adjacency = orbits.lines[PLACED], orbits.lines[NODE_IMAGE], pair.adjacency[side]
+    node, near = placed[place], orbits.lines[BEFORE, place]
+    if near >= 0 and adjacency[node, placed[near]] != adjacency[aim, image[placed[near]]]:
+        return False
+    if colour_of(dual, side, node) != colour_of(dual, side, aim):
+        return False
+    if code_of(dual, side, node) != code_of(dual, side, aim):
+        return False
+    earlier = 0
+    while earlier < place and adjacency[node, placed[earlier]] == adjacency[aim, image[placed[earlier]]]:
+        earlier += 1
+    return earlier == place
+
+
+@hot_part
+def colour_of(dual: DualPair, side: int, node: int) -> int:
+    """The last colour of a node of the query or of the target."""
+    if side == QUERY:
+        return dual.row_colours[N_COLOURS - 1, node]
+    return dual.column_colours[N_COLOURS - 1, dual.lines[COLUMN_OF, node]]
+
+
+@hot_part
+def code_of(dual: DualPair, side: int, node: int) -> int:
+    """The code of a node of the query or of the target: its first colour."""
+    return dual.row_colours[0, node] if side == QUERY else dual.column_colours[0, dual.lines[COLUMN_OF, node]]

@@ -19,15 +19,20 @@ from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     COLUMN_OF,
     EVERYTHING,
+    HELD,
     LARGEST_SAVING,
     N_COLOURS,
     N_COLUMNS,
     N_ROWS,
     NODE_OF,
+    UNKNOWN,
     DualPair,
     DualSize,
     Floats,
+    Orbits,
     allocate_dual_pair,
+    allocate_orbits,
+    find_orbits,
     load_dual_pair,
 )
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits
@@ -102,7 +107,6 @@ from graphmetric.edit_distance._kernels.split_bound import (
 )
 from graphmetric.edit_distance._kernels.workspace import (
     BEST,
-    HAS_TWINS,
     LOWER_SO_FAR,
     MODULUS,
     N_NULL,
@@ -150,6 +154,7 @@ class DualWork(NamedTuple):
     score: Floats  # (row, column): scratch of rounding
     image: Integers  # (row)
     local: LocalMap
+    orbits: Orbits
     random: RandomState
     status: Integers
 
@@ -166,6 +171,7 @@ def allocate_dual_work(base: Workspace, size: DualSize, tree_memory: int = LARGE
         np.zeros((size.rows, size.columns)),
         np.zeros(size.rows, dtype=np.int64),
         allocate_local_map(size),
+        allocate_orbits(size),
         allocate_random(0),
         np.zeros(8, dtype=np.int64),
     )
@@ -230,6 +236,7 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
         work.splits.values[COLUMN_DUAL, k] = 0.0
         work.splits.places[ROW_MATCH, k] = FREE
     work.sparse.values[0, BEST_BOUND], work.sparse.values[0, ROOT_BOUND] = -1e300, -1e300
+    work.orbits.known[QUERY, 0] = UNKNOWN
     status[DEPTH] = 0
     if dual.sizes[N_ROWS] > 0:
         improve_best(work, np.int64(0))
@@ -446,6 +453,8 @@ def advance_tree(work: DualWork) -> None:
         sparse.state[depth, PHASE] = RETURNED
         if possible:
             sparse.state[depth + 1, PHASE] = NEW
+            if depth + 1 < work.orbits.known.shape[1]:
+                work.orbits.known[QUERY, depth + 1] = UNKNOWN
             status[DEPTH] = depth + 1
         elif is_full(sparse, depth):
             status[FULL_MEMORY] = 1
@@ -455,21 +464,44 @@ def advance_tree(work: DualWork) -> None:
 
 @fragment
 def rule_out_branch(work: DualWork, depth: int) -> None:
-    """Rule out the fixed pair, and the twins of its row with the twins of its column, which are no better."""
-    sparse, dual, pair = work.sparse, work.dual, work.base.pair
-    state, pairs = sparse.state[depth], sparse.whole
-    branch = state[BRANCH]
-    pairs[STATE, branch] = DEAD
-    n_columns = dual.sizes[N_COLUMNS]
-    if pair.sizes[HAS_TWINS] == 0 or pairs[COLUMN, branch] == n_columns:
-        return
-    row_twin = pair.twin[QUERY, pairs[ROW, branch]]
-    column_twin = pair.twin[TARGET, dual.lines[NODE_OF, pairs[COLUMN, branch]]]
+    """Rule out the fixed pair, and all pairs of a row and a column that are like its own, which are no better.
+
+    Rows are alike if an automorphism takes one to the other and holds all rows that were fixed before; so are columns.
+    If a better map had a pair like the fixed one, automorphisms of both graphs would make of it a map that costs the
+    same and has the fixed pair, but there is none.
+    """
+    sparse, dual, pair, orbits = work.sparse, work.dual, work.base.pair, work.orbits
+    state, pairs, node_of = sparse.state[depth], sparse.whole, dual.lines[NODE_OF]
+    row_class, node_class = pair.twin[QUERY], pair.twin[TARGET]
+    if depth < orbits.known.shape[1]:
+        if orbits.known[QUERY, depth] == UNKNOWN:
+            find_orbits_of_level(work, depth)
+        row_class, node_class = orbits.classes[QUERY, depth], orbits.classes[TARGET, depth]
+    row, column, n_columns = pairs[ROW, state[BRANCH]], pairs[COLUMN, state[BRANCH]], dual.sizes[N_COLUMNS]
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
-        if pairs[COLUMN, p] == n_columns or pair.twin[QUERY, pairs[ROW, p]] != row_twin:
-            continue
-        if pair.twin[TARGET, dual.lines[NODE_OF, pairs[COLUMN, p]]] == column_twin:
+        k = pairs[COLUMN, p]
+        if row_class[pairs[ROW, p]] == row_class[row] and (
+            k == column or (max(k, column) < n_columns and node_class[node_of[k]] == node_class[node_of[column]])
+        ):
             pairs[STATE, p] = DEAD
+
+
+@part
+def find_orbits_of_level(work: DualWork, depth: int) -> None:
+    """Find which rows are alike, and which columns, while the pairs that were fixed at smaller depths stay."""
+    sparse, dual, orbits = work.sparse, work.dual, work.orbits
+    held = orbits.lines[HELD]
+    for side in range(2):
+        for node in range(held.shape[0]):
+            held[node] = 0
+        for before in range(depth):
+            branch = sparse.state[before, BRANCH]
+            column = sparse.whole[COLUMN, branch]
+            if side == QUERY:
+                held[sparse.whole[ROW, branch]] = 1
+            elif column < dual.sizes[N_COLUMNS]:
+                held[dual.lines[NODE_OF, column]] = 1
+        find_orbits(work.base.pair, dual, orbits, np.int64(side), depth)
 
 
 @fragment
