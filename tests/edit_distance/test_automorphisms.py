@@ -10,11 +10,29 @@ from numba import njit
 
 import graphmetric as gm
 from graphmetric.edit_distance import ExactSearch
-from graphmetric.edit_distance._kernels.dual_pair import HELD, find_orbits, load_dual_pair
-from graphmetric.edit_distance._kernels.dual_search import DualWork
+from graphmetric.edit_distance._kernels.dual_pair import (
+    HELD,
+    N_COLUMNS,
+    N_ROWS,
+    NODE_OF,
+    UNKNOWN,
+    find_orbits,
+    load_dual_pair,
+)
+from graphmetric.edit_distance._kernels.dual_search import DualWork, rule_out_branch
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits
-from graphmetric.edit_distance._kernels.packing import PackedProblem
-from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, QUERY, TARGET, load_pair
+from graphmetric.edit_distance._kernels.packing import Integers, PackedProblem
+from graphmetric.edit_distance._kernels.sparse_problem import (
+    ALIVE,
+    BRANCH,
+    COLUMN,
+    DEAD,
+    END_PAIR,
+    FIRST_PAIR,
+    ROW,
+    STATE,
+)
+from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, QUERY, SWAPPED, TARGET, load_pair
 from graphmetric.edit_distance.dual import dual_work, search_with_dual_bound
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.stopping import Watch
@@ -28,6 +46,27 @@ def find_orbits_of_pair(problem: PackedProblem, work: DualWork) -> None:
     load_dual_pair(problem, 0, 0, work.base.pair, work.dual)
     find_orbits(work.base.pair, work.dual, work.orbits, QUERY, np.int64(0))
     find_orbits(work.base.pair, work.dual, work.orbits, TARGET, np.int64(0))
+
+
+@njit
+def rule_out_below(problem: PackedProblem, work: DualWork, fixed: Integers) -> None:
+    """Make a level with all pairs below levels that fix some pairs, and rule out the last pair of ``fixed`` there."""
+    load_pair(problem, 0, 0, work.base.pair)
+    load_dual_pair(problem, 0, 0, work.base.pair, work.dual)
+    state, whole, depth = work.sparse.state, work.sparse.whole, len(fixed) - 1
+    for level in range(depth + 1):
+        whole[ROW, level], whole[COLUMN, level], state[level, BRANCH] = fixed[level, 0], fixed[level, 1], level
+        work.orbits.known[QUERY, level] = UNKNOWN
+    at = depth
+    state[depth, FIRST_PAIR] = depth
+    for row in range(work.dual.sizes[N_ROWS]):
+        for column in range(work.dual.sizes[N_COLUMNS] + 1):
+            if row == fixed[depth, 0] and column == fixed[depth, 1]:
+                state[depth, BRANCH] = at
+            whole[ROW, at], whole[COLUMN, at], whole[STATE, at] = row, column, ALIVE
+            at += 1
+    state[depth, END_PAIR] = at
+    rule_out_branch(work, depth)
 
 
 def circulant(
@@ -91,7 +130,7 @@ def orbits_by_permutations(graph: gm.Graph, held: set[int]) -> list[set[int]]:
 
 
 @given(st.data(), st.booleans())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=100)
 def test_orbits_are_those_of_all_automorphisms(data: st.DataObject, directed: bool) -> None:
     graph = data.draw(ring_graphs(6, directed))
     held = data.draw(st.sets(st.integers(0, graph.num_nodes - 1), max_size=2))
@@ -104,6 +143,32 @@ def test_orbits_are_those_of_all_automorphisms(data: st.DataObject, directed: bo
     for side in (QUERY, TARGET):
         classes = work.orbits.classes[side, 0]
         assert [set(np.flatnonzero(classes == classes[u]).tolist()) for u in range(graph.num_nodes)] == expected
+
+
+@given(st.data(), st.booleans())
+@settings(deadline=None, max_examples=100)
+def test_pairs_are_ruled_out_together_if_automorphisms_that_hold_fixed_ones_join_them(
+    data: st.DataObject, directed: bool
+) -> None:
+    graphs = [data.draw(ring_graphs(6, directed)) for _ in range(2)]
+    problem = encode(gm.GraphCollection(graphs[:1]), gm.GraphCollection(graphs[1:]), gm.EditCosts())
+    n_rows, n_columns = sorted(graph.num_nodes for graph in graphs)
+    rows, columns = data.draw(st.permutations(range(n_rows))), data.draw(st.permutations(range(n_columns)))
+    fixed = np.array([*zip(rows, columns, strict=False)][: data.draw(st.integers(1, 3))], dtype=np.int64)
+    if data.draw(st.booleans()):
+        fixed[-1, 1] = n_columns  # the row is deleted
+    work = dual_work(problem, PAIR)
+    rule_out_below(problem.packed, work, fixed)
+    query, target = graphs[::-1] if work.base.pair.sizes[SWAPPED] else graphs
+    nodes, (row, column) = work.dual.lines[NODE_OF, :n_columns].tolist(), fixed[-1].tolist()
+    rows_alike = orbits_by_permutations(query, set(fixed[:-1, 0].tolist()))[row]
+    columns_alike = {n_columns}
+    if column < n_columns:
+        others = orbits_by_permutations(target, {nodes[k] for k in fixed[:-1, 1].tolist()})[nodes[column]]
+        columns_alike = {nodes.index(v) for v in others}
+    level = work.sparse.whole[:, len(fixed) - 1 :][:, : n_rows * (n_columns + 1)]
+    dead = {(int(r), int(k)) for r, k, state in level[[ROW, COLUMN, STATE]].T if state == DEAD}
+    assert dead == {(r, k) for r in rows_alike for k in columns_alike}
 
 
 COSTS = [

@@ -202,7 +202,7 @@ def search_dual(
             load_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair)
             load_dual_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
             seed_pair(work.random, pairs[p, 0], pairs[p, 1])
-            start_dual(work, limits.upper_limit[p], limits.stop_at_limit)
+            start_dual(work, limits.upper_limit[p], limits.stop_at_limit, np.int64(ROOT_SHIFTS))
             if not is_over(work) and signals[STOP] == 0:
                 start_steps(work.dual, work.steps)
         status = work.status
@@ -223,8 +223,11 @@ def search_dual(
 
 
 @fragment
-def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
-    """Start a pair with the branch bound and first maps; nothing is ruled out yet, and the steps are not ready."""
+def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int, shifts: int) -> None:
+    """Start a pair with the branch bound and first maps, improved by so many shifts per row.
+
+    Nothing is ruled out yet, and the steps are not ready.
+    """
     status, dual = work.status, work.dual
     status[DEPTH], status[CHUNKS], status[EXPANDED], status[FULL_MEMORY] = -1, 0, 1, 0
     status[UPPER_LIMIT], status[STOP_AT_LIMIT], status[TARGET_COST] = upper_limit, stop_at_limit, NO_LIMIT
@@ -240,7 +243,7 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
     status[DEPTH] = 0
     if dual.sizes[N_ROWS] > 0:
         improve_best(work, np.int64(0))
-        round_colours(work)
+        round_colours(work, shifts * dual.sizes[N_ROWS])
     if status[BEST_LOWER] > best_of_interest(work) or dual.sizes[N_ROWS] == 0:
         status[DEPTH] = -1
 
@@ -303,7 +306,7 @@ def advance_root(work: DualWork, root_only: int) -> None:
     status[CHUNKS] += 1
     bound = bound_root(work)
     if work.base.progress.signals[STOP] == 0:
-        round_root(work)
+        round_root(work, ROOT_SHIFTS * dual.sizes[N_ROWS] * (4 + min(8, status[CHUNKS])) // 4)
     limit = limit_of(work)
     if values[0, BEST_BOUND] > limit or status[BEST_LOWER] > best_of_interest(work):
         status[DEPTH] = -1
@@ -356,17 +359,17 @@ def bound_root(work: DualWork) -> float:
 
 
 @part
-def round_root(work: DualWork) -> None:
+def round_root(work: DualWork, n_shifts: int) -> None:
     """Round the masses of the dense steps to a map."""
     for i in range(work.dual.sizes[N_ROWS]):
         work.image[i] = FREE
         for k in range(work.dual.sizes[N_COLUMNS]):
             work.score[i, k] = work.steps.nodes[DENSE_X, i, k]
-    try_rounding(work, ROOT_SHIFTS * work.dual.sizes[N_ROWS] * (4 + min(8, work.status[CHUNKS])) // 4)
+    try_rounding(work, n_shifts)
 
 
 @part
-def round_colours(work: DualWork) -> None:
+def round_colours(work: DualWork, n_shifts: int) -> None:
     """Make a first map of nodes whose surroundings agree; where graphs differ by a few edits it is often the best."""
     dual = work.dual
     for i in range(dual.sizes[N_ROWS]):
@@ -376,7 +379,7 @@ def round_colours(work: DualWork) -> None:
             for depth in range(N_COLOURS):
                 agreement += dual.row_colours[depth, i] == dual.column_colours[depth, k]
             work.score[i, k] = AGREEMENT * agreement
-    try_rounding(work, ROOT_SHIFTS * dual.sizes[N_ROWS])
+    try_rounding(work, n_shifts)
 
 
 @part
@@ -474,8 +477,7 @@ def rule_out_branch(work: DualWork, depth: int) -> None:
     state, pairs, node_of = sparse.state[depth], sparse.whole, dual.lines[NODE_OF]
     row_class, node_class = pair.twin[QUERY], pair.twin[TARGET]
     if depth < orbits.known.shape[1]:
-        if orbits.known[QUERY, depth] == UNKNOWN:
-            find_orbits_of_level(work, depth)
+        find_orbits_of_levels(work, depth)
         row_class, node_class = orbits.classes[QUERY, depth], orbits.classes[TARGET, depth]
     row, column, n_columns = pairs[ROW, state[BRANCH]], pairs[COLUMN, state[BRANCH]], dual.sizes[N_COLUMNS]
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
@@ -487,21 +489,24 @@ def rule_out_branch(work: DualWork, depth: int) -> None:
 
 
 @part
-def find_orbits_of_level(work: DualWork, depth: int) -> None:
+def find_orbits_of_levels(work: DualWork, deepest: int) -> None:
     """Find which rows are alike, and which columns, while the pairs that were fixed at smaller depths stay."""
     sparse, dual, orbits = work.sparse, work.dual, work.orbits
-    held = orbits.lines[HELD]
-    for side in range(2):
-        for node in range(held.shape[0]):
-            held[node] = 0
-        for before in range(depth):
-            branch = sparse.state[before, BRANCH]
-            column = sparse.whole[COLUMN, branch]
-            if side == QUERY:
-                held[sparse.whole[ROW, branch]] = 1
-            elif column < dual.sizes[N_COLUMNS]:
-                held[dual.lines[NODE_OF, column]] = 1
-        find_orbits(work.base.pair, dual, orbits, np.int64(side), depth)
+    held, sides = orbits.lines[HELD], (QUERY, TARGET)
+    for depth in range(deepest + 1):
+        if orbits.known[QUERY, depth] != UNKNOWN:
+            continue
+        for side in sides:
+            for node in range(held.shape[0]):
+                held[node] = 0
+            for before in range(depth):
+                branch = sparse.state[before, BRANCH]
+                column = sparse.whole[COLUMN, branch]
+                if side == QUERY:
+                    held[sparse.whole[ROW, branch]] = 1
+                elif column < dual.sizes[N_COLUMNS]:
+                    held[dual.lines[NODE_OF, column]] = 1
+            find_orbits(work.base.pair, dual, orbits, side, depth)
 
 
 @fragment

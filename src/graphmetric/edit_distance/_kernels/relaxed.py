@@ -72,6 +72,7 @@ RESTART_SHARE = 0.3  # when this share of all steps was taken since then
 SMOOTHING = 0.5  # of the balance from restart to restart, as an exponent
 MOST_BALANCE = 50.0
 TWICE = np.float32(2)
+NO_SHIFTS = np.int64(0)  # node maps are a by-product here: shifts would make them better, and pairs a quarter slower
 LARGEST_DENOMINATOR = 1_000
 
 
@@ -151,7 +152,7 @@ def relax_pairs(
     for p in range(len(pairs)):
         load_pair(problem, pairs[p, 0], pairs[p, 1], root.base.pair)
         load_dual_pair(problem, pairs[p, 0], pairs[p, 1], root.base.pair, root.dual)
-        start_dual(root, np.int64(NO_LIMIT), np.int64(0))
+        start_dual(root, np.int64(NO_LIMIT), np.int64(0), NO_SHIFTS)
         start_steps(root.dual, root.steps)
         relax_pair(work, limits, relaxed, p)
         write_bounds(root.base, results, p, lower_bound_of(root))
@@ -205,7 +206,7 @@ def look_at_bounds(work: RelaxedWork, relaxed: RelaxedResults, p: int) -> None:
         coupled = dual.sizes[EVERYTHING] - coupled_saving(dual, root.steps, work.coupling) / dual.unit[0]
         relaxed.upper[p] = max(relaxed.lower[p], min(relaxed.upper[p], coupled))
     if progress.signals[STOP] == 0:
-        round_root(root)
+        round_root(root, NO_SHIFTS)
         relaxed.upper[p] = max(relaxed.lower[p], min(relaxed.upper[p], np.float64(progress.status[UPPER])))
     progress.signals[LOWER_SO_FAR], progress.signals[UPPER_SO_FAR] = lower_bound_of(root), progress.status[UPPER]
 
