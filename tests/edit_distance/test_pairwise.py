@@ -24,8 +24,9 @@ from graphmetric import EditCosts, Graph, pairwise_edit_distances
 from graphmetric.edit_distance import methods as exact_module
 from graphmetric.edit_distance import pairwise as pairwise_module
 from graphmetric.edit_distance import pairwise as schedule_module
-from graphmetric.edit_distance.store import PairResults, fingerprint, locked, open_store
+from graphmetric.edit_distance.store import PairResults, locked, open_store
 from graphmetric.errors import FileError, InvalidArgument, NotEnoughMemory
+from graphmetric.graphs.collection import fingerprint
 from tests.edit_distance.hard_graphs import sparse
 
 

@@ -1,4 +1,4 @@
-"""An index on disk: round trips, damage, crashes, readers beside writers."""
+"""An index on disk, with a model and without: round trips, damage, crashes, readers beside writers."""
 
 from __future__ import annotations
 
@@ -22,6 +22,18 @@ from tests.search.conftest import HEADS
 
 def answers(index: gm.GraphIndex, query: gm.Graph) -> list[tuple[object, float]]:
     return [(hit.id, hit.distance) for hit in index.search(query, 6)]
+
+
+@pytest.fixture(scope="module", params=["model", "no model"])
+def own_model(request: pytest.FixtureRequest, model: gm.GraphDistance) -> gm.GraphDistance | None:
+    """The model of the indexes of this module."""
+    return model if request.param == "model" else None
+
+
+@pytest.fixture(scope="module")
+def index(own_model: gm.GraphDistance | None, molecules: gm.GraphCollection) -> gm.GraphIndex:
+    """Of the first hundred; the others are queries."""
+    return gm.GraphIndex.build(own_model, molecules[:100])
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +65,12 @@ def test_round_trip(
 
 def test_arrays_are_mapped(saved: Path) -> None:
     (held,) = gm.GraphIndex.load(saved)._graphs.segments
-    base = held.segment.arrays["vectors"].base
-    assert isinstance(base, np.memmap)
+    for name in {"vectors", "edges", "counts"} & held.segment.arrays.keys():
+        assert isinstance(held.segment.arrays[name].base, np.memmap)
 
 
 def test_building_into_a_folder_is_the_same(
-    model: gm.GraphDistance,
+    own_model: gm.GraphDistance | None,
     molecules: gm.GraphCollection,
     index: gm.GraphIndex,
     tmp_path: Path,
@@ -66,13 +78,13 @@ def test_building_into_a_folder_is_the_same(
 ) -> None:
     """Chunk after chunk, from an iterator, with columns that only later graphs have."""
     monkeypatch.setattr("graphmetric.index.indexed_graphs.CHUNK", 30)
-    built = gm.GraphIndex.build(model, iter(molecules[:100]), out=tmp_path / "index")
+    built = gm.GraphIndex.build(own_model, iter(molecules[:100]), out=tmp_path / "index")
     assert answers(built, molecules[104])[0][0] == answers(index, molecules[104])[0][0]
     assert np.allclose(
         [d for _, d in answers(built, molecules[104])], [d for _, d in answers(index, molecules[104])], atol=1e-5
     )
     mixed = [graph.replace(node_labels=None) if k < 40 else graph for k, graph in enumerate(molecules[:80])]
-    again = gm.GraphIndex.build(model, iter(mixed), out=tmp_path / "index")
+    again = gm.GraphIndex.build(own_model, iter(mixed), out=tmp_path / "index")
     assert [again.graph(graph.id) for graph in mixed] == mixed
 
 
@@ -97,6 +109,10 @@ def test_changes_are_written_where_it_came_from(copy: Path, molecules: gm.GraphC
 
 
 def test_another_model_is_refused(copy: Path, models: dict[str, gm.GraphDistance]) -> None:
+    if gm.GraphIndex.load(copy).model is None:
+        with pytest.raises(InvalidArgument, match="has no model"):
+            gm.GraphIndex.load(copy, model=models["block-norm"])
+        return
     with pytest.raises(InvalidArgument, match="another model"):
         gm.GraphIndex.load(copy, model=models["block-norm"])
     (folder,) = copy.glob("model-*")
@@ -152,9 +168,9 @@ def test_changed_files_are_refused(copy: Path) -> None:
 
 
 def test_missing_files_are_named(copy: Path) -> None:
-    (vectors,) = copy.rglob("vectors.bin")
-    vectors.unlink()
-    with pytest.raises(FileError, match=r"vectors\.bin"):
+    (edges,) = copy.rglob("edges.bin")
+    edges.unlink()
+    with pytest.raises(FileError, match=r"edges\.bin"):
         gm.GraphIndex.load(copy)
     shutil.rmtree(copy / "segments")
     with pytest.raises(FileError, match=r"segment\.json"):
@@ -162,7 +178,14 @@ def test_missing_files_are_named(copy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"segments": [{"name": "../../x", "digest": "", "removed": []}]}, {"version": 9}, {"model": "../x"}]
+    "change",
+    [
+        {"segments": [{"name": "../../x", "digest": "", "removed": []}]},
+        {"version": 9},
+        {"model": "../x"},
+        {"model": "0123456789abcdef"},
+        {"costs": {"node_delete": -1}},
+    ],
 )
 def test_a_description_with_a_right_digest_is_not_believed(copy: Path, change: dict[str, object]) -> None:
     from graphmetric.index.index_folder import _digest
@@ -215,12 +238,12 @@ def test_kill_9_while_saving_leaves_the_old_or_the_new(copy: Path, molecules: gm
 
 
 def test_kill_9_while_building_leaves_no_index(
-    model: gm.GraphDistance, molecules: gm.GraphCollection, tmp_path: Path
+    own_model: gm.GraphDistance | None, molecules: gm.GraphCollection, tmp_path: Path
 ) -> None:
-    assert in_a_process_killed_at(3, lambda: gm.GraphIndex.build(model, molecules[:10], out=tmp_path / "index"))
+    assert in_a_process_killed_at(3, lambda: gm.GraphIndex.build(own_model, molecules[:10], out=tmp_path / "index"))
     with pytest.raises(FileError, match="not finished"):
         gm.GraphIndex.load(tmp_path / "index")
-    assert len(gm.GraphIndex.build(model, molecules[:10], out=tmp_path / "index")) == 10
+    assert len(gm.GraphIndex.build(own_model, molecules[:10], out=tmp_path / "index")) == 10
     assert len(list((tmp_path / "index" / "segments").iterdir())) == 1
 
 

@@ -146,11 +146,11 @@ class Calibrated(Baseline):
 
 
 _HOMES = {
-    "beam": ("classical", "beam"),
-    "beam-80": ("classical", "beam_80"),
-    "vj": ("classical", "vj"),
-    "hungarian": ("classical", "hungarian"),
-    "hed": ("classical", "hed"),
+    "beam": ("published", "beam"),
+    "beam-80": ("published", "beam_80"),
+    "vj": ("published", "vj"),
+    "hungarian": ("published", "hungarian"),
+    "hed": ("published", "hed"),
     "emb-avg": ("neural", "EmbAvg"),
     "gcn-mean": ("neural", "GCNMean"),
     "gcn-max": ("neural", "GCNMax"),

@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graphmetric.encoder import BatchTensors, Encoded, EncoderOptions, normalised_adjacency
-from graphmetric.encoder.batch import clear_padding
-from graphmetric.encoder.embeddings import InputEmbedding
+from graphmetric.encoder.embeddings import InputEmbedding, clear_padding
 from graphmetric.encoder.options import Input
 from graphmetric.features import FeatureOptions, FeatureSchema
 

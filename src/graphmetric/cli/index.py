@@ -1,4 +1,4 @@
-"""``graphmetric index``, which makes an index, and ``index add`` and ``index remove``, which change one."""
+"""``graphmetric index``, which makes an index, and ``index add``, ``remove`` and ``add-model``, which change one."""
 
 from __future__ import annotations
 
@@ -12,21 +12,31 @@ import click
 
 from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, reading_options
-from graphmetric.cli.options import FOLDER, jobs_option, json_option, model_argument, out_folder_option
+from graphmetric.cli.options import (
+    FOLDER,
+    costs_of,
+    ignore_option,
+    jobs_option,
+    json_option,
+    model_argument,
+    out_folder_option,
+)
 from graphmetric.cli.output import show_result
 from graphmetric.errors import InvalidArgument
 
 if TYPE_CHECKING:
+    from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search import GraphIndex
 
 _CHANGES = {
     "add INDEX SOURCE": "Add the graphs of SOURCE to an index.",
     "remove INDEX ID...": "Remove graphs from an index by their ids.",
+    "add-model INDEX MODEL": "Add a model to an index that has none.",
 }
 
 
 class _IndexGroup(click.Group):
-    """``index MODEL SOURCE --out`` makes an index; ``index add`` and ``index remove`` are commands of their own."""
+    """``index [MODEL] SOURCE --out`` makes an index; ``index add`` and the like are commands of their own."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         is_known = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
@@ -46,42 +56,57 @@ def index_command() -> None:
 
 
 @index_command.command("build", cls=GraphCommand)
-@model_argument
-@click.argument("source")
+@click.argument("sources", metavar="[MODEL] SOURCE", nargs=-1, required=True)
 @out_folder_option("Folder for the index.")
 @click.option("--number", is_flag=True, help="Name the graphs by their positions, not by their own ids.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing index, once the new one is complete.")
+@ignore_option(" For certified searches; by default what the model was trained to ignore.")
 @jobs_option
 @reading_options
 @json_option
 def build(
-    model: str, source: str, out: str, number: bool, overwrite: bool, n_jobs: int, reading: Reading, as_json: bool
+    sources: tuple[str, ...],
+    out: str,
+    number: bool,
+    overwrite: bool,
+    ignore: tuple[str, ...],
+    n_jobs: int,
+    reading: Reading,
+    as_json: bool,
 ) -> None:
-    """Index the graphs of SOURCE by MODEL, so that `graphmetric search` can find the nearest ones.
+    """Index the graphs of SOURCE, so that `graphmetric search` can find the nearest ones.
 
-    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
+    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package. Without a
+    model the index answers certified searches only, by edit distance; a model can be added later.
 
     \b
     Examples:
+      graphmetric index my-graphs/ --out idx/
       graphmetric index model/ my-graphs/ --out idx/
       graphmetric index model/ molecules --out idx/ --overwrite
       graphmetric index add idx/ more-graphs/
       graphmetric index remove idx/ graph-17 graph-18
+      graphmetric index add-model idx/ model/
     """
-    from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search import GraphIndex
 
+    if len(sources) > 2:
+        raise InvalidArgument(f"index takes a model and one source of graphs; got {len(sources)} arguments")
+    *models, source = sources
     if (Path(out) / "index.json").exists() and not overwrite:
         raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")
     check_writable(out, folder=True)
-    learned = LearnedDistance.load(model, n_jobs)
+    learned = _load_model(models[0], n_jobs) if models else None
     graphs = open_source(source, reading).graphs
     started = time.perf_counter()
-    index = GraphIndex.build(learned, graphs, ids=range(len(graphs)) if number else None, out=out)
+    ids = range(len(graphs)) if number else None
+    index = GraphIndex.build(learned, graphs, ids=ids, out=out, costs=costs_of(ignore))
     seconds = time.perf_counter() - started
     size = sum(path.stat().st_size for path in Path(out).rglob("*") if path.is_file())
     text = f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}"
-    data = {"out": out, "graphs": len(index), "bytes": size, "seconds": seconds}
+    if learned is None:
+        text += "\nthe index has no model: searches are certified"
+    data = {"out": out, "graphs": len(index), "bytes": size, "seconds": seconds, "model": bool(models)}
     show_result(f"{text}\ntry: graphmetric search {out} QUERY -k 10", data, as_json)
 
 
@@ -127,9 +152,35 @@ def remove(index: str, ids: tuple[str, ...], as_json: bool) -> None:
     _save_change(opened, index, "removed", len(names), as_json)
 
 
+@index_command.command("add-model")
+@click.argument("index", type=FOLDER)
+@model_argument
+@jobs_option
+@json_option
+def add_model(index: str, model: str, n_jobs: int, as_json: bool) -> None:
+    """Let MODEL encode all graphs of INDEX, which was made without a model.
+
+    Searches that run meanwhile are answered from the index as it was.
+
+    \b
+    Example:
+      graphmetric index add-model idx/ model/
+    """
+    opened = _open_to_change(index)
+    opened.add_model(_load_model(model, n_jobs), out=index)
+    data = {"index": index, "model": model, "graphs": len(opened)}
+    show_result(f"{len(opened):,} graphs encoded by {model}", data, as_json)
+
+
 def known_id(index: GraphIndex, text: str) -> Hashable:
     """The id of a graph as the index has it: a string or a number, which look alike on the command line."""
     return int(text) if text not in index and text.lstrip("-").isdecimal() else text
+
+
+def _load_model(model: str, n_jobs: int) -> LearnedDistance:
+    from graphmetric.learned.learned_distance import LearnedDistance
+
+    return LearnedDistance.load(model, n_jobs)
 
 
 def _open_to_change(index: str, n_jobs: int = 1) -> GraphIndex:

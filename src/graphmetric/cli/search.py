@@ -36,6 +36,8 @@ from graphmetric.errors import GraphMetricError, InvalidArgument, UnknownFormat
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
+    from graphmetric.edit_distance import EditCosts
+    from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search import GraphIndex, SearchHit, SearchResult
 
 Search = Callable[[Sequence[Graph]], "list[SearchResult]"]
@@ -57,11 +59,13 @@ _LARGEST_BATCH = 256
 @click.argument("query")
 @click.option("-k", default=10, type=COUNT, help="Number of graphs to find.")
 @click.option("--radius", type=NOT_NEGATIVE, help="Find all graphs within this distance instead.")
-@click.option("--certified", is_flag=True, help="Search by edit distance, and prove every rank.")
+@click.option(
+    "--certified", is_flag=True, help="Search by edit distance, and prove every rank; always so without a model."
+)
 @time_limit_option("60 for each query", "Seconds after which a certified search reports what it has proven.")
 @view_option
 @click.option("--where", multiple=True, metavar="KEY=VALUE", help="Only graphs with this metadata. Can be repeated.")
-@ignore_option(" Needs --certified. By default what the model was trained to ignore.")
+@ignore_option(" Needs --certified. By default what the index or its model ignores.")
 @click.option("--distinct", is_flag=True, help="Show only the first of several isomorphic graphs.")
 @click.option("--candidates", type=COUNT, help="Look at this many graphs only. Faster, but may miss near ones.")
 @click.option("--explain", is_flag=True, help="Also show how the query becomes each graph.")
@@ -110,6 +114,7 @@ def search_command(
 
     _check_targets(plot, out)
     opened = GraphIndex.load(index)
+    options["certified"] |= opened.model is None
     options |= {"where": dict(map(_condition, where)) or None, "costs": costs_of(ignore)}
     if ignore and not options["certified"]:
         raise InvalidArgument("--ignore goes with --certified: a learned distance ignores what its training did")
@@ -135,7 +140,7 @@ def search_command(
         return
     (result,) = search([graph])
     explanations = explained(result)
-    counts = _what_counts(opened, options["certified"])
+    counts = _what_counts(opened, None if options["certified"] else opened.model, options["costs"])
     data = {**_as_data(result, explanations), "counts": counts}
     show_result(f"{_in_words(result, explanations)}\n{counts}", data, as_json)
     if plot is not None:
@@ -167,10 +172,12 @@ def _condition(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _what_counts(index: GraphIndex, certified: bool) -> str:
-    if certified:
-        return "the edit distance counts nodes, edges and every attribute that the graphs have"
-    return index.model.featurizer.describe()
+def _what_counts(index: GraphIndex, model: LearnedDistance | None, costs: EditCosts | None) -> str:
+    if model is not None:
+        return model.featurizer.describe()
+    ignored = (index.costs if costs is None else costs).ignore
+    but = f" but {', '.join(sorted(ignored))}" if ignored else ""
+    return f"the edit distance counts nodes, edges and every attribute that the graphs have{but}"
 
 
 def _in_words(result: SearchResult, explanations: list[str | None]) -> str:

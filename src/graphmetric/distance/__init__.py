@@ -1,6 +1,6 @@
 """Eq. 9-11: distances between represented graphs, the losses that train them, and matrices of them."""
 
-from graphmetric.distance.comparison import Comparison, View, axioms_of_view, view_distances
+from graphmetric.distance.comparison import Comparison, axioms_of_view, view_distances
 from graphmetric.distance.edge_matching import EdgeMatching
 from graphmetric.distance.masked_loss import interval_loss, mask_weights, weigh_near_pairs
 from graphmetric.distance.matching import Matching
@@ -16,6 +16,7 @@ from graphmetric.distance.pair_distance import (
     SquaredFC,
 )
 from graphmetric.distance.representation import Representation
+from graphmetric.edit_distance.normalize import View
 
 __all__ = [
     "HEADS",

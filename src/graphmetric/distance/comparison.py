@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 import torch
@@ -35,9 +35,8 @@ from torch import Tensor
 
 from graphmetric.distance.pair_distance import Axiom, PairDistance, Scale
 from graphmetric.distance.representation import Representation
+from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import InvalidArgument
-
-View = Literal["raw", "steinhaus", "paper"]
 
 NOT_FINITE = (
     "the model gives numbers that are not finite: its weights, or attributes of these graphs, are too large to compute "

@@ -25,9 +25,9 @@ from graphmetric.edit_distance.collection_bounds import CollectionBounds
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.method import EditDistanceMethod, TimeLimit, as_method, renamed_time_limit
 from graphmetric.edit_distance.pairwise import pairwise_edit_distances
-from graphmetric.edit_distance.store import fingerprint, locked
+from graphmetric.edit_distance.store import locked
 from graphmetric.errors import FileError, InvalidArgument
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, fingerprint
 from graphmetric.graphs.pair_bounds import PairBounds
 
 Pairs = NDArray[np.int64]

@@ -8,7 +8,7 @@ The Steinhaus form :math:`2d / (d(G, \emptyset) + d(H, \emptyset) + d)` is a met
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,8 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 
 Sizes = ArrayLike | Graph | GraphCollection
+View = Literal["raw", "steinhaus", "paper"]
+"""The scale on which distances are shown and ranked: edits, the Steinhaus form, or the paper's."""
 
 
 def normalized_distance(distance: ArrayLike, sizes: Sizes, other_sizes: Sizes | None = None) -> Any:

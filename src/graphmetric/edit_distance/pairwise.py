@@ -30,10 +30,10 @@ from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import EditDistanceMethod, Pairs, TimeLimit, as_method, renamed_time_limit
 from graphmetric.edit_distance.scaling import node_counts
 from graphmetric.edit_distance.stopping import Watch, in_thread, work_in_threads
-from graphmetric.edit_distance.store import PairResults, PairStore, Places, fingerprint, open_store
+from graphmetric.edit_distance.store import PairResults, PairStore, Places, open_store
 from graphmetric.errors import InvalidArgument, NotEnoughMemory, WorkBudgetExceeded
 from graphmetric.formats.conversion import as_graphs
-from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
+from graphmetric.graphs.collection import GraphCollection, fingerprint, isomorphism_classes
 
 SECONDS = 10.0
 """What a time limit of "auto" means for each pair."""

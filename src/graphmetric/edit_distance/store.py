@@ -23,7 +23,6 @@ import os
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -32,8 +31,6 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
 from graphmetric.errors import FileError, InvalidArgument
-from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.labels import LabelColumn, label_to_json
 
 try:
     import fcntl
@@ -252,28 +249,3 @@ def _take_over(store: PairStore, description: dict[str, Any]) -> None:
             logger.warning("%s is damaged and will be computed again", path)
     for path in store.folder.glob("chunk-*.npz"):
         path.unlink()
-
-
-def fingerprint(graphs: GraphCollection) -> str:
-    """A digest of everything in a collection that a distance can depend on."""
-    digest = blake2b(digest_size=16)
-    columns = graphs.columns
-    for name in ("node_ptr", "edge_ptr", "flags", "edges", "edge_weights", "node_features", "node_images"):
-        _add_array(digest, name, getattr(columns, name))
-    for name in ("node_labels", "edge_labels", "node_texts"):
-        column: LabelColumn | None = getattr(columns, name)
-        if column is not None:
-            used, codes = np.unique(column.codes, return_inverse=True)  # the vocabulary may hold more than is used
-            words = [label_to_json(column.vocabulary[code]) for code in used.tolist()]
-            order = np.argsort(np.array([json.dumps(word) for word in words], dtype=object), kind="stable")
-            rank = np.empty(len(order), dtype=np.int64)
-            rank[order] = np.arange(len(order))
-            _add_array(digest, name, rank[codes])
-            digest.update(json.dumps([words[k] for k in order]).encode())
-    return digest.hexdigest()
-
-
-def _add_array(digest: Any, name: str, array: NDArray[Any] | None) -> None:
-    if array is not None:
-        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())

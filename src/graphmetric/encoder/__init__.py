@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from graphmetric.encoder.batch import BatchTensors, normalised_adjacency, to_tensors
+from graphmetric.encoder.embeddings import BatchTensors, normalised_adjacency, to_tensors
 from graphmetric.encoder.graph_encoder import Encoded, GraphEncoder
 from graphmetric.encoder.options import EncoderOptions, paper_options
 

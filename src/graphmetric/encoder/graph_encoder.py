@@ -8,8 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from graphmetric.encoder.batch import BatchTensors, clear_padding, padding_bias
-from graphmetric.encoder.embeddings import InputEmbedding
+from graphmetric.encoder.embeddings import BatchTensors, InputEmbedding, clear_padding, padding_bias
 from graphmetric.encoder.graph_transformer import (
     GraphResidual,
     GraphTransformer,

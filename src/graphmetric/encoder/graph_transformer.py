@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from graphmetric.encoder.batch import BatchTensors, clear_padding, draw_normal, normalised_adjacency
+from graphmetric.encoder.embeddings import BatchTensors, clear_padding, draw_normal, normalised_adjacency
 from graphmetric.encoder.options import EncoderOptions, Messages
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema

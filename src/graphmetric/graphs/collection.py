@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from itertools import islice
 from typing import Any, overload
 
@@ -20,6 +22,7 @@ from graphmetric.graphs.canonical import (
 )
 from graphmetric.graphs.columns import Columns, Has, concatenate, join_columns, pointers, read_only
 from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.labels import LabelColumn, label_to_json
 
 _CHUNK = 10_000
 """Graphs packed at a time, so that an iterator of a million never exists as a million objects."""
@@ -184,6 +187,31 @@ def certificates_within(graphs: Iterable[Graph], budget: int = DEFAULT_BUDGET) -
     return _certify(GraphCollection(graphs), budget)[0]
 
 
+def identify_graphs(graphs: GraphCollection, budget: int = DEFAULT_BUDGET) -> list[str]:
+    """Certificates; a graph too regular for the budget gets a digest that its other numberings do not share."""
+    found = certificates_within(graphs, budget)
+    return [fingerprint(graphs[k : k + 1]) if text is None else text for k, text in enumerate(found)]
+
+
+def fingerprint(graphs: GraphCollection) -> str:
+    """A digest of everything in a collection that a distance can depend on."""
+    digest = blake2b(digest_size=16)
+    columns = graphs.columns
+    for name in ("node_ptr", "edge_ptr", "flags", "edges", "edge_weights", "node_features", "node_images"):
+        _add_array(digest, name, getattr(columns, name))
+    for name in ("node_labels", "edge_labels", "node_texts"):
+        column: LabelColumn | None = getattr(columns, name)
+        if column is not None:
+            used, codes = np.unique(column.codes, return_inverse=True)  # the vocabulary may hold more than is used
+            words = [label_to_json(column.vocabulary[code]) for code in used.tolist()]
+            order = np.argsort(np.array([json.dumps(word) for word in words], dtype=object), kind="stable")
+            rank = np.empty(len(order), dtype=np.int64)
+            rank[order] = np.arange(len(order))
+            _add_array(digest, name, rank[codes])
+            digest.update(json.dumps([words[k] for k in order]).encode())
+    return digest.hexdigest()
+
+
 def isomorphism_classes(graphs: Iterable[Graph], *, budget: int = DEFAULT_BUDGET) -> NDArray[np.int64]:
     """For each graph the number of its class; classes are numbered in order of first appearance.
 
@@ -220,3 +248,9 @@ def _certify(graphs: GraphCollection, budget: int) -> tuple[list[str | None], li
 
 def _name(graphs: GraphCollection, k: int) -> str:
     return f"graphs[{k}] {graphs[k]!r}"
+
+
+def _add_array(digest: Any, name: str, array: NDArray[Any] | None) -> None:
+    if array is not None:
+        digest.update(f"{name}{array.dtype.str}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())

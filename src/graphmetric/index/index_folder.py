@@ -3,7 +3,7 @@
 ::
 
     index.json          which model and which segments belong together, and its own digest
-    model-<digest>/     the model, as GraphDistance.save writes it
+    model-<digest>/     the model, as GraphDistance.save writes it, if the index has one
     segments/<name>/    graphs and their vectors; a folder never changes once it has its name
 
 A writer adds new folders beside the old ones, then replaces ``index.json`` in one step, then removes what is no longer
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
+from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import FileError
 from graphmetric.index.segment_folder import SegmentFolder
 
@@ -35,7 +36,8 @@ try:
 except ImportError:  # not a POSIX system: writers are not kept apart
     fcntl = None  # type: ignore[assignment]
 
-FORMAT, VERSION = "graphmetric index", 1
+FORMAT, VERSION, READABLE = "graphmetric index", 2, (1, 2)
+"""In version 1 every index had a model, and the costs were those of the model."""
 MANIFEST, SEGMENTS, LOCK = "index.json", "segments", ".lock"
 _UNFINISHED = ".part"
 _OURS = re.compile(r"segments|\.lock|\.?model-.*|index\.json|\.index\.json\..*")
@@ -57,11 +59,13 @@ class StoredSegment:
 class Manifest:
     """What ``index.json`` says."""
 
-    model: str
-    """The digest of the model."""
+    model: str | None
+    """The digest of the model; None if the index has none."""
     next_number: int
     """The id for the next graph that has none."""
     segments: tuple[StoredSegment, ...]
+    costs: EditCosts | None = None
+    """The edit costs of certified searches; None for those of the model, or unit costs without one."""
     edition: str = ""
     """A new random text each time the index is written."""
 
@@ -93,8 +97,9 @@ class IndexFolder:
             raise FileError(f"cannot be read, it may be cut or damaged: {error}", path) from None
         if not isinstance(plain, dict) or plain.get("format") != FORMAT:
             raise FileError("is not the description of a graphmetric index", path)
-        if plain.get("version") != VERSION:
-            raise FileError(f"has version {plain.get('version')!r}; this graphmetric reads version {VERSION}", path)
+        if plain.get("version") not in READABLE:
+            known = " and ".join(map(str, READABLE))
+            raise FileError(f"has version {plain.get('version')!r}; this graphmetric reads versions {known}", path)
         if plain.pop("sha256", None) != _digest(plain):
             raise FileError("was changed after it was written: its SHA-256 does not match", path)
         try:
@@ -102,7 +107,14 @@ class IndexFolder:
                 StoredSegment(_file_name(item["name"]), str(item["digest"]), tuple(map(int, item["removed"])))
                 for item in plain["segments"]
             )
-            return Manifest(_file_name(plain["model"]), int(plain["next_number"]), segments, str(plain["edition"]))
+            model, costs = plain["model"], plain.get("costs")
+            return Manifest(
+                model=None if model is None else _file_name(model),
+                next_number=int(plain["next_number"]),
+                segments=segments,
+                costs=None if costs is None else EditCosts.from_dict(costs),
+                edition=str(plain["edition"]),
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(f"does not describe an index: {error!r}", path) from None
 
@@ -141,7 +153,15 @@ class IndexFolder:
 
     def publish(self, manifest: Manifest) -> Manifest:
         """Replace the index by this one, then remove what only the old one needed; returns what is written."""
-        plain = asdict(manifest) | {"edition": secrets.token_hex(8), "format": FORMAT, "version": VERSION}
+        plain = {
+            "format": FORMAT,
+            "version": VERSION,
+            "edition": secrets.token_hex(8),
+            "model": manifest.model,
+            "costs": None if manifest.costs is None else manifest.costs.to_dict(),
+            "next_number": manifest.next_number,
+            "segments": [asdict(segment) for segment in manifest.segments],
+        }
         with atomic_write(self.path / MANIFEST) as file:
             file.write(json.dumps({**plain, "sha256": _digest(plain)}).encode())
         self._remove_unused(manifest)
@@ -150,7 +170,7 @@ class IndexFolder:
     def _remove_unused(self, manifest: Manifest) -> None:
         used = {segment.name for segment in manifest.segments}
         unused = [entry for entry in (self.path / SEGMENTS).iterdir() if entry.name not in used]
-        kept = self.model(manifest.model)
+        kept = None if manifest.model is None else self.model(manifest.model)
         unused += [entry for entry in self.path.glob("model-*") if entry != kept]
         unused += self.path.glob(f".{MANIFEST}.*{_UNFINISHED}")
         for entry in unused:

@@ -1,101 +1,52 @@
-"""The graphs of an open index: how they are encoded into segments, which of them count, and distances from a query.
+"""The graphs of an open index: how they are stored in segments, and which of them count.
 
 Graphs are addressed by their position through all segments, removed ones included. Isomorphic graphs are taken
 together: what is true of the first of them is true of its copies, so a search looks at the first alone.
+
+What a model makes of the graphs is stored beside them, but nothing here asks a model.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from graphmetric._foundation.progress import progress
-from graphmetric.distance import Comparison, View, view_distances
-from graphmetric.distance.comparison import Side, Unsolved
-from graphmetric.distance.matching import principal_axes, sort_along_axes
-from graphmetric.distance.pair_distance import Arrays, StoredGraphs
 from graphmetric.errors import InvalidArgument
 from graphmetric.formats.conversion import as_graphs
-from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.collection import GraphCollection, identify_graphs
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.index_folder import StoredSegment
-from graphmetric.index.segment import Segment, SegmentBuilder, id_keys
+from graphmetric.index.segment import Arrays, Segment, SegmentBuilder, id_keys
 from graphmetric.index.vector_lists import VectorLists
-from graphmetric.learned.learned_distance import LearnedDistance, identify_graphs
-from graphmetric.model import link_graphs
 
 CHUNK = 4096
-"""Graphs encoded at a time."""
+"""Graphs stored at a time."""
 Condition = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values that the metadata of a graph must have, or a function of the metadata."""
 Positions = NDArray[np.int64]
-Floats = NDArray[np.float32]
 
-_ROUNDING = 4e-6
-"""The rounding error of single precision, relative to the sum of both distances to the empty graph."""
 _SHOWN_KEYS = 8
 
 
-@dataclass(frozen=True, eq=False)
-class Query:
-    """One of several queries that were encoded together."""
-
-    side: Side
-    """All of them, as the head compares them."""
-    row: int
-    vector: Floats
-    """Its index vector."""
-    view: View
-    unsolved: Unsolved = field(default_factory=Unsolved)
-    """Counts over the distances that were measured from it."""
-
-    @classmethod
-    def encode(cls, learned: LearnedDistance, graphs: GraphCollection, view: View) -> list[Query]:
-        """Encode all queries in one batch."""
-        if len(graphs) == 0:
-            return []
-        with learned.limited_threads():
-            encoded = learned.encode(graphs).detached().compacted()
-            arrays = {
-                **learned.cpu_head.index_arrays(encoded),
-                "certificates": as_bytes(learned.identify(graphs)),
-            }
-        side = _read_side(learned, arrays, torch.cat([encoded.start, encoded.size.sum()[None]]), encoded.links)
-        return [cls(side, row, vector, view) for row, vector in enumerate(arrays["vectors"])]
-
-    @cached_property
-    def alone(self) -> Side:
-        """This query."""
-        return self.side.take(slice(self.row, self.row + 1))
-
-
 class OpenSegment:
-    """A segment of an open index, ready to be searched by the learned distance."""
+    """A segment of an open index."""
 
-    def __init__(
-        self,
-        learned: LearnedDistance,
-        segment: Segment,
-        lists: VectorLists | None = None,
-        stored: StoredSegment | None = None,
-    ) -> None:
+    def __init__(self, segment: Segment, lists: VectorLists | None = None, stored: StoredSegment | None = None) -> None:
         self.segment, self.lists, self.stored = segment, lists, stored
         self.alive = np.ones(len(segment), dtype=bool)
         """Which graphs were not removed."""
         self.offset = 0
         """The position of its first graph among those of all segments."""
-        self._learned, self._head = learned, learned.cpu_head
         if stored is not None:
             self.alive[list(stored.removed)] = False
 
@@ -110,67 +61,6 @@ class OpenSegment:
         """What the description of the index says about it."""
         assert self.stored is not None
         return replace(self.stored, removed=tuple(np.flatnonzero(~self.alive).tolist()))
-
-    @property
-    def has_bounds(self) -> bool:
-        """Whether distances of vectors are lower bounds of the distance."""
-        return self._head.vector_blocks is not None
-
-    def measure(self, query: Query, positions: Positions) -> Floats:
-        """The learned distances to chosen graphs."""
-        return self._compare(query, query.alone).from_only_row(torch.from_numpy(positions)).numpy()
-
-    def measure_pairs(self, query: Query, rows: Positions, positions: Positions) -> Floats:
-        """The same from several queries that were encoded together with this one, at once."""
-        pairs = torch.from_numpy(np.column_stack([rows, positions]))
-        return self._compare(query, query.side).of_pairs(pairs).numpy()
-
-    def gaps(self, query: Query, positions: Positions | None = None) -> Floats:
-        """Distances of the index vectors of chosen graphs, by default all; see :meth:`PairDistance.gaps`."""
-        vectors = self.segment.arrays["vectors"]
-        return self._head.gaps(query.vector, vectors if positions is None else vectors[positions])
-
-    def bound(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
-        """Lower bounds of the distances to these graphs, in the view of the query, from the gaps of their vectors."""
-        chosen = torch.from_numpy(positions)
-        slack = _ROUNDING * (query.alone.to_empty + self._side.to_empty[chosen])
-        lower = (torch.from_numpy(gaps) - slack).clamp(min=0)
-        if query.view != self._head.scale:
-            right = self._without_vectors.take(chosen)
-            lower = view_distances(lower, self._head.scale, query.view, query.alone, right)
-        return lower.numpy()
-
-    def tighten(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
-        """The same, with everything else that the head can say cheaply about these graphs."""
-        stored = StoredGraphs(self._side.graphs, self.segment.arrays)
-        return self.bound(
-            query, self._head.tighten(gaps, query.alone.graphs, stored, torch.from_numpy(positions)), positions
-        )
-
-    def _compare(self, query: Query, left: Side) -> Comparison:
-        epsilon = self._head.epsilon if self._learned.strict else 0.0
-        return Comparison(self._head, query.view, left, self._side, epsilon, query.unsolved)
-
-    @cached_property
-    def _side(self) -> Side:
-        arrays = self.segment.arrays
-        seen = self.segment.graphs.without(self._learned.costs.ignore)
-        links = link_graphs(self._learned.featurizer, seen) if self._head.needs_links else None
-        return _read_side(self._learned, arrays, torch.from_numpy(arrays["node_ptr"]), links)
-
-    @cached_property
-    def _without_vectors(self) -> Side:
-        """What bounds look at; taking some of its graphs copies no vectors."""
-        graphs = self._side.graphs
-        return Side(graphs._replace(z=graphs.z[:, :0]), self._side.to_empty)
-
-
-def _read_side(learned: LearnedDistance, arrays: Arrays, node_ptr: Tensor, links: Tensor | None) -> Side:
-    """Stored arrays as a side of a comparison, nothing computed anew."""
-    head = learned.cpu_head
-    number = torch.from_numpy(arrays["certificates"][:, :8].copy().view("<i8")[:, 0].astype(np.int64))
-    graphs = head.read_arrays(arrays, node_ptr, links)
-    return Side.of(graphs, torch.from_numpy(arrays["to_empty"]), number, head.epsilon if learned.strict else 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,21 +101,6 @@ class Selection:
         """The classes of selected graphs."""
         numbers: NDArray[np.int64] = self.numbers[np.searchsorted(self.positions, positions)]
         return numbers
-
-
-class SegmentSelection(NamedTuple):
-    """The part of a selection that lies in one segment: the first graph of each class."""
-
-    segment: OpenSegment
-    positions: Positions
-    """Rising, counted from the first graph of the segment."""
-    copies: NDArray[np.int64]
-    """For each position the number of graphs of the whole index that it stands for."""
-
-    @property
-    def offset(self) -> int:
-        """The position of the first graph of the segment among all graphs of the index."""
-        return self.segment.offset
 
 
 class IndexedGraphs:
@@ -324,19 +199,16 @@ class IndexedGraphs:
         for one, own, *rest in zip(self.segments, *parts, strict=True):
             yield one, own - one.offset, *rest
 
-    def parts(self, selection: Selection) -> list[SegmentSelection]:
-        """What a search by the learned distance looks at in each segment."""
-        return [SegmentSelection(*part) for part in self.split(selection.first, selection.copies)]
-
-    def merge(self) -> Segment:
-        """One segment with all graphs that were not removed; nothing is encoded anew."""
-        builder = SegmentBuilder()
-        basis = self.segments[0].segment.arrays.get("basis")
-        for one in self.segments:
-            alive = np.flatnonzero(one.alive)
-            for start in range(0, max(1, len(alive)), CHUNK):
-                _copy_graphs(one.segment, alive[start : start + CHUNK], basis, builder)
-        return builder.finish(basis=basis)
+    def copy_into(self, builder: SegmentBuilder, learned: Callable[[Segment, Positions], Arrays]) -> None:
+        """Add all graphs that were not removed to a new segment; ``learned`` gives what a model makes of some."""
+        kept = [one for one in self.segments if one.alive.any()] or self.segments[:1]
+        with progress("indexing", len(self), "graphs") as bar:
+            for one in kept:
+                alive = np.flatnonzero(one.alive)
+                for start in range(0, max(1, len(alive)), CHUNK):
+                    chosen = alive[start : start + CHUNK]
+                    _copy_graphs(one.segment, chosen, learned(one.segment, chosen), builder)
+                    bar.advance(len(chosen))
 
     def _choose(self, where: Condition | None, distinct: bool) -> Selection:
         chosen = self.alive
@@ -393,43 +265,32 @@ def _matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np
     return np.fromiter((bool(holds(facts)) for facts in metadata), dtype=bool, count=len(metadata))
 
 
-def _copy_graphs(segment: Segment, chosen: Positions, basis: Floats | None, builder: SegmentBuilder) -> None:
-    graphs = segment.graphs[chosen]
+def _copy_graphs(segment: Segment, chosen: Positions, learned: Arrays, builder: SegmentBuilder) -> None:
     ids, metadata = zip(*map(segment.note, chosen.tolist()), strict=True) if len(chosen) else ((), ())
-    names = ("vectors", "projected", "to_empty", "certificates")
-    learned = {name: segment.arrays[name][chosen] for name in names if name in segment.arrays}
-    if "states" in segment.arrays:
-        nodes = np.repeat(np.isin(np.arange(len(segment)), chosen), segment.graphs.sizes)
-        learned["states"] = segment.arrays["states"][nodes]
-    if basis is not None:
-        learned["axes"] = sort_along_axes(learned["states"], graphs.sizes, basis)
-    builder.append(replace(graphs.columns, metadata=metadata), ids, learned)
+    rows = learned | {"certificates": segment.arrays["certificates"][chosen]}
+    builder.append(replace(segment.graphs[chosen].columns, metadata=metadata), ids, rows)
 
 
-def encode_segment(
-    learned: LearnedDistance,
+def store_graphs(
     builder: SegmentBuilder,
     graphs: Any,
     ids: Iterable[Hashable] | None,
     numbers: Iterator[int],
-) -> Segment:
-    """Encode all graphs into a segment; a graph without an id gets the next number."""
-    head, basis = learned.cpu_head, None
+    learned: Callable[[GraphCollection], Arrays],
+) -> None:
+    """Add graphs to a new segment, a chunk at a time; ``learned`` gives what a model makes of a chunk.
+
+    A graph without an id gets the next number.
+    """
     names = None if ids is None else iter(ids)
     with progress("indexing", len(graphs) if hasattr(graphs, "__len__") else 0, "graphs") as bar:
         for chunk in _in_chunks(graphs):
             own = [graph.id for graph in chunk] if names is None else list(islice(names, len(chunk)))
             if len(own) != len(chunk):
                 raise InvalidArgument("there are fewer ids than graphs; each graph has one")
-            with learned.limited_threads():
-                arrays = dict(head.index_arrays(learned.encode(chunk).detached().compacted()))
-            if head.sorted_axes:
-                basis = principal_axes(arrays["states"], head.sorted_axes) if basis is None else basis
-                arrays["axes"] = sort_along_axes(arrays["states"], chunk.sizes, basis)
-            arrays["certificates"] = certify(chunk)
-            builder.append(chunk.columns, [next(numbers) if name is None else name for name in own], arrays)
+            rows = learned(chunk) | {"certificates": certify(chunk)}
+            builder.append(chunk.columns, [next(numbers) if name is None else name for name in own], rows)
             bar.advance(len(chunk))
-    return builder.finish(basis=basis)
 
 
 def certify(graphs: GraphCollection) -> NDArray[np.uint8]:

@@ -1,6 +1,7 @@
 """A run of graphs as an index keeps it: packed columns, what the model made of them, ids and metadata.
 
-A segment never changes, in memory or on disk. Its arrays by name:
+A segment never changes, in memory or on disk. Its arrays by name; those from ``vectors`` to ``to_empty`` only where the
+index has a model:
 
 ==========================  ============================================================================
 node_ptr, edge_ptr          where the nodes and edges of each graph start, and where the last ones end

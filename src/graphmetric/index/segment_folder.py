@@ -48,7 +48,9 @@ _TYPES = {
     "counts": ("<i2", 2),
     "id_keys": ("<u8", 1),
 }
-_OPTIONAL = {*COLUMNS, "projected", "states", "axes", "basis"}
+_BY_MODEL = {"vectors", "to_empty"}
+"""What the segments of an index with a model have."""
+_OPTIONAL = {*COLUMNS, *_BY_MODEL, "projected", "states", "axes", "basis"}
 _PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "counts", "id_keys")
 _PER_NODE = ("states", "axes")
 
@@ -128,7 +130,9 @@ class SegmentFolder:
         return _digest_of(text)
 
 
-def read_segment(folder: Path, digest: str, verify: bool | None) -> tuple[Segment, VectorLists | None]:
+def read_segment(
+    folder: Path, digest: str, verify: bool | None, with_model: bool
+) -> tuple[Segment, VectorLists | None]:
     """Read the segment of a folder; FileNotFoundError if it is gone, FileError if anything is wrong."""
     path = folder / DESCRIPTION
     text = path.read_bytes()
@@ -142,10 +146,10 @@ def read_segment(folder: Path, digest: str, verify: bool | None) -> tuple[Segmen
             for name, labels in described["vocabularies"].items()
         }
         segment = Segment(arrays, vocabularies)
-        _check_shapes(segment, described["graphs"])
+        _check_shapes(segment, described["graphs"], with_model)
         if verify is not False:
             _check_columns(segment)
-        return segment, _open_lists(folder, described["lists"], arrays["vectors"].shape)
+        return segment, _open_lists(folder, described["lists"], arrays["vectors"].shape) if with_model else None
     except (KeyError, TypeError, AttributeError, GraphMetricError) as error:
         if isinstance(error, FileError) and error.path is not None:
             raise
@@ -179,9 +183,10 @@ def _check_digest(path: Path, digest: str) -> None:
         raise FileError("was changed after it was written: its digest is wrong", path)
 
 
-def _check_shapes(segment: Segment, graphs: int) -> None:
+def _check_shapes(segment: Segment, graphs: int, with_model: bool) -> None:
     arrays = segment.arrays
-    if missing := _TYPES.keys() - _OPTIONAL - arrays.keys():
+    required = _TYPES.keys() - _OPTIONAL | (_BY_MODEL if with_model else set())
+    if missing := required - arrays.keys():
         raise FileError(f"lacks {', '.join(sorted(missing))}")
     nodes, edges, notes = (int(arrays[name][-1]) for name in ("node_ptr", "edge_ptr", "note_ptr"))
     expected = dict.fromkeys(_PER_GRAPH, graphs) | dict.fromkeys(_PER_NODE, nodes) | {"flags": graphs}

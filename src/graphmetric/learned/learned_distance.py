@@ -40,10 +40,8 @@ from graphmetric.distance import (
 from graphmetric.distance.comparison import NOT_FINITE
 from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.edit_distance.single import NodeMap, edit_path_of
-from graphmetric.edit_distance.store import fingerprint
 from graphmetric.features import FeatureTable, GraphFeaturizer
-from graphmetric.graphs.canonical import DEFAULT_BUDGET
-from graphmetric.graphs.collection import GraphCollection, certificates, certificates_within
+from graphmetric.graphs.collection import GraphCollection, certificates, fingerprint, identify_graphs
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_card import describe_model
 from graphmetric.learned.model_folder import find_model, package_versions, read_model, write_model
@@ -292,12 +290,6 @@ class LearnedDistance:
             "weights": {"numbers": sum(parameter.numel() for parameter in self.network.parameters())},
             "features": self.featurizer.to_state(),
         }
-
-
-def identify_graphs(graphs: GraphCollection, budget: int = DEFAULT_BUDGET) -> list[str]:
-    """Certificates; a graph too regular for the budget gets a digest that its other numberings do not share."""
-    found = certificates_within(graphs, budget)
-    return [fingerprint(graphs[k : k + 1]) if text is None else text for k, text in enumerate(found)]
 
 
 def find_first(names: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

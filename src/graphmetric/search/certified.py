@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.limits import clock
 from graphmetric._foundation.options import checked_number
-from graphmetric.distance import View
 from graphmetric.edit_distance import (
     CountBounds,
     EditCosts,
@@ -28,17 +27,19 @@ from graphmetric.edit_distance import (
 from graphmetric.edit_distance.collection_bounds import count_graphs
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.nearest import EncodedCandidates
+from graphmetric.edit_distance.normalize import View
 from graphmetric.edit_distance.stopping import Watch
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.indexed_graphs import IndexedGraphs, Query, Selection
+from graphmetric.index.indexed_graphs import IndexedGraphs, Selection
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
-from graphmetric.search.learned_search import propose
 
 Numbers = NDArray[np.int64]
 """Numbers of isomorphism classes among those that may be answers."""
 Floats = NDArray[np.float64]
+Propose = Callable[[int, int], Sequence[Numbers]]
+"""A search by a model: for each query the positions of this many near graphs, found among that many candidates."""
 
 CERTIFIED_SECONDS = 60.0
 """The automatic time limit of each query."""
@@ -104,13 +105,13 @@ class CertifiedSearch:
         self._note = cache(graphs.note)  # many queries find the same graphs
         self._nodes, self._edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
 
-    def answer(self, graphs: GraphCollection, k: int, queries: Sequence[Query] | None) -> list[SearchResult]:
-        """One result for each query. Where they are not encoded by the model, bounds alone propose graphs."""
+    def answer(self, graphs: GraphCollection, k: int, propose: Propose | None) -> list[SearchResult]:
+        """One result for each query. Without a model, bounds alone propose graphs."""
         selection = self._selection
         if len(selection) == 0:
             return [SearchResult(graph, (), self._view, SearchReport(0, True)) for graph in graphs]
         bounds = bounds_from_counts(self._graphs, selection, graphs, self._costs)
-        proposed = self._propose(queries, int(graphs.sizes.max()), k) if queries else None
+        proposed = self._propose(propose, int(graphs.sizes.max()), k) if propose else None
         shared = None
         if len(selection.first) <= _SHARED * len(graphs):
             shared = EncodedCandidates.of(graphs, self._graphs.collection(selection.first), self._costs)
@@ -144,15 +145,14 @@ class CertifiedSearch:
             results.append(SearchResult(graph, self._hits(search, view, seconds), self._view, report))
         return results
 
-    def _propose(self, queries: Sequence[Query], largest: int, k: int) -> list[Numbers]:
+    def _propose(self, propose: Propose, largest: int, k: int) -> list[Numbers]:
         """For each query the graphs to search first, nearest first by the learned distance.
 
         Vectors decide among small graphs: their learned distance itself takes longer than the search that it saves.
         """
         wanted = min(_PROPOSED * k, len(self._selection))
         looked_at = wanted if largest <= LARGEST_EASY else _LOOKED_AT * wanted
-        found = propose(self._graphs, self._selection, queries, wanted, looked_at)
-        return [self._selection.find(positions) for positions in found]
+        return [self._selection.find(positions) for positions in propose(wanted, looked_at)]
 
     def _hits(self, search: NearestSearch, view: EditView, seconds: float) -> tuple[SearchHit, ...]:
         """The nearest graphs, ties by position, isomorphic ones each on its own."""

@@ -1,40 +1,35 @@
-"""An index of graphs: nearest graphs by a learned distance, and by edit distance with proofs."""
+"""An index of graphs: nearest graphs by edit distance with proofs, and by a learned distance if it has a model."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args, overload
 
 import numpy as np
 
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
-from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, MissingExtra
+from graphmetric.edit_distance.normalize import View
+from graphmetric.errors import FileError, GraphMetricError, InvalidArgument
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-
-try:
-    from graphmetric.learned.learned_distance import LearnedDistance
-except ImportError as error:
-    if (error.name or "").startswith("graphmetric"):
-        raise
-    raise MissingExtra(error.name or "torch", "learn", "an index by a learned distance") from None
-
-from graphmetric.distance import View
 from graphmetric.index.index_folder import IndexFolder, Manifest, StoredSegment
-from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Query, encode_segment
+from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, store_graphs
 from graphmetric.index.segment import Segment, SegmentBuilder
 from graphmetric.index.segment_folder import read_segment
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedSearch
 from graphmetric.search.hits import Explanation, SearchHit, SearchResult
-from graphmetric.search.learned_search import LearnedSearch
+
+if TYPE_CHECKING:
+    from graphmetric.learned.learned_distance import LearnedDistance
+    from graphmetric.search.learned_search import LearnedSearches
 
 EXACT_UP_TO = 100_000
 """The largest index whose learned searches are exact unless the caller says otherwise."""
@@ -52,7 +47,7 @@ class SearchOptions(TypedDict, total=False):
     """The keywords of :meth:`GraphIndex.search`, which explains them."""
 
     view: View
-    certified: bool
+    certified: bool | None
     exact: bool | None
     candidates: int | None
     where: Condition | None
@@ -62,24 +57,42 @@ class SearchOptions(TypedDict, total=False):
 
 
 class GraphIndex:
-    """Graphs with what a model made of them, in memory or in a folder that is mapped.
+    """Graphs ready to be searched, with what a model made of them if there is one; in memory, or in a mapped folder.
 
     Example:
         >>> import graphmetric as gm
         >>> molecules = gm.load_dataset("molecules").graphs[:60]
+        >>> index = GraphIndex.build(molecules)
+        >>> index
+        GraphIndex(60 graphs, no model)
+        >>> [hit.exact for hit in index.search(molecules[7], k=3)][0]
+        0.0
         >>> model = gm.GraphDistance("small", max_steps=20, label_budget=200, n_jobs=1).fit(molecules)
         >>> index = GraphIndex.build(model, molecules)
         >>> index.search(molecules[7], k=3)[0].id == molecules[7].id
         True
-        >>> [hit.exact for hit in index.search(molecules[7], k=3, certified=True)][0]
-        0.0
     """
 
-    def __init__(self, model: LearnedDistance, next_number: int = 0) -> None:
+    def __init__(self, model: Any = None, *, costs: EditCosts | None = None, next_number: int = 0) -> None:
         """An empty index; see :meth:`build` and :meth:`load`."""
-        self._learned, self._graphs, self._next_number = model, IndexedGraphs(), next_number
+        if costs is not None and not isinstance(costs, EditCosts):
+            raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {costs!r}")
+        self._learned: LearnedSearches | None = None if model is None else _search_by(model)
+        self._costs, self._graphs, self._next_number = costs, IndexedGraphs(), next_number
         self._home: tuple[Path, str] | None = None  # where it was read from or written to, and which edition
 
+    @overload
+    @classmethod
+    def build(
+        cls,
+        graphs: Any,
+        /,
+        *,
+        ids: Iterable[Hashable] | None = None,
+        out: str | os.PathLike[str] | None = None,
+        costs: EditCosts | None = None,
+    ) -> GraphIndex: ...
+    @overload
     @classmethod
     def build(
         cls,
@@ -88,27 +101,39 @@ class GraphIndex:
         *,
         ids: Iterable[Hashable] | None = None,
         out: str | os.PathLike[str] | None = None,
+        costs: EditCosts | None = None,
+    ) -> GraphIndex: ...
+    @classmethod
+    def build(
+        cls,
+        model: Any = None,
+        graphs: Any = None,
+        *,
+        ids: Iterable[Hashable] | None = None,
+        out: str | os.PathLike[str] | None = None,
+        costs: EditCosts | None = None,
     ) -> GraphIndex:
-        """Index graphs by a fitted :class:`graphmetric.GraphDistance`, or by a trained distance that was loaded.
+        """Index graphs: ``build(graphs)`` for certified searches, ``build(model, graphs)`` for learned ones as well.
 
         Args:
-            model: The model; the index keeps it, and refuses another one.
+            model: A fitted :class:`graphmetric.GraphDistance`, or a trained distance that was loaded; the index keeps
+                it, and refuses another one. Without a model, torch is not needed; :meth:`add_model` adds one later.
             graphs: Anything :func:`graphmetric.as_graphs` takes. Only some thousand graphs of an iterator exist at a
                 time; with ``out`` the same is true of all that the index makes of them.
             ids: Names of the graphs instead of their own. Each must occur once; a graph without a name gets a number.
             out: A folder to build the index in; what is there is replaced when the new index is whole.
+            costs: Edit costs of certified searches; by default those that the model was trained for, or unit costs.
         """
-        index = cls(LearnedDistance.of(model))
+        if graphs is None:
+            if model is None or hasattr(model, "fit") or hasattr(model, "featurizer"):
+                raise InvalidArgument("there are no graphs to index: call build(graphs) or build(model, graphs)")
+            model, graphs = None, model
+        index = cls(model, costs=costs)
         if out is None:
             index.add(graphs, ids)
             return index
-        place = IndexFolder(out)
-        with place.writing():
-            part = place.new_segment()
-            segment = index._encode(SegmentBuilder(part.open_rows), graphs, ids)
-            lists = VectorLists.worthwhile(segment.arrays["vectors"])
-            index._publish(place, (place.adopt(part, part.finish(segment, lists)),))
-        return cls.load(out, model=model, verify=False)
+        index._write_anew(IndexFolder(out), lambda builder: index._store(builder, graphs, ids))
+        return index
 
     @classmethod
     def load(
@@ -142,35 +167,57 @@ class GraphIndex:
     def _open(
         cls, place: IndexFolder, manifest: Manifest, model: Any, verify: bool | None, n_jobs: int | None
     ) -> GraphIndex:
-        stored_model = place.model(manifest.model)
-        if model is None and not stored_model.exists():
-            raise FileNotFoundError(2, "no such folder", str(stored_model))
-        own = LearnedDistance.load(stored_model, n_jobs) if model is None else LearnedDistance.of(model)
-        if own.digest != manifest.model:
+        if manifest.model is None and model is not None:
+            raise InvalidArgument(f"{place.path} has no model: leave out model=, and add one by add_model")
+        if manifest.model is not None and model is None:
+            model = _load_model(place.model(manifest.model), n_jobs)
+        index = cls(model, costs=manifest.costs, next_number=manifest.next_number)
+        if index.model is not None and index.model.digest != manifest.model:
             raise InvalidArgument(
-                f"{place.path} was built with another model (its digest is {manifest.model[:12]}, not "
-                f"{own.digest[:12]}): leave out model= to use its own, or build the index again"
+                f"{place.path} was built with another model (its digest is {str(manifest.model)[:12]}, not "
+                f"{index.model.digest[:12]}): leave out model= to use its own, or build the index again"
             )
-        index = cls(own, manifest.next_number)
-        for stored in manifest.segments:
-            segment, lists = read_segment(place.segment(stored.name), stored.digest, verify)
-            index._graphs.append(OpenSegment(own, segment, lists, stored))
-        index._home = place.path, manifest.edition
+        index._take(place, manifest, verify)
         return index
+
+    def _take(self, place: IndexFolder, manifest: Manifest, verify: bool | None) -> None:
+        """Take the graphs of a folder in place of the own ones."""
+        graphs = IndexedGraphs()
+        for stored in manifest.segments:
+            folder = place.segment(stored.name)
+            segment, lists = read_segment(folder, stored.digest, verify, with_model=manifest.model is not None)
+            graphs.append(OpenSegment(segment, lists, stored))
+        self._graphs, self._home = graphs, (place.path, manifest.edition)
 
     def __len__(self) -> int:
         return len(self._graphs)
 
     def __repr__(self) -> str:
-        return f"GraphIndex({len(self):,} graphs, {self._learned.network.options.head.kind} distance)"
+        kind = "no model" if self.model is None else f"{self.model.network.options.head.kind} distance"
+        return f"GraphIndex({len(self):,} graphs, {kind})"
 
     def __contains__(self, id: object) -> bool:
         return self._graphs.find(id) is not None
 
     @property
-    def model(self) -> LearnedDistance:
-        """The trained distance of the index."""
-        return self._learned
+    def model(self) -> LearnedDistance | None:
+        """The trained distance of the index; None if it has no model."""
+        return None if self._learned is None else self._learned.model
+
+    @property
+    def costs(self) -> EditCosts:
+        """The edit costs of certified searches, unless a search names others."""
+        if self._costs is not None:
+            return self._costs
+        return EditCosts() if self.model is None else self.model.costs
+
+    @property
+    def edition(self) -> str | None:
+        """A text that is new each time the index is written to a folder; None if it is in memory only.
+
+        It is the edition that this object was read from, or that it has written: the folder may hold a later one.
+        """
+        return None if self._home is None else self._home[1]
 
     @property
     def ids(self) -> list[Hashable]:
@@ -186,7 +233,32 @@ class GraphIndex:
 
     def add(self, graphs: Any, ids: Iterable[Hashable] | None = None) -> None:
         """Add graphs; they are found at once, and on disk after :meth:`save`."""
-        self._append(self._encode(SegmentBuilder(), graphs, ids))
+        self._append(self._store(SegmentBuilder(), graphs, ids))
+
+    def add_model(self, model: Any, *, out: str | os.PathLike[str] | None = None) -> None:
+        """Let a model encode all graphs of an index that has none, for searches by its learned distance.
+
+        Args:
+            model: A fitted :class:`graphmetric.GraphDistance`, or a trained distance that was loaded.
+            out: A folder to write the index to, with all its changes: memory then holds what the model makes of some
+                thousand graphs at a time. It may be where the index came from. Without it the index is in memory, and
+                on disk after :meth:`save`.
+        """
+        learned = _search_by(model)
+        if self.model is not None and self.model.digest != learned.model.digest:
+            raise InvalidArgument("the index has another model already: build a new index for this one")
+        if self.model is not None:
+            return
+        before = self._learned, self._graphs
+        try:
+            self._learned = learned
+            if out is None:
+                self._compact(encode=True)
+            else:
+                self._write_anew(IndexFolder(out), partial(self._copy, encode=True))
+        except BaseException:
+            self._learned, self._graphs = before
+            raise
 
     def remove(self, ids: Iterable[Hashable] | Hashable) -> None:
         """Remove graphs by id; on disk after :meth:`save`."""
@@ -206,9 +278,7 @@ class GraphIndex:
         """
         place = IndexFolder(folder)
         with place.writing():
-            at_home = self._home is not None and self._home[0] == place.path and (place.path / "index.json").exists()
-            if at_home and self._home is not None and place.read().edition != self._home[1]:
-                raise FileError("was changed by another process since this index was read: load it again", place.path)
+            at_home = self._check_home(place)
             if len(self._graphs.segments) > _MOST_SEGMENTS or len(self) < (1 - _MOST_REMOVED) * self._graphs.size:
                 self._compact()
             segments = self._graphs.segments
@@ -237,7 +307,7 @@ class GraphIndex:
         k: int = 10,
         *,
         view: View = "raw",
-        certified: bool = False,
+        certified: bool | None = None,
         exact: bool | None = None,
         candidates: int | None = None,
         where: Condition | None = None,
@@ -255,7 +325,8 @@ class GraphIndex:
                 these, for a list of results.
             k: The number of graphs to find; the result is shorter where the index has no more.
             view: The scale of the distances, by which they are ranked: "raw", "steinhaus" or "paper".
-            certified: Search by edit distance, with proofs, instead of by the learned distance.
+            certified: Search by edit distance, with proofs, instead of by the learned distance. None: only if the index
+                has no model.
             exact: Whether a learned search must find what looking at every graph would find. None: if the index has at
                 most :data:`~graphmetric.search.graph_index.EXACT_UP_TO` graphs and ``candidates`` is not given.
             candidates: The number of graphs that an approximate search looks at.
@@ -263,24 +334,26 @@ class GraphIndex:
             distinct: Only the first of isomorphic graphs.
             time_limit: Seconds for each query of a certified search, after which it says what it has proven. "auto" is
                 60 seconds, None is no limit.
-            costs: Edit costs of a certified search; by default those that the model was trained for. Others are
-                possible: what is proven does not depend on the model, which only says where to look first.
+            costs: Edit costs of a certified search; by default those of the index. Others are possible: what is proven
+                does not depend on the model, which only says where to look first.
         """
-        k = checked_count(k, "k")
+        k, view = checked_count(k, "k"), _checked_view(view)
+        learned = self._learned if certified is None else None if certified else self._needed_model("search")
+        if learned is None and candidates is not None:
+            raise InvalidArgument("a certified search looks at all graphs it has to: leave out candidates")
         graphs, selection = self._resolve(query), self._graphs.select(where, distinct)
-        certifying: CertifiedSearch | None = None
-        if certified:
+        results: list[SearchResult] = []
+        if learned is not None:
+            limit = self._limit_candidates(exact, candidates, k)
+            results = learned.nearest(self._graphs, selection, graphs, view, k, limit)
+        elif len(graphs):
             seconds = CERTIFIED_SECONDS if time_limit == "auto" else time_limit
-            certifying = CertifiedSearch(self._graphs, selection, costs or self._learned.costs, view, seconds)
-        limit = None if certified else self._limit_candidates(exact, candidates, k)
-        queries = Query.encode(self._learned, graphs, view)
-        with self._learned.limited_threads():
-            if certifying is not None:
-                results = certifying.answer(graphs, k, queries)
-            else:
-                parts = self._graphs.parts(selection)
-                searches = (LearnedSearch(self._graphs, selection, parts, query) for query in queries)
-                results = [search.nearest(graph, k, limit) for graph, search in zip(graphs, searches, strict=True)]
+            priced = self.costs if costs is None else costs
+            search = CertifiedSearch(self._graphs, selection, priced, view, seconds)
+            asked = (self._graphs, selection, graphs, view)
+            results = search.answer(
+                graphs, k, None if self._learned is None else partial(self._learned.propose, *asked)
+            )
         return results if _is_several(query) else results[0]
 
     def range(
@@ -290,11 +363,10 @@ class GraphIndex:
         if _is_several(query):
             raise InvalidArgument("range takes one query; call it for each")
         radius = checked_number(radius, "radius", "a number that is not negative")
+        learned, view = self._needed_model("range"), _checked_view(view)
         graphs, selection = self._resolve(query), self._graphs.select(where, distinct)
-        (encoded,) = Query.encode(self._learned, graphs, view)
-        with self._learned.limited_threads():
-            parts = self._graphs.parts(selection)
-            return LearnedSearch(self._graphs, selection, parts, encoded).within(graphs[0], radius)
+        (result,) = learned.within(self._graphs, selection, graphs, view, radius)
+        return result
 
     def explain(self, query: Any, hit: SearchHit | Hashable) -> Explanation:
         """How the query becomes the graph of a hit: which nodes correspond, the edits, a drawing.
@@ -305,10 +377,9 @@ class GraphIndex:
         found = hit if isinstance(hit, SearchHit) else SearchHit(hit, float("nan"), partial(self.graph, hit))
         if found.edits is not None:
             return Explanation(found.edits)
-        if self._learned.cpu_head.aligns:
-            return Explanation(self._learned.align(graph, found.graph))
-        search = BeamSearch(_BEAM_WIDTH)
-        return Explanation(graph_edit_distance(graph, found.graph, method=search, costs=self._learned.costs))
+        if self.model is not None and self.model.cpu_head.aligns:
+            return Explanation(self.model.align(graph, found.graph))
+        return Explanation(graph_edit_distance(graph, found.graph, method=BeamSearch(_BEAM_WIDTH), costs=self.costs))
 
     def verify(self) -> None:
         """Read every file of the index on disk and compare digests; raises FileError at the first that is wrong."""
@@ -316,28 +387,78 @@ class GraphIndex:
             raise InvalidArgument("the index is in memory only; there are no files to verify")
         GraphIndex.load(self._home[0], verify=True)
 
-    def _encode(self, builder: SegmentBuilder, graphs: Any, ids: Iterable[Hashable] | None) -> Segment:
+    def _store(self, builder: SegmentBuilder, graphs: Any, ids: Iterable[Hashable] | None) -> Segment:
+        """A segment of new graphs."""
         number = count(self._next_number)
-        segment = encode_segment(self._learned, builder, graphs, ids, number)
+        if self._learned is None:
+            store_graphs(builder, graphs, ids, number, lambda chunk: {})
+            segment = builder.finish()
+        else:
+            encoder = self._learned.encoder()
+            store_graphs(builder, graphs, ids, number, encoder.encode)
+            segment = builder.finish(basis=encoder.basis)
         self._graphs.check_new_ids(segment)
         self._next_number = next(number)
         return segment
 
-    def _append(self, segment: Segment) -> None:
-        lists = VectorLists.worthwhile(segment.arrays["vectors"])
-        self._graphs.append(OpenSegment(self._learned, segment, lists))
+    def _copy(self, builder: SegmentBuilder, encode: bool = False) -> Segment:
+        """A segment of all graphs that were not removed. The model is asked again only if ``encode`` says so."""
+        if self._learned is None:
+            self._graphs.copy_into(builder, lambda segment, chosen: {})
+            return builder.finish()
+        basis = None if encode else self._graphs.segments[0].segment.arrays.get("basis")
+        encoder = self._learned.encoder(basis)
+        if encode:
+            self._graphs.copy_into(builder, lambda segment, chosen: encoder.encode(segment.graphs[chosen]))
+        else:
+            self._graphs.copy_into(builder, encoder.copy)
+        return builder.finish(basis=encoder.basis)
 
-    def _compact(self) -> None:
-        """Make one segment of all graphs that were not removed; the model is not asked again."""
-        merged = self._graphs.merge()
+    def _compact(self, encode: bool = False) -> None:
+        """Make one segment of all graphs that were not removed."""
+        merged = self._copy(SegmentBuilder(), encode)
         self._graphs = IndexedGraphs()
         self._append(merged)
 
-    def _publish(self, place: IndexFolder, segments: tuple[StoredSegment, ...]) -> None:
-        if not place.model(self._learned.digest).exists():
-            self._learned.save(place.model(self._learned.digest))
-        manifest = place.publish(Manifest(self._learned.digest, self._next_number, segments))
+    def _append(self, segment: Segment) -> None:
+        self._graphs.append(OpenSegment(segment, self._make_lists(segment)))
+
+    def _make_lists(self, segment: Segment) -> VectorLists | None:
+        return None if self._learned is None else VectorLists.worthwhile(segment.arrays["vectors"])
+
+    def _write_anew(self, place: IndexFolder, make: Callable[[SegmentBuilder], Segment]) -> None:
+        """Make one segment in a folder, which becomes the whole index, and take the graphs from there."""
+        with place.writing():
+            self._check_home(place)
+            part = place.new_segment()
+            segment = make(SegmentBuilder(part.open_rows))
+            stored = place.adopt(part, part.finish(segment, self._make_lists(segment)))
+            self._take(place, self._publish(place, (stored,)), verify=False)
+
+    def _check_home(self, place: IndexFolder) -> bool:
+        """Whether the index came from this folder; raises if that was changed meanwhile."""
+        if self._home is None or self._home[0] != place.path or not (place.path / "index.json").exists():
+            return False
+        if place.read().edition != self._home[1]:
+            raise FileError("was changed by another process since this index was read: load it again", place.path)
+        return True
+
+    def _publish(self, place: IndexFolder, segments: tuple[StoredSegment, ...]) -> Manifest:
+        digest = None if self.model is None else self.model.digest
+        if self.model is not None and not place.model(self.model.digest).exists():
+            self.model.save(place.model(self.model.digest))
+        manifest = place.publish(Manifest(digest, self._next_number, segments, self._costs))
         self._home = place.path, manifest.edition
+        return manifest
+
+    def _needed_model(self, question: str) -> LearnedSearches:
+        """What searches by the learned distance; raises where there is none."""
+        if self._learned is None:
+            raise InvalidArgument(
+                f"this {question} needs a learned distance, and the index has no model: ask for a certified search, or "
+                "add a model by index.add_model(model)"
+            )
+        return self._learned
 
     def _limit_candidates(self, exact: bool | None, candidates: int | None, k: int) -> int | None:
         """The number of graphs that an approximate search looks at; None for an exact search."""
@@ -383,3 +504,26 @@ class GraphIndex:
 def _is_several(query: Any) -> bool:
     """Whether this is a list of queries; a tuple (edges, labels) or a matrix is one graph."""
     return isinstance(query, list | GraphCollection | Iterator)
+
+
+def _checked_view(view: View) -> View:
+    if view not in get_args(View):
+        raise InvalidArgument(f"no view {view!r}; there are: {', '.join(get_args(View))}")
+    return view
+
+
+def _load_model(folder: Path, n_jobs: int | None) -> LearnedDistance:
+    """The model of an index; torch is imported only here and in :func:`_search_by`."""
+    from graphmetric.learned.learned_distance import LearnedDistance
+
+    if not folder.exists():
+        raise FileNotFoundError(2, "no such folder", str(folder))
+    return LearnedDistance.load(folder, n_jobs)
+
+
+def _search_by(model: Any) -> LearnedSearches:
+    """What searches by the learned distance of a model."""
+    from graphmetric.learned.learned_distance import LearnedDistance
+    from graphmetric.search.learned_search import LearnedSearches
+
+    return LearnedSearches(LearnedDistance.of(model))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from graphmetric.distance import View
 from graphmetric.drawing.alignment import draw_alignment
 from graphmetric.edit_distance import EditDistance, EditPath
+from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import MissingExtra
 from graphmetric.graphs.graph import Graph
 

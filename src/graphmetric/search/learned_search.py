@@ -13,22 +13,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.distance.comparison import NOT_FINITE
+from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.indexed_graphs import (
-    Floats,
-    IndexedGraphs,
-    Positions,
-    Query,
-    SegmentSelection,
-    Selection,
-)
+from graphmetric.index.indexed_graphs import IndexedGraphs, OpenSegment, Positions, Selection
+from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
+from graphmetric.search.learned_graphs import Floats, LearnedSegment, Query, SegmentEncoder, SegmentSelection
 
 _FIRST, _LARGEST = 256, 1 << 16
 """Graphs bounded together: at first, and in the end, after growing."""
@@ -39,6 +37,70 @@ _SCANNED = 1 << 14
 _WIDER = 10
 """Graphs bounded for each one that is looked at: bounds cost a thirtieth, and order graphs better than vectors do."""
 BY_VECTORS, BY_STATES, BY_CANDIDATES = "pooled vectors", "node states", "the limit on candidates"
+
+
+class LearnedSearches:
+    """Searches by the learned distance of the model of an index."""
+
+    def __init__(self, model: LearnedDistance) -> None:
+        self.model = model
+        self._opened: WeakKeyDictionary[OpenSegment, LearnedSegment] = WeakKeyDictionary()
+
+    def encoder(self, basis: Floats | None = None) -> SegmentEncoder:
+        """What encodes the graphs of a new segment."""
+        return SegmentEncoder(self.model, basis)
+
+    def nearest(
+        self,
+        graphs: IndexedGraphs,
+        selection: Selection,
+        asked: GraphCollection,
+        view: View,
+        k: int,
+        candidates: int | None,
+    ) -> list[SearchResult]:
+        """For each query the ``k`` nearest of the selected graphs."""
+        queries = Query.encode(self.model, asked, view)
+        with self.model.limited_threads():
+            parts = self._parts(graphs, selection)
+            searches = (LearnedSearch(graphs, selection, parts, query) for query in queries)
+            return [search.nearest(graph, k, candidates) for graph, search in zip(asked, searches, strict=True)]
+
+    def within(
+        self, graphs: IndexedGraphs, selection: Selection, asked: GraphCollection, view: View, radius: float
+    ) -> list[SearchResult]:
+        """For each query all selected graphs at most at this distance."""
+        queries = Query.encode(self.model, asked, view)
+        with self.model.limited_threads():
+            parts = self._parts(graphs, selection)
+            searches = (LearnedSearch(graphs, selection, parts, query) for query in queries)
+            return [search.within(graph, radius) for graph, search in zip(asked, searches, strict=True)]
+
+    def propose(
+        self,
+        graphs: IndexedGraphs,
+        selection: Selection,
+        asked: GraphCollection,
+        view: View,
+        k: int,
+        candidates: int,
+    ) -> list[Positions]:
+        """For each query the positions of ``k`` near graphs; see :func:`propose`."""
+        queries = Query.encode(self.model, asked, view)
+        with self.model.limited_threads():
+            return propose(self._parts(graphs, selection), queries, k, candidates)
+
+    def _parts(self, graphs: IndexedGraphs, selection: Selection) -> list[SegmentSelection]:
+        """What a search looks at in each segment."""
+        return [
+            SegmentSelection(self._open(one), one.offset, positions, copies)
+            for one, positions, copies in graphs.split(selection.first, selection.copies)
+        ]
+
+    def _open(self, one: OpenSegment) -> LearnedSegment:
+        if one not in self._opened:
+            self._opened[one] = LearnedSegment(self.model, one)
+        return self._opened[one]
 
 
 class LearnedSearch:
@@ -159,15 +221,13 @@ class LearnedSearch:
         return SearchResult(asked, hits, query.view, report)
 
 
-def propose(
-    graphs: IndexedGraphs, selection: Selection, queries: Sequence[Query], k: int, candidates: int
-) -> list[Positions]:
+def propose(parts: Sequence[SegmentSelection], queries: Sequence[Query], k: int, candidates: int) -> list[Positions]:
     """For each query the ``k`` nearest of the candidates by the learned distance, all measured together.
 
     With no more candidates than are wanted nothing is measured: their vectors order them.
     """
     best = [Best(k) for _ in queries]
-    for part in graphs.parts(selection):
+    for part in parts:
         found, gaps = zip(*(find_candidates(query, part, candidates) for query in queries), strict=True)
         positions = [part.positions[places] for places in found]
         distances: Sequence[Floats] = gaps

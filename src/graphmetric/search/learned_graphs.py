@@ -1,0 +1,180 @@
+"""The graphs of an index as a model sees them: how they are encoded, and their distances from a query."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from graphmetric.distance import Comparison, view_distances
+from graphmetric.distance.comparison import Side, Unsolved
+from graphmetric.distance.matching import principal_axes, sort_along_axes
+from graphmetric.distance.pair_distance import StoredGraphs
+from graphmetric.edit_distance.normalize import View
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.index.indexed_graphs import OpenSegment, Positions, as_bytes
+from graphmetric.index.segment import Arrays, Segment
+from graphmetric.index.vector_lists import VectorLists
+from graphmetric.learned.learned_distance import LearnedDistance
+from graphmetric.model import link_graphs
+
+Floats = NDArray[np.float32]
+
+_ROUNDING = 4e-6
+"""The rounding error of single precision, relative to the sum of both distances to the empty graph."""
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """One of several queries that were encoded together."""
+
+    side: Side
+    """All of them, as the head compares them."""
+    row: int
+    vector: Floats
+    """Its index vector."""
+    view: View
+    unsolved: Unsolved = field(default_factory=Unsolved)
+    """Counts over the distances that were measured from it."""
+
+    @classmethod
+    def encode(cls, learned: LearnedDistance, graphs: GraphCollection, view: View) -> list[Query]:
+        """Encode all queries in one batch."""
+        if len(graphs) == 0:
+            return []
+        with learned.limited_threads():
+            encoded = learned.encode(graphs).detached().compacted()
+            arrays = {
+                **learned.cpu_head.index_arrays(encoded),
+                "certificates": as_bytes(learned.identify(graphs)),
+            }
+        side = _read_side(learned, arrays, torch.cat([encoded.start, encoded.size.sum()[None]]), encoded.links)
+        return [cls(side, row, vector, view) for row, vector in enumerate(arrays["vectors"])]
+
+    @cached_property
+    def alone(self) -> Side:
+        """This query."""
+        return self.side.take(slice(self.row, self.row + 1))
+
+
+class LearnedSegment:
+    """A segment of an open index, ready to be searched by the learned distance."""
+
+    def __init__(self, model: LearnedDistance, opened: OpenSegment) -> None:
+        self._model, self._head, self._segment = model, model.cpu_head, opened.segment
+        self.lists: VectorLists | None = opened.lists
+
+    def __len__(self) -> int:
+        return len(self._segment)
+
+    @property
+    def has_bounds(self) -> bool:
+        """Whether distances of vectors are lower bounds of the distance."""
+        return self._head.vector_blocks is not None
+
+    def measure(self, query: Query, positions: Positions) -> Floats:
+        """The learned distances to chosen graphs."""
+        return self._compare(query, query.alone).from_only_row(torch.from_numpy(positions)).numpy()
+
+    def measure_pairs(self, query: Query, rows: Positions, positions: Positions) -> Floats:
+        """The same from several queries that were encoded together with this one, at once."""
+        pairs = torch.from_numpy(np.column_stack([rows, positions]))
+        return self._compare(query, query.side).of_pairs(pairs).numpy()
+
+    def gaps(self, query: Query, positions: Positions | None = None) -> Floats:
+        """Distances of the index vectors of chosen graphs, by default all; see :meth:`PairDistance.gaps`."""
+        vectors = self._segment.arrays["vectors"]
+        return self._head.gaps(query.vector, vectors if positions is None else vectors[positions])
+
+    def bound(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
+        """Lower bounds of the distances to these graphs, in the view of the query, from the gaps of their vectors."""
+        chosen = torch.from_numpy(positions)
+        slack = _ROUNDING * (query.alone.to_empty + self._side.to_empty[chosen])
+        lower = (torch.from_numpy(gaps) - slack).clamp(min=0)
+        if query.view != self._head.scale:
+            right = self._without_vectors.take(chosen)
+            lower = view_distances(lower, self._head.scale, query.view, query.alone, right)
+        return lower.numpy()
+
+    def tighten(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
+        """The same, with everything else that the head can say cheaply about these graphs."""
+        stored = StoredGraphs(self._side.graphs, self._segment.arrays)
+        return self.bound(
+            query, self._head.tighten(gaps, query.alone.graphs, stored, torch.from_numpy(positions)), positions
+        )
+
+    def _compare(self, query: Query, left: Side) -> Comparison:
+        epsilon = self._head.epsilon if self._model.strict else 0.0
+        return Comparison(self._head, query.view, left, self._side, epsilon, query.unsolved)
+
+    @cached_property
+    def _side(self) -> Side:
+        arrays = self._segment.arrays
+        seen = self._segment.graphs.without(self._model.costs.ignore)
+        links = link_graphs(self._model.featurizer, seen) if self._head.needs_links else None
+        return _read_side(self._model, arrays, torch.from_numpy(arrays["node_ptr"]), links)
+
+    @cached_property
+    def _without_vectors(self) -> Side:
+        """What bounds look at; taking some of its graphs copies no vectors."""
+        graphs = self._side.graphs
+        return Side(graphs._replace(z=graphs.z[:, :0]), self._side.to_empty)
+
+
+def _read_side(
+    learned: LearnedDistance, arrays: Mapping[str, NDArray[Any]], node_ptr: Tensor, links: Tensor | None
+) -> Side:
+    """Stored arrays as a side of a comparison, nothing computed anew."""
+    head = learned.cpu_head
+    number = torch.from_numpy(arrays["certificates"][:, :8].copy().view("<i8")[:, 0].astype(np.int64))
+    graphs = head.read_arrays(arrays, node_ptr, links)
+    return Side.of(graphs, torch.from_numpy(arrays["to_empty"]), number, head.epsilon if learned.strict else 0.0)
+
+
+class SegmentSelection(NamedTuple):
+    """The part of a selection that lies in one segment: the first graph of each class."""
+
+    segment: LearnedSegment
+    offset: int
+    """The position of the first graph of the segment among all graphs of the index."""
+    positions: Positions
+    """Rising, counted from the first graph of the segment."""
+    copies: NDArray[np.int64]
+    """For each position the number of graphs of the whole index that it stands for."""
+
+
+class SegmentEncoder:
+    """Makes what a model adds to a new segment, for one chunk of graphs after another."""
+
+    def __init__(self, model: LearnedDistance, basis: Floats | None = None) -> None:
+        self.basis = basis
+        """The axes along which states are sorted, if the head wants that; by default those of the first chunk."""
+        self._model = model
+
+    def encode(self, graphs: GraphCollection) -> Arrays:
+        """Encode new graphs."""
+        with self._model.limited_threads():
+            encoded = self._model.encode(graphs).detached().compacted()
+            return self._with_axes(dict(self._model.cpu_head.index_arrays(encoded)), graphs.sizes)
+
+    def copy(self, segment: Segment, chosen: Positions) -> Arrays:
+        """What is stored for graphs of another segment of the same model; the model is not asked again."""
+        names = ("vectors", "projected", "to_empty")
+        arrays = {name: segment.arrays[name][chosen] for name in names if name in segment.arrays}
+        if "states" in segment.arrays:
+            nodes = np.repeat(np.isin(np.arange(len(segment)), chosen), segment.graphs.sizes)
+            arrays["states"] = segment.arrays["states"][nodes]
+        return self._with_axes(arrays, segment.graphs[chosen].sizes)
+
+    def _with_axes(self, arrays: Arrays, sizes: NDArray[np.int64]) -> Arrays:
+        if not (axes := self._model.cpu_head.sorted_axes):
+            return arrays
+        if self.basis is None:
+            self.basis = principal_axes(arrays["states"], axes)
+        return arrays | {"axes": sort_along_axes(arrays["states"], sizes, self.basis)}
