@@ -179,7 +179,7 @@ def test_wrong_use_is_one_clear_line(
     if said is None:
         assert code == 0
         assert "remove INDEX ID..." in text
-        assert "MODEL SOURCE" in text
+        assert "[MODEL] SOURCE" in text
     else:
         assert code in (1, 2)
         assert said in errors
