@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphmetric import Graph, graph_edit_distance
 from graphmetric.edit_distance import EditCosts, EditCounts
-from graphmetric.edit_distance.single import edge_places, edit_path_of
+from graphmetric.edit_distance.edit_path import edge_places, edit_path_of
 from tests.command_line import run
 from tests.strategies import graphs
 

@@ -20,10 +20,10 @@ import graphmetric as gm
 from graphmetric import EditCosts, ExactSearch, Graph, graph_edit_distance
 from graphmetric.edit_distance import methods
 from graphmetric.edit_distance._kernels.workspace import STOP
+from graphmetric.edit_distance.edit_path import edit_path_of
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.methods import BeamSearch, BranchBound, LocalSearch
-from graphmetric.edit_distance.single import edit_path_of
 from graphmetric.edit_distance.stopping import Watch, work_in_threads
 from graphmetric.errors import InvalidArgument, SearchInterrupted
 from graphmetric.graphs.collection import GraphCollection

@@ -23,6 +23,7 @@ from graphmetric.cli.options import (
     ignore_option,
     jobs_option,
     json_option,
+    limit_option,
     method_option,
     out_folder_option,
     seed_option,
@@ -57,6 +58,7 @@ _DISTANCES = (
 @method_option()
 @time_limit_option("10 for exact and relaxed", "Seconds after which exact and relaxed return their bounds.")
 @ignore_option()
+@limit_option()
 @smiles_option
 @reading_options
 @click.option("--plot", type=FILE, help="Draw both graphs into this SVG file, with matched nodes and edits marked.")
@@ -68,6 +70,7 @@ def ged_command(
     method: str,
     time_limit: TimeLimit,
     ignore: tuple[str, ...],
+    edit_limits: dict[str, int] | None,
     smiles: bool,
     reading: Reading,
     plot: str | None,
@@ -88,9 +91,11 @@ def ged_command(
       graphmetric ged set.gmg:0 set.gmg:1 --method beam:10
       graphmetric ged molecules:3 molecules:8 --method relaxed
       graphmetric ged molecules:3 molecules:8 --distance mces
+      graphmetric ged molecules:3 molecules:8 --limit ring=0 --limit element=2
     """
-    if distance != "edits" and (method != "exact" or plot is not None):
-        option = "--plot draws edits" if method == "exact" else f"--method {method} counts edits"
+    if distance != "edits" and (method != "exact" or plot is not None or edit_limits is not None):
+        option = "--plot draws edits" if edit_limits is None else "--limit counts edits"
+        option = option if method == "exact" else f"--method {method} counts edits"
         raise click.UsageError(f"{option}, not common edges: leave it out, or leave out --distance {distance}.")
     if plot is not None:
         check_writable(plot)
@@ -103,7 +108,9 @@ def ged_command(
             common = mces_distance(*graphs, weights=weights, ignore=ignored, time_limit=time_limit)
             show_result(_common_in_words(common), _common_as_data(common), as_json)
             return
-        result = graph_edit_distance(*graphs, method=method, costs=costs_of(ignore), time_limit=time_limit)
+        result = graph_edit_distance(
+            *graphs, method=method, costs=costs_of(ignore), limits=edit_limits, time_limit=time_limit
+        )
     except SearchInterrupted as stopped:
         show_result(_in_words(stopped.known), _as_data(stopped.known), as_json)
         raise
@@ -153,7 +160,8 @@ def label_command(
 
 def _in_words(result: EditDistance) -> str:
     if result.impossible:
-        lines = ["distance  infinite (exact): no edits that the costs allow lead from the first graph to the second"]
+        which = "that the costs allow" if result.limits is None else "within the limits"
+        lines = [f"distance  infinite (exact): no edits {which} lead from the first graph to the second"]
     elif result.exact:
         lines = [f"distance  {result.upper:g} (exact)"]
     else:
@@ -201,7 +209,7 @@ def _named(node: int, labels: tuple[Any, ...] | None) -> str:
 
 def _as_data(result: EditDistance) -> dict[str, Any]:
     names = ("lower", "upper", "value", "exact", "impossible", "method", "note", "seconds", "nodes_expanded")
-    data = {**{name: getattr(result, name) for name in names}, "node_map": result.node_map}
+    data = {**{name: getattr(result, name) for name in names}, "limits": result.limits, "node_map": result.node_map}
     path, edits = result.edit_path, []
     if path is None:
         return {**data, "edit_counts": None, "edits": []}

@@ -122,6 +122,28 @@ def ignore_option(more: str = "") -> Decorator:
     return click.option("--ignore", multiple=True, metavar="ATTRIBUTE", help=shown)
 
 
+def limit_option() -> Decorator:
+    """``--limit`` of a command that counts edits, by the name ``edit_limits``: the most edits of each kind, or None."""
+    shown = "Allow at most N edits of this kind, such as ring=0 or element=2. Can be repeated."
+    return click.option("--limit", "edit_limits", multiple=True, metavar="KIND=N", callback=_read_limits, help=shown)
+
+
+def _read_limits(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, int] | None:
+    from graphmetric.edit_distance.limited import check_limits
+    from graphmetric.errors import InvalidArgument
+
+    limits = dict[str, int]()
+    for text in given:
+        kind, _, number = text.partition("=")
+        if not number.strip().isdecimal():
+            raise click.BadParameter(f"{text} is not a kind of edits with a number, such as ring=0.", ctx, param)
+        limits[kind.strip()] = int(number)
+    try:
+        return check_limits(limits) or None
+    except InvalidArgument as error:
+        raise click.BadParameter(str(error), ctx, param) from None
+
+
 def costs_of(ignore: tuple[str, ...]) -> EditCosts | None:
     """Unit costs that ignore these attributes; None if there are none."""
     from graphmetric.edit_distance import EditCosts

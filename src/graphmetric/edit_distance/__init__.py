@@ -17,13 +17,14 @@ from graphmetric.edit_distance.dual import (
     RelaxedEditDistance,
     relaxed_edit_distance,
 )
+from graphmetric.edit_distance.edit_path import EditCounts, EditPath
 from graphmetric.edit_distance.label_store import label_graphs, read_labels
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.methods import BeamSearch, BranchBound, ExactSearch, Hausdorff, LocalSearch
 from graphmetric.edit_distance.nearest import NearestSearch
 from graphmetric.edit_distance.normalize import normalized_distance, raw_distance, steinhaus_distance
 from graphmetric.edit_distance.pairwise import PairwiseDistances, pairwise_edit_distances
-from graphmetric.edit_distance.single import EditCounts, EditDistance, EditPath, graph_edit_distance
+from graphmetric.edit_distance.single import EditDistance, graph_edit_distance
 
 __all__ = [
     "BeamSearch",

@@ -26,11 +26,12 @@ from graphmetric.edit_distance._kernels.common_subgraph import (
     find_common_subgraphs,
 )
 from graphmetric.edit_distance.costs import EditCosts, Ignorable
+from graphmetric.edit_distance.edit_path import NodeMap, edge_key, edges_of, without
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import TimeLimit, room_for
 from graphmetric.edit_distance.pairwise import checked_pairs
 from graphmetric.edit_distance.scaling import node_counts
-from graphmetric.edit_distance.single import NodeMap, edge_key, edges_of, graph_edit_distance, without
+from graphmetric.edit_distance.single import graph_edit_distance
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 from graphmetric.formats.conversion import as_graph, as_graphs

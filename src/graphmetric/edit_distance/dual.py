@@ -30,6 +30,7 @@ from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, Work
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import (
+    SECONDS,
     Answers,
     EditDistanceMethod,
     Guarantee,
@@ -52,7 +53,6 @@ from graphmetric.edit_distance.scaling import (
     workspace_memory,
     workspace_size,
 )
-from graphmetric.edit_distance.single import SECONDS
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument, NotEnoughMemory
 from graphmetric.formats.conversion import as_graph

@@ -8,7 +8,7 @@ graphs an edge code stands for what lies between two nodes in both directions.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -35,13 +35,45 @@ _NO_LABEL = None
 Kinds = NDArray[np.int64]
 
 
-def encode(first: GraphCollection, second: GraphCollection, costs: EditCosts) -> EncodedProblem:
+class Marks(NamedTuple):
+    """Additional prices of edits, for single nodes and edges.
+
+    Each node and each edge of the collections has a mark, the row of a table that says what is added to the costs of
+    relabeling it, deleting it and inserting it, in this order. A relabeling is charged by the mark of what is
+    relabeled. The fourth column is a class: what is of different classes cannot become each other for less than
+    ``apart``.
+    """
+
+    nodes: list[Kinds]
+    """The marks of all nodes, collection by collection."""
+    edges: list[Kinds]
+    node_prices: NDArray[np.float64]
+    """(marks, 4)."""
+    edge_prices: NDArray[np.float64]
+    apart: float
+
+
+class Prices(NamedTuple):
+    """What edits of nodes or of edges cost, by kind; self-loops are left to the edges."""
+
+    kinds: list[Kinds]
+    """The kind of each node or edge, collection by collection."""
+    substitute: NDArray[np.float64]
+    delete: NDArray[np.float64]
+    insert: NDArray[np.float64]
+
+
+def encode(
+    first: GraphCollection, second: GraphCollection, costs: EditCosts, marks: Marks | None = None
+) -> EncodedProblem:
     """Encode two collections; pass the same object twice for pairs within one collection."""
     collections = [first] if first is second else [first, second]
     _check_direction(collections)
     parts = [collection.columns for collection in collections]
-    edge_kinds, loop_kinds, edge_table = _edge_kinds(parts, costs)
-    node_kinds, substitute, delete, insert = _node_kinds(parts, loop_kinds, edge_table, costs)
+    edges = price_edges(parts, costs, marks)
+    edge_kinds, edge_table = [kinds + 1 for kinds in edges.kinds], _edge_table(edges)
+    loop_kinds = [_loops(part, kinds) for part, kinds in zip(parts, edge_kinds, strict=True)]
+    node_kinds, substitute, delete, insert = _add_loops(price_nodes(parts, costs, marks), loop_kinds, edge_table)
     codes, reverse, edge_costs = _pair_codes(parts, edge_kinds, edge_table)
     packed = [
         pack_graphs(part.node_ptr, kinds, starts, pairs, code, reverse)
@@ -60,16 +92,15 @@ def _check_direction(collections: list[GraphCollection]) -> None:
         )
 
 
-def _node_kinds(
-    parts: list[Columns], loops: list[Kinds], edge_table: NDArray[np.float64], costs: EditCosts
-) -> tuple[list[Kinds], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """The kind of every node, and costs by kind: substitution, deletion, insertion."""
+def price_nodes(parts: list[Columns], costs: EditCosts, marks: Marks | None = None) -> Prices:
+    """The kinds of the nodes, and what their edits cost."""
     labels, vocabulary = _label_codes(parts, "node_labels", Has.NODE_LABELS, costs)
     texts, _ = _label_codes(parts, "node_texts", Has.NODE_TEXTS, costs)
     features, vectors = _row_codes(parts, "node_features", Has.NODE_FEATURES, costs)
     images, _ = _row_codes(parts, "node_images", Has.NODE_IMAGES, costs)
-    kinds, table = _joint_kinds([labels, texts, features, images, loops], "node")
-    label, text, vector, image, loop = table.T
+    attributes = [labels, texts, features, images]
+    kinds, table = _joint_kinds(attributes if marks is None else [*attributes, marks.nodes], "node")
+    label, text, vector, image = table.T[:4]
     by_distance = costs.feature_distance is not None and vectors is not None
     others = [text, image] if by_distance else [text, image, vector]
     used, place = _used_labels(vocabulary, label)
@@ -79,9 +110,30 @@ def _node_kinds(
         if (vector < 0).any():
             raise InvalidArgument("feature_distance compares features, but some graphs have none")
         substitute = substitute + costs.feature_scale * _feature_distances(vectors[vector], costs)
-    delete = costs.priced("node_delete", used)[place] + edge_table[loop, 0]
-    insert = costs.priced("node_insert", used)[place] + edge_table[0, loop]
-    return kinds, substitute + edge_table[np.ix_(loop, loop)], delete, insert
+    delete, insert = costs.priced("node_delete", used)[place], costs.priced("node_insert", used)[place]
+    prices = Prices(kinds, substitute, delete, insert)
+    return prices if marks is None else _add_marks(prices, table[:, :-1], marks.node_prices[table[:, -1]], marks.apart)
+
+
+def _add_marks(prices: Prices, attributes: Kinds, added: NDArray[np.float64], apart: float) -> Prices:
+    """Prices with what the mark of each kind adds to them; kinds of the same attributes are equal."""
+    unequal = (attributes[:, None, :] != attributes[None, :, :]).any(axis=2)
+    relabel, delete, insert, which = added.T
+    substitute = prices.substitute + np.where(unequal, relabel[:, None], 0.0)
+    substitute[which[:, None] != which[None, :]] += apart
+    return Prices(prices.kinds, substitute, prices.delete + delete, prices.insert + insert)
+
+
+def _add_loops(
+    nodes: Prices, loops: list[Kinds], edge_table: NDArray[np.float64]
+) -> tuple[list[Kinds], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """The kind of every node with its self-loop, and costs by kind: substitution, deletion, insertion."""
+    if not any(part.any() for part in loops):
+        return nodes.kinds, nodes.substitute, nodes.delete, nodes.insert
+    kinds, table = _joint_kinds([nodes.kinds, loops], "node")
+    node, loop = table.T
+    substitute = nodes.substitute[np.ix_(node, node)] + edge_table[np.ix_(loop, loop)]
+    return kinds, substitute, nodes.delete[node] + edge_table[loop, 0], nodes.insert[node] + edge_table[0, loop]
 
 
 def _feature_distances(vectors: NDArray[np.float64], costs: EditCosts) -> NDArray[np.float64]:
@@ -102,12 +154,13 @@ def _finite(distances: NDArray[np.float64], name: str) -> NDArray[np.float64]:
     return distances
 
 
-def _edge_kinds(parts: list[Columns], costs: EditCosts) -> tuple[list[Kinds], list[Kinds], NDArray[np.float64]]:
-    """The kind of every edge (1, 2, ...; 0 is no edge), of every node's self-loop, and the costs between kinds."""
+def price_edges(parts: list[Columns], costs: EditCosts, marks: Marks | None = None) -> Prices:
+    """The kinds of the edges, and what their edits cost."""
     labels, vocabulary = _label_codes(parts, "edge_labels", Has.EDGE_LABELS, costs)
     weights, values = _row_codes(parts, "edge_weights", Has.EDGE_WEIGHTS, costs)
-    kinds, table = _joint_kinds([labels, weights], "edge")
-    label, weight = table.T
+    attributes = [labels, weights]
+    kinds, table = _joint_kinds(attributes if marks is None else [*attributes, marks.edges], "edge")
+    label, weight = table.T[:2]
     used, place = _used_labels(vocabulary, label)
     price = costs.edge_substitution(used, used)[np.ix_(place, place)]
     scale = None if values is None else costs.weight_scale
@@ -116,14 +169,19 @@ def _edge_kinds(parts: list[Columns], costs: EditCosts) -> tuple[list[Kinds], li
     if scale is not None:
         number = np.where(weight < 0, 1.0, values[weight])  # a graph without weights has w = 1 everywhere
         substitute = substitute + scale * _finite(np.abs(number[:, None] - number[None, :]), "edge_weights")
-    full = np.zeros((len(table) + 1, len(table) + 1))
-    full[1:, 0] = costs.priced("edge_delete", used)[place]
-    full[0, 1:] = costs.priced("edge_insert", used)[place]
+    delete, insert = costs.priced("edge_delete", used)[place], costs.priced("edge_insert", used)[place]
+    prices = Prices(kinds, substitute, delete, insert)
+    return prices if marks is None else _add_marks(prices, table[:, :-1], marks.edge_prices[table[:, -1]], marks.apart)
+
+
+def _edge_table(edges: Prices) -> NDArray[np.float64]:
+    """The costs between kinds, which are numbered from 1 here; 0 is no edge."""
+    full = np.zeros((len(edges.delete) + 1, len(edges.delete) + 1))
+    full[1:, 0], full[0, 1:] = edges.delete, edges.insert
     full[1:, 1:] = np.minimum(
-        substitute, full[1:, :1] + full[:1, 1:]
+        edges.substitute, full[1:, :1] + full[:1, 1:]
     )  # an expensive substitution is a deletion and an insertion
-    edge_kinds = [kind + 1 for kind in kinds]
-    return edge_kinds, [_loops(part, kind) for part, kind in zip(parts, edge_kinds, strict=True)], full
+    return full
 
 
 def _loops(columns: Columns, edge_kinds: Kinds) -> Kinds:

@@ -32,6 +32,8 @@ from graphmetric.errors import InvalidArgument, NotEnoughMemory
 Guarantee = Literal["exact", "upper bound", "lower bound", "estimate"]
 TimeLimit = float | Literal["auto"] | None
 """Seconds for each pair. None means no limit; the function that takes it says what "auto" means."""
+SECONDS = 10.0
+"""What a time limit of "auto" means for one pair."""
 _ROUNDS = 4
 """A pair whose bounds only rounding keeps apart is solved at most this often, each time with finer units."""
 

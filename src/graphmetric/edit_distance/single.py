@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, fields
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from graphmetric._foundation.limits import clock
 from graphmetric._foundation.progress import progress
-from graphmetric.edit_distance.costs import EditCosts, Ignorable
+from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.edit_path import Edge, EditPath, NodeMap, edit_path_of
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.edit_distance.method import Answers, EditDistanceMethod, TimeLimit, as_method
+from graphmetric.edit_distance.limited import LimitedAnswer, LimitedSearch
+from graphmetric.edit_distance.method import SECONDS, Answers, EditDistanceMethod, TimeLimit, as_method
+from graphmetric.edit_distance.methods import ExactSearch
 from graphmetric.edit_distance.scaling import TOLERANCE
 from graphmetric.edit_distance.stopping import Watch, work_in_threads
-from graphmetric.errors import SearchInterrupted
+from graphmetric.errors import InvalidArgument, SearchInterrupted
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.edits import (
-    DeleteEdge,
-    DeleteNode,
-    DraftEdge,
-    Edit,
-    InsertEdge,
-    InsertNode,
-    NodeAttributes,
-    RelabelEdge,
-    RelabelNode,
-    apply_edits,
-)
 from graphmetric.graphs.graph import Graph
 
-SECONDS = 10.0
-"""What a time limit of "auto" means for one pair."""
 _PAIR = np.zeros((1, 2), dtype=np.int64)
-NodeMap = tuple[int | None, ...]
-"""For each node of the first graph the node of the second that it becomes, or None if it is deleted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,6 +48,11 @@ class EditDistance:
     """Nodes of the search tree, or steps of an iteration; 0 for methods that do neither."""
     seconds: float
     """Wall-clock time, compilation not counted."""
+    limits: Mapping[str, int] | None = None
+    """The most edits of each kind, if they were limited. The distance is then that of edits that keep the limits."""
+    replaced: frozenset[Edge] | None = None
+    """Edges of ``first`` that are deleted and inserted anew though the map has another edge for them, because limits
+    ask for it; None without limits."""
     tolerance: float = 0.0
     """The share of ``upper`` by which the distance may be smaller though it is ``exact``: 0 where all costs are
     multiples of one unit, 1e-9 where they had to be rounded."""
@@ -81,7 +72,11 @@ class EditDistance:
     @property
     def edit_path(self) -> EditPath | None:
         """The edits of the node map, which cost ``upper``; None for methods that give no map."""
-        return None if self.node_map is None else edit_path_of(self.first, self.second, self.node_map, self.costs)
+        return (
+            None
+            if self.node_map is None
+            else edit_path_of(self.first, self.second, self.node_map, self.costs, self.replaced)
+        )
 
     def __repr__(self) -> str:
         if self.impossible:
@@ -108,6 +103,7 @@ def graph_edit_distance(
     *,
     method: str | EditDistanceMethod = "exact",
     costs: EditCosts | None = None,
+    limits: Mapping[str, int] | None = None,
     time_limit: TimeLimit = "auto",
 ) -> EditDistance:
     """The least cost of edits that turn ``first`` into ``second``, or bounds on it.
@@ -117,6 +113,8 @@ def graph_edit_distance(
         second: Another one.
         method: A method object or its name, such as ``"exact"`` or ``"beam:10"``.
         costs: The price list; by default every edit costs one.
+        limits: The most edits of each kind, such as ``{"ring": 0, "element": 2}``; see :data:`COUNTED_KINDS`. The
+            distance is then the least cost of edits that keep these limits, infinite if none do. Only ``exact`` can.
         time_limit: Seconds after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is 10 seconds for
             a method that is given by its name, while a method object keeps its own limits. None is no limit.
 
@@ -133,10 +131,16 @@ def graph_edit_distance(
         >>> print(result.edit_path)
         relabel node 3 'O' to 'N'
         delete edge (0, 3)
+        >>> graph_edit_distance(ring, chain, limits={"ring": 0})
+        EditDistance(inf: no allowed edits lead there, exact, by exact)
+        >>> graph_edit_distance(ring, chain, limits={"element": 0})
+        EditDistance(5, exact, by exact)
     """
     g, h = as_graph(first), as_graph(second)
     costs = costs or EditCosts()
     solver = as_method(method, time_limit=time_limit, auto=SECONDS)
+    if limits is not None:
+        return _limited(g, h, costs, limits, solver)
     started = clock()
     problem = encode(GraphCollection([g]), GraphCollection([h]), costs)
     found = list[tuple[Answers, str | None]]()
@@ -159,6 +163,51 @@ def graph_edit_distance(
             work_in_threads(solve, [Watch()], show)
     except KeyboardInterrupt:
         if not found:  # a method that cannot be stopped
+            raise
+        raise SearchInterrupted(result()) from None
+    return result()
+
+
+def _limited(
+    first: Graph, second: Graph, costs: EditCosts, limits: Mapping[str, int], solver: EditDistanceMethod
+) -> EditDistance:
+    """The limited edit distance, with the limits of the method on time and cost."""
+    if not isinstance(solver, ExactSearch) or solver.node_limit is not None or solver.decide:
+        raise InvalidArgument(
+            f"limits go with method 'exact', with a time_limit or an upper_bound of it at most; the method is {solver}"
+        )
+    search = LimitedSearch(limits, solver.time_limit, solver.upper_bound)
+    found, watch, started = list[LimitedAnswer](), Watch(), clock()
+
+    def result() -> EditDistance:
+        lower, upper, node_map, replaced, expanded, rounded = found[0]
+        note = None
+        if lower != upper:
+            is_larger = solver.upper_bound is not None and lower > solver.upper_bound
+            stop = f"stopped by the time limit of {solver.time_limit:g} s" if watch.expired else "interrupted"
+            note = f"more than {solver.upper_bound:g}" if is_larger else stop
+        return EditDistance(
+            first=first,
+            second=second,
+            costs=costs,
+            method=solver.name,
+            lower=lower,
+            upper=upper,
+            value=upper,
+            node_map=node_map,
+            nodes_expanded=expanded,
+            seconds=clock() - started,
+            limits=search.limits,
+            replaced=replaced,
+            tolerance=TOLERANCE if rounded else 0.0,
+            note=note,
+        )
+
+    try:
+        with progress("edit distance within limits", None, "s"):
+            work_in_threads(lambda own: found.append(search.solve_watched(first, second, costs, own)), [watch])
+    except KeyboardInterrupt:
+        if not found:
             raise
         raise SearchInterrupted(result()) from None
     return result()
@@ -191,218 +240,3 @@ def _result(
         tolerance=TOLERANCE if found.rounded[0] else 0.0,
         note=note,
     )
-
-
-EdgePlace = Literal["ring", "linker", "terminal"]
-"""Where an edge lies: in a cycle; at a node that has no other neighbour; or neither, so that it links larger parts."""
-
-_COUNTED: dict[type[Edit], str] = {
-    RelabelNode: "nodes_relabeled",
-    RelabelEdge: "edges_relabeled",
-    DeleteNode: "nodes_deleted",
-    DeleteEdge: "edges_deleted",
-    InsertNode: "nodes_inserted",
-    InsertEdge: "edges_inserted",
-}
-"""Under which name of :class:`EditCounts` edits are counted, after their place if they have one."""
-
-
-@dataclass(frozen=True, slots=True)
-class EditCounts:
-    """How many edits of each kind there are. Deleted edges are divided by their places in the first graph, inserted
-    ones by their places in the second; directions do not matter, and a self-loop is a ring.
-
-    In molecules a relabeled node is an atom of another element, and a relabeled edge a bond of another order.
-
-    Example:
-        >>> print(EditCounts(nodes_relabeled=1, ring_edges_deleted=2))
-        1 node relabeled, 2 ring edges deleted
-    """
-
-    nodes_relabeled: int = 0
-    edges_relabeled: int = 0
-    ring_edges_deleted: int = 0
-    linker_edges_deleted: int = 0
-    terminal_edges_deleted: int = 0
-    nodes_deleted: int = 0
-    nodes_inserted: int = 0
-    ring_edges_inserted: int = 0
-    linker_edges_inserted: int = 0
-    terminal_edges_inserted: int = 0
-
-    @property
-    def edges_deleted(self) -> int:
-        """Deleted edges of all places."""
-        return self.ring_edges_deleted + self.linker_edges_deleted + self.terminal_edges_deleted
-
-    @property
-    def edges_inserted(self) -> int:
-        """Inserted edges of all places."""
-        return self.ring_edges_inserted + self.linker_edges_inserted + self.terminal_edges_inserted
-
-    @property
-    def total(self) -> int:
-        """All edits; with unit costs, what they cost."""
-        return sum(astuple(self))
-
-    def __str__(self) -> str:
-        counted = ((field.name.replace("_", " "), getattr(self, field.name)) for field in fields(self))
-        words = [f"{n} {what.replace('s ', ' ', 1) if n == 1 else what}" for what, n in counted if n]
-        return ", ".join(words) or "none"
-
-
-@dataclass(frozen=True, slots=True)
-class EditPath:
-    """Edits that turn one graph into another, in an order in which they can be applied."""
-
-    edits: tuple[Edit, ...]
-    places: tuple[EdgePlace | None, ...]
-    """For each edit where the edge that it deletes or inserts lies, in the graph that has it; None for other edits."""
-    ignored: frozenset[Ignorable] = frozenset()
-    """Attributes that the costs ignore; the edits leave them out."""
-
-    @property
-    def counts(self) -> EditCounts:
-        """How many edits of each kind there are.
-
-        Example:
-            >>> ring = Graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)], node_labels="CCCO")
-            >>> chain = Graph(5, [(0, 1), (1, 2), (2, 3), (3, 4)], node_labels="CCCNC")
-            >>> print(graph_edit_distance(ring, chain).edit_path.counts)
-            1 node relabeled, 1 ring edge deleted, 1 node inserted, 1 terminal edge inserted
-        """
-        names = (_COUNTED[type(edit)] for edit in self.edits)
-        placed = zip(names, self.places, strict=True)
-        return EditCounts(**Counter(name if place is None else f"{place}_{name}" for name, place in placed))
-
-    def apply(self, graph: Graph) -> Graph:
-        """The first graph after the edits: isomorphic to the second, ignored attributes aside."""
-        return apply_edits(without(graph, self.ignored), self.edits)
-
-    def __len__(self) -> int:
-        return len(self.edits)
-
-    def __iter__(self) -> Iterator[Edit]:
-        return iter(self.edits)
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self.edits))
-
-
-def edit_path_of(first: Graph, second: Graph, node_map: NodeMap, costs: EditCosts) -> EditPath:
-    """Substitutions, then deletions, then insertions; nodes are numbered as :mod:`graphmetric.graphs.edits` says."""
-    first, second = without(first, costs.ignore), without(second, costs.ignore)
-    number = {v: u for u, v in enumerate(node_map) if v is not None}
-    inserted = [v for v in range(second.num_nodes) if v not in number]
-    number |= {v: first.num_nodes + k for k, v in enumerate(inserted)}
-    old, target = edges_of(first), edges_of(second).items()
-    new = {edge_key(number[u], number[v], first.directed): edge for (u, v), edge in target}
-    labels, new_labels = _labels(first), _labels(second)
-    edits: list[Edit] = []
-    for u, v in enumerate(node_map):
-        if v is not None and not _same_node(first, u, second, v):
-            edits.append(RelabelNode(u, labels[u], new_labels[v], _attributes(second, v)))
-    for (u, v), edge in old.items():
-        if (u, v) in new and new[u, v] != edge:
-            weight = None if new[u, v].weight == edge.weight else new[u, v].weight
-            edits.append(RelabelEdge(u, v, edge.label, new[u, v].label, weight))
-    edits += [DeleteEdge(u, v, edge.label) for (u, v), edge in old.items() if (u, v) not in new]
-    edits += [DeleteNode(u, labels[u]) for u, v in enumerate(node_map) if v is None]
-    edits += [InsertNode(number[v], new_labels[v], _attributes(second, v)) for v in inserted]
-    edits += [InsertEdge(u, v, edge.label, edge.weight) for (u, v), edge in new.items() if (u, v) not in old]
-    old_places = dict(zip(old, edge_places(first), strict=True))
-    new_places = dict(zip(new, edge_places(second), strict=True))
-
-    def place(edit: Edit) -> EdgePlace | None:
-        if isinstance(edit, DeleteEdge):
-            return old_places[edit.u, edit.v]
-        return new_places[edit.u, edit.v] if isinstance(edit, InsertEdge) else None
-
-    return EditPath(tuple(edits), tuple(map(place, edits)), costs.ignore)
-
-
-def edge_places(graph: Graph) -> list[EdgePlace]:
-    """Where each edge lies, in the order of ``graph.edges``."""
-    neighbours: list[set[int]] = [set() for _ in range(graph.num_nodes)]
-    for u, v in graph.edges.tolist():
-        if u != v:
-            neighbours[u].add(v)
-            neighbours[v].add(u)
-    whole = _joined_by_cycles(neighbours)
-    return [
-        "ring" if whole[u] == whole[v] else "terminal" if 1 in (len(neighbours[u]), len(neighbours[v])) else "linker"
-        for u, v in graph.edges.tolist()
-    ]
-
-
-def _joined_by_cycles(neighbours: list[set[int]]) -> list[int]:
-    """A number for each node, the same for two neighbours exactly if the edge between them lies in a cycle.
-
-    An edge outside a spanning tree closes a cycle with the path of the tree between its ends. All nodes of such a path
-    get the number of the one that is nearest to the root.
-    """
-    parent, order = dict[int, int](), list[int]()
-    for root in range(len(neighbours)):
-        stack = [] if root in parent else [(root, root)]
-        while stack:
-            node, before = stack.pop()
-            if node not in parent:
-                parent[node] = before
-                order.append(node)
-                stack += [(other, node) for other in neighbours[node] if other not in parent]
-    rank = {node: k for k, node in enumerate(order)}
-    top = list(range(len(neighbours)))
-
-    def highest(node: int) -> int:
-        while top[node] != node:
-            top[node] = node = top[top[node]]
-        return node
-
-    for u in order:
-        for v in neighbours[u]:
-            a, b = highest(u), highest(v)
-            if parent[u] != v and parent[v] != u:
-                while a != b:
-                    a, b = (a, b) if rank[a] > rank[b] else (b, a)
-                    top[a] = parent[a]
-                    a = highest(a)
-    return [highest(node) for node in range(len(neighbours))]
-
-
-def without(graph: Graph, ignored: frozenset[Ignorable]) -> Graph:
-    """The graph without the ignored attributes."""
-    present = {name: None for name in ignored if getattr(graph, name) is not None}
-    return graph.replace(**present) if present else graph
-
-
-def _labels(graph: Graph) -> tuple[object, ...]:
-    return graph.node_labels or (None,) * graph.num_nodes
-
-
-def edges_of(graph: Graph) -> dict[tuple[int, int], DraftEdge]:
-    """What each edge carries, by its ends as ``graph.edges`` has them."""
-    labels = graph.edge_labels or (None,) * graph.num_edges
-    weights = [1.0] * graph.num_edges if graph.edge_weights is None else graph.edge_weights.tolist()
-    carried = map(DraftEdge, labels, weights)
-    return dict(zip(((u, v) for u, v in graph.edges.tolist()), carried, strict=True))
-
-
-def edge_key(u: int, v: int, directed: bool) -> tuple[int, int]:
-    """The ends of an edge as ``graph.edges`` has them."""
-    return (u, v) if directed or u <= v else (v, u)
-
-
-def _attributes(graph: Graph, node: int) -> NodeAttributes | None:
-    attributes = NodeAttributes.of(graph, node)
-    return None if all(value is None for value in attributes) else attributes
-
-
-def _same_node(first: Graph, u: int, second: Graph, v: int) -> bool:
-    if _labels(first)[u] != _labels(second)[v]:
-        return False
-    a, b = NodeAttributes.of(first, u), NodeAttributes.of(second, v)
-    return a.features == b.features and a.text == b.text and _same_image(a.image, b.image)
-
-
-def _same_image(a: object, b: object) -> bool:
-    return a is b if a is None or b is None else np.array_equal(a, b)  # type: ignore[arg-type]

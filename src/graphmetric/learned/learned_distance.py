@@ -39,7 +39,7 @@ from graphmetric.distance import (
 )
 from graphmetric.distance.comparison import NOT_FINITE
 from graphmetric.edit_distance import EditCosts, EditDistance
-from graphmetric.edit_distance.single import NodeMap, edit_path_of
+from graphmetric.edit_distance.edit_path import NodeMap, edit_path_of
 from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection, certificates, fingerprint, identify_graphs
 from graphmetric.graphs.graph import Graph

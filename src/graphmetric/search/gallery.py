@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from graphmetric.drawing.alignment import draw_aligned_pair
-from graphmetric.drawing.gallery import Panel, draw_row, picture_of_row
+from graphmetric.drawing.layout import Positions, lay_out
 from graphmetric.drawing.page import Markup, card, element, legend, render_page, say, section, shorten
-from graphmetric.drawing.svg import draw_graph, label_colors
+from graphmetric.drawing.svg import INK, MARGIN, PLAIN, Canvas, add_graph, choose_scale, draw_graph, label_colors
 from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
+from graphmetric.errors import MissingExtra
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
@@ -19,7 +24,15 @@ LARGEST_DRAWN = 150
 """The most nodes of a graph that is drawn; larger graphs are described instead."""
 
 _MOST_EDITS, _MOST_METADATA = 12, 4
+_GAP, _TOP, _LINE = 24.0, 44.0, 18.0
 _EDITS = ExactSearch(time_limit=1.0, node_limit=20_000)
+
+
+class Panel(NamedTuple):
+    """A graph and the lines above it."""
+
+    graph: Graph
+    lines: list[str]
 
 
 def draw_hits(result: SearchResult) -> str:
@@ -150,3 +163,66 @@ def _distance(hit: SearchHit) -> str:
     if hit.exact is None:
         return f"{hit.lower:.3g} .. {hit.upper:.3g}"
     return f"{hit.exact:.3g}" if hit.proven else f"{hit.exact:.3g}?"
+
+
+def draw_row(panels: Sequence[Panel]) -> str:
+    """SVG: the first graph, the query, then a line, then the others."""
+    canvas, left, colors = Canvas(), 0.0, panel_colors(panels)
+    for k, (graph, lines) in enumerate(panels):
+        positions = lay_out(graph)
+        scale = choose_scale(positions)
+        width = scale.unit * _extent(positions, 0) + 2 * MARGIN
+        for row, words in enumerate(lines):
+            canvas.text((left + MARGIN, _LINE * (row + 1)), words, size=14.0 if row == 0 else 12.0)
+            width = max(width, MARGIN + 8.0 * len(words))
+        add_graph(canvas, graph, scale.place(positions, left=left, top=_TOP), scale=scale, colors=colors)
+        left += width + _GAP
+        if k == 0:
+            canvas.line((left - _GAP / 2, 8.0), (left - _GAP / 2, _TOP + 100.0), color="#c3c7cf", width=1.2)
+    return canvas.to_svg()
+
+
+def picture_of_row(panels: Sequence[Panel]) -> bytes:
+    """The same drawing as a PNG, by matplotlib."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "plot", "drawing a PNG") from None
+    colors = panel_colors(panels)
+    placed = [lay_out(graph) for graph, _ in panels]
+    widths = [max(_extent(positions, 0) + 1.2, 2.4) for positions in placed]
+    height = max(_extent(positions, 1) for positions in placed) + 2.2
+    figure = Figure(figsize=(0.62 * sum(widths), 0.62 * height), dpi=110)
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(1, len(panels), width_ratios=widths, squeeze=False)[0]
+    for axes, (graph, lines), positions in zip(grid, panels, placed, strict=True):
+        _draw_panel(axes, graph, positions, colors)
+        axes.set_title("\n".join(lines), fontsize=8, loc="left")
+    out = io.BytesIO()
+    figure.savefig(out, format="png", bbox_inches="tight")
+    return out.getvalue()
+
+
+def panel_colors(panels: Sequence[Panel]) -> dict[str, str]:
+    """A colour for every node label of the graphs."""
+    return label_colors(label for graph, _ in panels for label in graph.node_labels or ())
+
+
+def _draw_panel(axes: Any, graph: Graph, positions: Positions, colors: dict[str, str]) -> None:
+    for u, v in graph.edges.tolist():
+        axes.plot(*positions[[u, v]].T, color=INK, linewidth=1.2, zorder=1)
+    labels = graph.node_labels or (None,) * graph.num_nodes
+    for (x, y), label in zip(positions.tolist(), labels, strict=True):
+        look = {"color": colors.get(str(label), PLAIN), "markeredgecolor": INK, "markersize": 11}
+        axes.plot([x], [y], marker="o", zorder=2, **look)
+        if label is not None:
+            axes.annotate(str(label)[:3], (x, y), ha="center", va="center", fontsize=6, zorder=3)
+    axes.set_aspect("equal")
+    axes.invert_yaxis()
+    axes.margins(0.25)
+    axes.axis("off")
+
+
+def _extent(positions: Positions, axis: int) -> float:
+    return float(np.max(positions[:, axis], initial=0.0))
