@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 
 from graphmetric.distance import Matching, Representation
 from graphmetric.distance import matching as matching_module
+from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import sum_block_norms
 from graphmetric.errors import InvalidArgument
 from tests.distance.random_representations import DIM, from_rows, random_graphs, states_of
@@ -155,3 +156,15 @@ def test_refusals() -> None:
         Matching(heads=3)(graphs, graphs)
     with pytest.raises(InvalidArgument, match="got 3 and 2"):
         Matching()(graphs, graphs.take(slice(0, 2)))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from([0, 1, 2, 5, 40, 900]), max_size=8), st.integers(0, 2**31))
+def test_states_rise_along_each_axis(sizes: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    states = rng.integers(-3, 4, (sum(sizes), 6)).astype(np.float32)
+    basis = principal_axes(states, 4)
+    assert np.allclose(basis.T @ basis, np.eye(4), atol=1e-5)
+    found = sort_along_axes(states, np.array(sizes, dtype=np.int64), basis)
+    runs = np.split(states @ basis, np.cumsum(sizes)[:-1]) if sizes else []
+    assert np.array_equal(found, np.concatenate([np.empty((0, 4)), *(np.sort(run, axis=0) for run in runs)]))

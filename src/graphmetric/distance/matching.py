@@ -25,6 +25,7 @@ from graphmetric.distance._kernels.matching import (
     allocate_assignment,
     match_pairs,
     measure_pairs,
+    sort_runs,
 )
 from graphmetric.distance.pair_distance import Floats, HeadOptions, PairDistance, StoredGraphs
 from graphmetric.distance.representation import Representation
@@ -34,6 +35,8 @@ CHUNK = 512
 """Pairs per call of the solver: milliseconds for small graphs, so that threads end together."""
 AXES = 8
 """Axes along which an index keeps states sorted: with more, hardly fewer graphs pass the bound."""
+_SPREAD_BY = 1 << 12
+"""About how many states say in which directions all of them spread."""
 Integers = NDArray[np.int64]
 NodeMaps = list[tuple[int | None, ...]]
 Work = TypeVar("Work")
@@ -159,15 +162,17 @@ class Matching(PairDistance, kind="matching"):
 
 
 def principal_axes(states: Floats, count: int = AXES) -> Floats:
-    """(d, axes), orthonormal: the directions in which states spread most."""
-    _, vectors = np.linalg.eigh(states.T.astype(np.float64) @ states)
+    """(d, axes), orthonormal: the directions in which states spread most, by some of them if there are many."""
+    some = states[:: 1 + len(states) // _SPREAD_BY]
+    _, vectors = np.linalg.eigh(some.T.astype(np.float64) @ some)
     return np.ascontiguousarray(vectors[:, ::-1][:, :count], dtype=np.float32)
 
 
 def sort_along_axes(states: Floats, sizes: Integers, basis: Floats) -> Floats:
     """The states along each axis, rising within each graph; graph k has the next sizes[k] rows."""
-    owner = np.repeat(np.arange(len(sizes)), sizes)
-    return np.stack([column[np.lexsort((column, owner))] for column in (states @ basis).T], axis=1)
+    values = np.ascontiguousarray(states @ basis)
+    sort_runs(values, np.concatenate([[0], np.cumsum(sizes)]))
+    return values
 
 
 def broadcast_pairs(left: Representation, right: Representation) -> Integers:

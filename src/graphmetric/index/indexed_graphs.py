@@ -276,11 +276,11 @@ def store_graphs(
     graphs: Any,
     ids: Iterable[Hashable] | None,
     numbers: Iterator[int],
-    learned: Callable[[GraphCollection], Arrays],
+    learned: Callable[[GraphCollection, list[str]], Arrays],
 ) -> None:
-    """Add graphs to a new segment, a chunk at a time; ``learned`` gives what a model makes of a chunk.
+    """Add graphs to a new segment, a chunk at a time; a graph without an id gets the next number.
 
-    A graph without an id gets the next number.
+    ``learned`` gives what a model makes of a chunk; it also takes the certificates, which are computed once.
     """
     names = None if ids is None else iter(ids)
     with progress("indexing", len(graphs) if hasattr(graphs, "__len__") else 0, "graphs") as bar:
@@ -288,19 +288,20 @@ def store_graphs(
             own = [graph.id for graph in chunk] if names is None else list(islice(names, len(chunk)))
             if len(own) != len(chunk):
                 raise InvalidArgument("there are fewer ids than graphs; each graph has one")
-            rows = learned(chunk) | {"certificates": certify(chunk)}
+            certificates = identify_graphs(chunk)
+            rows = learned(chunk, certificates) | {"certificates": as_bytes(certificates)}
             builder.append(chunk.columns, [next(numbers) if name is None else name for name in own], rows)
             bar.advance(len(chunk))
 
 
-def certify(graphs: GraphCollection) -> NDArray[np.uint8]:
-    """(graphs, 16): certificates; a graph too regular for one gets a digest that its other numberings do not share."""
-    return as_bytes(identify_graphs(graphs))
-
-
 def as_bytes(certificates: list[str]) -> NDArray[np.uint8]:
-    """Certificates as an index keeps them."""
+    """(graphs, 16): certificates as an index keeps them."""
     return np.frombuffer(bytes.fromhex("".join(certificates)), dtype=np.uint8).reshape(-1, 16)
+
+
+def as_texts(certificates: NDArray[np.uint8]) -> list[str]:
+    """The certificates that :func:`as_bytes` stored."""
+    return [row.tobytes().hex() for row in certificates]
 
 
 def _in_chunks(graphs: Any) -> Iterator[GraphCollection]:

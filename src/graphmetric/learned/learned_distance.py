@@ -224,9 +224,12 @@ class LearnedDistance:
         left, right = both.take(slice(0, len(graphs))), both.take(slice(len(graphs), None))
         return self._prepare(left, right, view, names, other_names)
 
-    def encode(self, graphs: GraphCollection) -> Representation:
-        """Vectors and node states, which is all that a head looks at; isomorphic graphs get the same ones."""
-        return self._encode_once(graphs, self.identify(graphs))
+    def encode(self, graphs: GraphCollection, names: list[str] | None = None) -> Representation:
+        """Vectors and node states, which is all that a head looks at; isomorphic graphs get the same ones.
+
+        ``names`` are what :meth:`identify` gives, if that is known already.
+        """
+        return self._encode_once(graphs, self.identify(graphs) if names is None else names)
 
     def embed(self, graphs: GraphCollection) -> NDArray[np.float32]:
         """Vectors alone, (graphs, d); isomorphic graphs get the same ones."""
@@ -237,17 +240,18 @@ class LearnedDistance:
             raise InvalidArgument(NOT_FINITE)
         return vectors[places]
 
-    def identify(self, graphs: GraphCollection) -> list[str]:
+    def identify(self, graphs: GraphCollection, known: list[str] | None = None) -> list[str]:
         """A text for each graph that it shares only with graphs that are isomorphic to it.
 
         A very regular graph shares its text only with graphs that are numbered alike; a strict distance refuses it.
+        ``known`` are the texts of :func:`identify_graphs`, so that these need not be found twice.
         """
         self.featurizer.check_direction(graphs)  # every question about graphs comes through here
         options = self.featurizer.options
         if self.strict:
             return certificates(graphs)
         if options.canonical:
-            return identify_graphs(graphs, options.canonical_budget)
+            return identify_graphs(graphs, options.canonical_budget) if known is None else known
         return [fingerprint(graphs[k : k + 1]) for k in range(len(graphs))]
 
     def limited_threads(self) -> AbstractContextManager[None]:

@@ -391,7 +391,7 @@ class GraphIndex:
         """A segment of new graphs."""
         number = count(self._next_number)
         if self._learned is None:
-            store_graphs(builder, graphs, ids, number, lambda chunk: {})
+            store_graphs(builder, graphs, ids, number, lambda chunk, certificates: {})
             segment = builder.finish()
         else:
             encoder = self._learned.encoder()
@@ -409,7 +409,7 @@ class GraphIndex:
         basis = None if encode else self._graphs.segments[0].segment.arrays.get("basis")
         encoder = self._learned.encoder(basis)
         if encode:
-            self._graphs.copy_into(builder, lambda segment, chosen: encoder.encode(segment.graphs[chosen]))
+            self._graphs.copy_into(builder, encoder.encode_stored)
         else:
             self._graphs.copy_into(builder, encoder.copy)
         return builder.finish(basis=encoder.basis)

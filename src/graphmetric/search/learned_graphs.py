@@ -18,7 +18,7 @@ from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import StoredGraphs
 from graphmetric.edit_distance.normalize import View
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.index.indexed_graphs import OpenSegment, Positions, as_bytes
+from graphmetric.index.indexed_graphs import OpenSegment, Positions, as_bytes, as_texts
 from graphmetric.index.segment import Arrays, Segment
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.learned.learned_distance import LearnedDistance
@@ -49,11 +49,9 @@ class Query:
         if len(graphs) == 0:
             return []
         with learned.limited_threads():
-            encoded = learned.encode(graphs).detached().compacted()
-            arrays = {
-                **learned.cpu_head.index_arrays(encoded),
-                "certificates": as_bytes(learned.identify(graphs)),
-            }
+            names = learned.identify(graphs)
+            encoded = learned.encode(graphs, names).detached().compacted()
+            arrays = {**learned.cpu_head.index_arrays(encoded), "certificates": as_bytes(names)}
         side = _read_side(learned, arrays, torch.cat([encoded.start, encoded.size.sum()[None]]), encoded.links)
         return [cls(side, row, vector, view) for row, vector in enumerate(arrays["vectors"])]
 
@@ -157,11 +155,16 @@ class SegmentEncoder:
         """The axes along which states are sorted, if the head wants that; by default those of the first chunk."""
         self._model = model
 
-    def encode(self, graphs: GraphCollection) -> Arrays:
-        """Encode new graphs."""
+    def encode(self, graphs: GraphCollection, certificates: list[str]) -> Arrays:
+        """Encode new graphs, of which the certificates are known."""
         with self._model.limited_threads():
-            encoded = self._model.encode(graphs).detached().compacted()
+            names = self._model.identify(graphs, certificates)
+            encoded = self._model.encode(graphs, names).detached().compacted()
             return self._with_axes(dict(self._model.cpu_head.index_arrays(encoded)), graphs.sizes)
+
+    def encode_stored(self, segment: Segment, chosen: Positions) -> Arrays:
+        """Encode graphs of a segment that was made without a model."""
+        return self.encode(segment.graphs[chosen], as_texts(segment.arrays["certificates"][chosen]))
 
     def copy(self, segment: Segment, chosen: Positions) -> Arrays:
         """What is stored for graphs of another segment of the same model; the model is not asked again."""

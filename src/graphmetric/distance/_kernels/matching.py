@@ -297,6 +297,10 @@ def row_norm(states: NodeStates, i: int) -> float:
     return np.sqrt(total)
 
 
+_SHELL_GAPS = (701, 301, 132, 57, 23, 10, 4, 1)
+"""Steps of Shell's sort, by Ciura (2001)."""
+
+
 class AxisValues(NamedTuple):
     """States of graphs along some axes: graph g has the next size[g] rows from start[g] on, every column rising."""
 
@@ -347,6 +351,21 @@ def pick(values: NDArray[np.float32], k: int, negative: int, zeros: int) -> floa
     if k < negative + zeros:
         return 0.0
     return np.float64(values[k - zeros])
+
+
+@entry
+def sort_runs(values: NDArray[np.float32], ptr: Integers) -> None:
+    """Sort each column of the rows ptr[k] .. ptr[k + 1] for every k, in place, by Shell's method."""
+    for k in range(len(ptr) - 1):
+        first, last = ptr[k], ptr[k + 1]
+        for column in range(values.shape[1]):
+            for gap in _SHELL_GAPS:
+                for i in range(first + gap, last):
+                    value, j = values[i, column], i
+                    while j >= first + gap and values[j - gap, column] > value:
+                        values[j, column] = values[j - gap, column]
+                        j -= gap
+                    values[j, column] = value
 
 
 @entry
