@@ -14,9 +14,9 @@ import graphmetric as gm
 from graphmetric.edit_distance import NearestSearch, nearest
 from graphmetric.edit_distance._kernels.nearest import SIZE, CandidateBounds, admit_maps, allocate_nearest
 from graphmetric.edit_distance.nearest import EncodedCandidates
+from graphmetric.graphs import collection
 from graphmetric.graphs.collection import identify_graphs
 from graphmetric.index.indexed_graphs import Selection, as_bytes, number_classes
-from graphmetric.learned import learned_distance
 from tests.naive.nearest_graphs import limit_after, nearest_copies
 
 COUNT = 30
@@ -186,7 +186,7 @@ def test_distinct_graphs_among_some(names: list[int], data: st.DataObject) -> No
 
 def test_graphs_too_regular_for_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are taken for equal only if nothing at all tells them apart."""
-    monkeypatch.setattr(learned_distance, "certificates_within", lambda graphs, budget=0: [None] * len(graphs))
+    monkeypatch.setattr(collection, "certificates_within", lambda graphs, budget=0: [None] * len(graphs))
     graphs = [
         gm.Graph(2, [(0, 1)], node_features=[[1.0], [2.0]]),
         gm.Graph(2, [(0, 1)], node_features=[[1.0], [3.0]]),
