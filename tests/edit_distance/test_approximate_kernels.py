@@ -12,12 +12,12 @@ from graphmetric.baselines._kernels.bipartite import match_bipartite
 from graphmetric.baselines.published import Hungarian, PublishedBeam, PublishedHausdorff, VolgenantJonker
 from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
 from graphmetric.edit_distance._kernels.lower_bounds import (
-    bound_against_all,
+    count_codes,
     find_cheapest,
-    lay_out_vectors,
+    lay_out_histograms,
     match_hausdorff,
+    scan_tiles,
     sum_hausdorff,
-    vectorize_graphs,
 )
 from graphmetric.edit_distance._kernels.node_maps import allocate_random, bound_branches, refine_maps
 from graphmetric.edit_distance._kernels.workspace import Results
@@ -172,23 +172,23 @@ def test_published_beam_equals_its_definition(problem: Problem, width: int) -> N
 
 
 @given(problems(), st.integers(1, 3), st.integers(1, LARGEST))
-def test_vector_bounds_are_below_the_distance(problem: Problem, buckets: int, degrees: int) -> None:
-    layout = lay_out_vectors(N_NODE_LABELS, len(problem.tables.edge_reverse), degrees, buckets)
-    vectors = vectorize_graphs(problem.graphs, problem.tables.edge_reverse, layout)
-    doubled = integers(2)
-    bound_against_all(vectors[0], vectors, layout, find_cheapest(problem.tables), doubled)
+def test_histogram_bounds_are_below_the_distance(problem: Problem, buckets: int, degrees: int) -> None:
+    layout = lay_out_histograms(N_NODE_LABELS, len(problem.tables.edge_reverse), degrees, buckets)
+    tiles = count_codes(problem.graphs, problem.tables.edge_reverse, layout)
+    vectors, doubled = np.ascontiguousarray(tiles[0].T), integers(2)
+    scan_tiles(vectors[0], tiles, layout, find_cheapest(problem.tables), integers(3, 2), doubled)
     assert doubled[0] == 0
     assert doubled[1] <= 2 * edit_distance(problem.first, problem.second, problem.costs)
 
 
 @given(problems().filter(lambda problem: problem.tables.uniform_edge > 0))
-def test_vector_bounds_of_unit_costs_are_half_an_l1_distance(problem: Problem) -> None:
-    layout = lay_out_vectors(N_NODE_LABELS, 2, LARGEST)
-    vectors = vectorize_graphs(problem.graphs, problem.tables.edge_reverse, layout)
-    doubled = integers(2)
-    bound_against_all(vectors[0], vectors, layout, find_cheapest(problem.tables), doubled)
+def test_histogram_bounds_of_unit_costs_are_half_an_l1_distance(problem: Problem) -> None:
+    layout = lay_out_histograms(N_NODE_LABELS, 2, LARGEST)
+    tiles = count_codes(problem.graphs, problem.tables.edge_reverse, layout)
+    vectors, doubled = np.ascontiguousarray(tiles[0].T), integers(2)
+    scan_tiles(vectors[0], tiles, layout, find_cheapest(problem.tables), integers(3, 2), doubled)
     difference = np.abs(vectors[0] - vectors[1])
-    nodes = difference[0] + difference[2 : layout.edge_start].sum()
+    nodes = difference[0] + difference[layout.node_start : layout.edge_start].sum()
     assert doubled[1] == nodes + max(2 * difference[1], difference[layout.degree_start :].sum())
 
 

@@ -161,7 +161,7 @@ def test_a_stopped_search_has_valid_bounds(pair: tuple[Graph, Graph], node_limit
 def treated_as_large(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat small graphs, whose distances are easy to check, as large ones are treated."""
     monkeypatch.setattr(exact_module, "LARGEST_EASY", 0)
-    monkeypatch.setattr(exact_module, "_first_try", lambda problem, pair: 2)
+    monkeypatch.setattr(exact_module, "first_try", lambda problem, pair: 2)
     if request.param == "both bounds in turn":
         monkeypatch.setattr(exact_module, "_is_dense", lambda problem, pair: True)
         monkeypatch.setattr(exact_module, "_FIRST_CHUNKS", 1)

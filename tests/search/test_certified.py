@@ -6,6 +6,8 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric.edit_distance import CountBounds
-from graphmetric.edit_distance.collection_bounds import count_graphs, number_labels
+from graphmetric.edit_distance import StoredBounds
+from graphmetric.edit_distance.collection_bounds import count_graphs, digest_branches, number_labels
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.index.segment import SegmentBuilder
 from tests.edit_distance.hard_graphs import sparse
@@ -147,6 +149,11 @@ def test_a_proven_rank_is_right_whatever_is_open(index: gm.GraphIndex, molecules
         assert [hit.proven for hit in result] == [True] * len(proven) + [False] * (10 - len(proven))
 
 
+def of_one_direction(graphs: list[gm.Graph]) -> list[gm.Graph]:
+    """Those that are directed as the first one is: edit distances need both graphs of one sort."""
+    return [graph for graph in graphs if graph.directed == graphs[0].directed]
+
+
 @settings(max_examples=60)
 @given(
     graph_lists(
@@ -159,21 +166,85 @@ def test_a_proven_rank_is_right_whatever_is_open(index: gm.GraphIndex, molecules
         node_features=False,
         node_texts=None,
         node_images=False,
-        direction=False,
         ids=None,
         metadata=None,
     )
+    .map(of_one_direction)
+    .filter(lambda graphs: len(graphs) > 1),
+    st.sampled_from(
+        [
+            gm.EditCosts(),
+            gm.EditCosts(ignore={"edge_labels"}),
+            gm.EditCosts(ignore={"node_labels"}),
+            gm.EditCosts(node_substitute=0.25, edge_delete=3, edge_insert=2),
+            gm.EditCosts(node_delete=0.5, node_insert=4, edge_substitute=0.1),
+        ]
+    ),
 )
-def test_counts_bound_edit_distances(graphs: list[gm.Graph]) -> None:
+def test_stored_bounds_are_below_edit_distances(graphs: list[gm.Graph], costs: gm.EditCosts) -> None:
     """The law that pruning rests on, for labels that the collection knows and those it does not."""
     first, others = gm.GraphCollection(graphs[:1]), gm.GraphCollection(graphs[1:])
     builder = SegmentBuilder()
     builder.append(others.columns, list(range(len(others))), {})
     segment = builder.finish()
     (query,) = count_graphs(first.columns, *segment.label_numbers)
-    bounds = CountBounds(segment.arrays["counts"], gm.EditCosts()).to_all(query)
-    exact = gm.pairwise_edit_distances(first, others).distances[0]
-    assert (bounds <= exact + 1e-9).all()
+    bounds = StoredBounds(segment.histograms, segment.branches, others.columns.node_ptr, costs)
+    exact = gm.pairwise_edit_distances(first, others, costs=costs).distances[0]
+    assert (bounds.by_counts(query) <= exact + 1e-9).all()
+    if bounds.knows_branches:
+        chosen = np.arange(len(others))[::-1]
+        found = bounds.by_branches(digest_branches(first.columns), chosen)
+        assert (found <= exact[chosen] + 1e-9).all()
+
+
+def test_stored_bounds_are_those_of_their_definition() -> None:
+    builder, rng = SegmentBuilder(), np.random.default_rng(0)
+    molecules = gm.GraphCollection(
+        graph.replace(edge_labels=rng.choice(["-", "="], graph.num_edges).tolist())
+        for graph in gm.load_dataset("molecules").graphs[:700]
+    )
+    for start in (0, 700, 1400):  # a tile is filled by two of them
+        builder.append(molecules.columns, list(range(start, start + 700)), {})
+    segment, query, graphs = builder.finish(), molecules[5], molecules + molecules + molecules
+    bounds = StoredBounds(segment.histograms, segment.branches, segment.arrays["node_ptr"], gm.EditCosts())
+    (counts,) = count_graphs(molecules[5:6].columns, *segment.label_numbers)
+    by_counts = bounds.by_counts(counts)
+    by_branches = bounds.by_branches(digest_branches(molecules[5:6].columns), np.arange(len(graphs)))
+    for k in range(0, len(graphs), 7):
+        assert by_counts[k] == histogram_bound(query, graphs[k])
+        assert by_branches[k] == branch_count_bound(query, graphs[k])
+
+
+def degrees_of(graph: gm.Graph) -> list[int]:
+    ends = Counter(node for edge in graph.edges.tolist() for node in edge)
+    return sorted((ends[v] for v in range(graph.num_nodes)), reverse=True)
+
+
+def replaced(first: Counter[Any], second: Counter[Any]) -> int:
+    """Deletions, insertions and substitutions of codes from one multiset to another."""
+    return max(first.total(), second.total()) - (first & second).total()
+
+
+def histogram_bound(first: gm.Graph, second: gm.Graph) -> int:
+    nodes = replaced(Counter(first.node_labels), Counter(second.node_labels))
+    edges = replaced(Counter(first.edge_labels), Counter(second.edge_labels))
+    pairs = zip_longest(degrees_of(first), degrees_of(second), fillvalue=0)
+    return nodes + max(edges, sum(abs(a - b) for a, b in pairs) // 2)
+
+
+def branch_count_bound(first: gm.Graph, second: gm.Graph) -> int:
+    branches = []
+    for graph in (first, second):
+        around: list[list[Any]] = [[] for _ in range(graph.num_nodes)]
+        for (u, v), label in zip(graph.edges.tolist(), graph.edge_labels or (), strict=True):
+            around[u].append(label)
+            around[v].append(label)
+        labels = graph.node_labels or ()
+        branches.append(Counter((label, *sorted(edges)) for label, edges in zip(labels, around, strict=True)))
+    kept = (Counter(first.node_labels) & Counter(second.node_labels)).total()
+    same = (branches[0] & branches[1]).total()
+    doubled = 2 * replaced(Counter(first.node_labels), Counter(second.node_labels)) + kept - same
+    return -(-doubled // 2)
 
 
 def test_ctrl_c_ends_a_search_without_a_time_limit(model: gm.GraphDistance) -> None:

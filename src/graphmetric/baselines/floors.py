@@ -48,9 +48,9 @@ class Differences(NamedTuple):
 def count_differences(queries: GraphCollection, database: GraphCollection) -> Differences:
     """Compare the vectors of all queries with those of all graphs of the database."""
     bounds = CollectionBounds.of(queries + database)
-    edge_start, degree_start, end = bounds.layout
+    node_start, edge_start, degree_start, end = bounds.layout
     vectors = bounds.vectors.astype(np.float64)
-    parts = [(0, 1), (1, 2), (2, edge_start), (edge_start, degree_start), (degree_start, end)]
+    parts = [(0, 1), (1, 2), (node_start, edge_start), (edge_start, degree_start), (degree_start, end)]
     left, right = vectors[: len(queries)], vectors[len(queries) :]
     return Differences(*(cdist(left[:, a:b], right[:, a:b], "cityblock") for a, b in parts))
 

@@ -1,6 +1,6 @@
 """Graph edit distances, exact or bounded, of one pair or of many."""
 
-from graphmetric.edit_distance.collection_bounds import CollectionBounds, CountBounds
+from graphmetric.edit_distance.collection_bounds import CollectionBounds, StoredBounds
 from graphmetric.edit_distance.common_subgraph import (
     CommonEdgeSubgraph,
     CommonSubgraph,
@@ -32,7 +32,6 @@ __all__ = [
     "CollectionBounds",
     "CommonEdgeSubgraph",
     "CommonSubgraph",
-    "CountBounds",
     "DualBound",
     "EditCosts",
     "EditCounts",
@@ -47,6 +46,7 @@ __all__ = [
     "RefinedMap",
     "RelaxedDistance",
     "RelaxedEditDistance",
+    "StoredBounds",
     "common_subgraph_sizes",
     "graph_edit_distance",
     "label_graphs",

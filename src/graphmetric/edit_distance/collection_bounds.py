@@ -1,6 +1,7 @@
 """Bounds that take little work and memory: one graph against many, and pairs that are too large for matrices.
 
-Against many graphs, vectors of label counts and degrees that are computed once give lower bounds.
+Against many graphs, histograms of labels and degrees that are computed once give lower bounds, and so do the branches
+that two graphs have in common.
 
 A pair so large that matrices over its nodes would not fit into memory gets the best of three lower bounds: label
 counts, degree sequences and, where its one matrix fits, the Hausdorff edit distance. Its upper bound is the cost of a
@@ -11,18 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.edit_distance._kernels.lower_bounds import (
+    N_TOTALS,
+    TILE,
     CheapestCosts,
-    VectorLayout,
-    bound_against_all,
+    HistogramLayout,
+    compare_branches,
+    count_codes,
     find_cheapest,
-    lay_out_vectors,
+    lay_out_histograms,
+    scan_tiles,
     sum_hausdorff,
-    vectorize_graphs,
 )
 from graphmetric.edit_distance._kernels.packing import PackedGraphs
 from graphmetric.edit_distance._kernels.workspace import Results
@@ -33,23 +39,27 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Columns, Has
 from graphmetric.graphs.labels import LabelColumn, label_key
 
-_LONGEST_DEGREES = 64
-"""Degrees kept for each graph; larger graphs keep their largest ones."""
+_LARGEST_DEGREE = 64
+"""Larger degrees of a collection count as this one."""
 NODE_BUCKETS, EDGE_BUCKETS, DEGREES = 32, 8, 32
-"""Counts in a stored vector. The last bucket takes all later labels; of larger graphs the largest degrees are kept."""
-COUNT_LAYOUT = lay_out_vectors(NODE_BUCKETS, EDGE_BUCKETS, DEGREES)
-"""Where a stored vector has its counts of node labels, of edge labels, and its degrees."""
+"""Counts of a graph in an index. The last bucket takes all later labels, the last degree all larger ones."""
+COUNT_LAYOUT = lay_out_histograms(NODE_BUCKETS, EDGE_BUCKETS, DEGREES)
+"""Which column of a stored tile counts what."""
+GRAPHS_PER_TILE = TILE
 LARGEST_COUNT = np.iinfo(np.int16).max
 """Larger counts are stored as this number, and nothing is proven from them."""
-_ROWS = 1 << 16
-"""Stored vectors that are widened for the compiled loop at a time."""
 _DEAREST = 1 << 33
 """Units of the most expensive edit, and of a forbidden one: sums over all nodes and edges of two graphs fit 64 bits."""
 
 _MOST_ENTRIES = 1 << 26
 """Entries of the largest matrix that the Hausdorff edit distance may use: half a gigabyte."""
 
+_LOW, _HIGH, _WORD = np.uint64(16), np.uint64(48), np.uint64(32)
+"""Bits of half a branch, those above it in 64 bits, and those of a branch."""
+
 Counts = NDArray[np.int16]
+Branches = NDArray[np.uint32]
+"""A number for the branch of each node, rising within each graph."""
 Integers = NDArray[np.int64]
 
 
@@ -64,48 +74,73 @@ class CollectionBounds:
         [0.0, 2.0, 1.0]
     """
 
-    vectors: NDArray[np.int64]
-    layout: VectorLayout
+    tiles: NDArray[np.int64]
+    layout: HistogramLayout
     cheapest: CheapestCosts
     scale: float
+    count: int
 
     @classmethod
     def of(cls, graphs: GraphCollection, costs: EditCosts | None = None) -> CollectionBounds:
-        """Compute the vectors."""
+        """Compute the histograms."""
         problem = encode(graphs, graphs, costs or EditCosts())
-        longest = min(_LONGEST_DEGREES, int(graphs.sizes.max(initial=0)))
+        largest = min(_LARGEST_DEGREE, max(0, int(graphs.sizes.max(initial=0)) - 1))
         tables = problem.tables
-        layout = lay_out_vectors(len(tables.node_delete), tables.edge_cost.shape[1], longest)
-        vectors = vectorize_graphs(problem.first, tables.edge_reverse, layout)
-        return cls(vectors, layout, find_cheapest(tables), problem.scale)
+        layout = lay_out_histograms(len(tables.node_delete), tables.edge_cost.shape[1], largest)
+        tiles = count_codes(problem.first, tables.edge_reverse, layout)
+        return cls(tiles, layout, find_cheapest(tables), problem.scale, len(graphs))
+
+    @property
+    def vectors(self) -> NDArray[np.int64]:
+        """(graphs, columns of the layout): the counts of every graph."""
+        return self.tiles.transpose(0, 2, 1).reshape(-1, self.layout.length)[: self.count]
 
     def to_all(self, k: int) -> NDArray[np.float64]:
         """Lower bounds of the distances from graph ``k`` to every graph, itself included."""
-        doubled = np.empty(len(self.vectors), dtype=np.int64)
-        bound_against_all(self.vectors[k], self.vectors, self.layout, self.cheapest, doubled)
-        return doubled / (2 * self.scale)
+        width = self.tiles.shape[2]
+        query = np.ascontiguousarray(self.tiles[k // width, :, k % width])
+        return _scan(query, self.tiles, self.layout, self.cheapest)[: self.count] / (2 * self.scale)
 
 
-class CountBounds:
-    """Lower bounds of the distances from one graph to many, from stored vectors in :data:`COUNT_LAYOUT`."""
+def _scan(query: Integers, tiles: NDArray[Any], layout: HistogramLayout, cheapest: CheapestCosts) -> Integers:
+    width = tiles.shape[2]
+    doubled = np.empty(len(tiles) * width, dtype=np.int64)
+    scan_tiles(query, tiles, layout, cheapest, np.empty((3, width), dtype=np.int64), doubled)
+    return doubled
 
-    def __init__(self, vectors: Counts, costs: EditCosts) -> None:
-        self._vectors = vectors
-        self._wide = vectors.astype(np.int64) if len(vectors) <= _ROWS else None
+
+class StoredBounds:
+    """Lower bounds of the distances from one graph to many, from their stored histograms and branches."""
+
+    def __init__(self, tiles: Counts, branches: Branches, node_ptr: Integers, costs: EditCosts) -> None:
+        self._tiles, self._branches, self._node_ptr, self._costs = tiles, branches, node_ptr, costs
         self._cheapest, self._scale = _cheapest(costs)
-        self._cut = vectors[:, :2].max(axis=1, initial=0) == LARGEST_COUNT
+        self._cut = (tiles[:, :N_TOTALS] == LARGEST_COUNT).any(axis=1).ravel()[: len(node_ptr) - 1]
+        self._is_cut = bool(self._cut.any())
 
-    def to_all(self, query: Counts) -> NDArray[np.float64]:
-        """Lower bounds of the distances from the graph of this vector to every graph."""
-        if query[:2].max() == LARGEST_COUNT:
-            return np.zeros(len(self._vectors))
-        doubled = np.empty(len(self._vectors), dtype=np.int64)
-        own = query.astype(np.int64)
-        for start in range(0, len(self._vectors), _ROWS):
-            rows = self._vectors[start : start + _ROWS].astype(np.int64) if self._wide is None else self._wide
-            bound_against_all(own, rows, COUNT_LAYOUT, self._cheapest, doubled[start : start + _ROWS])
-        doubled[self._cut] = 0
-        return doubled / (2 * self._scale)
+    @property
+    def knows_branches(self) -> bool:
+        """Whether common branches bound distances: not if labels are ignored, which branches have in them."""
+        return not self._costs.ignore & {"node_labels", "edge_labels"}
+
+    def by_counts(self, query: Counts) -> NDArray[np.float64]:
+        """Lower bounds of the distances from the graph with these counts to every graph."""
+        if query[:N_TOTALS].max() == LARGEST_COUNT:
+            return np.zeros(len(self._cut))
+        doubled = _scan(query.astype(np.int64), self._tiles, COUNT_LAYOUT, self._cheapest)[: len(self._cut)]
+        if self._is_cut:
+            doubled[self._cut] = 0
+        return self._in_costs(doubled)
+
+    def by_branches(self, query: Branches, graphs: Integers) -> NDArray[np.float64]:
+        """Lower bounds of the distances from the graph with these branches to chosen graphs."""
+        doubled = np.empty(len(graphs), dtype=np.int64)
+        compare_branches(query, self._branches, self._node_ptr, graphs, self._cheapest, doubled)
+        return self._in_costs(doubled)
+
+    def _in_costs(self, doubled: Integers) -> NDArray[np.float64]:
+        """With unit costs distances are whole, so half an edit more is a whole one."""
+        return -(-doubled // 2).astype(np.float64) if self._costs.is_unit else doubled / (2 * self._scale)
 
 
 def number_labels(vocabulary: Sequence[Hashable]) -> dict[bytes, int]:
@@ -117,7 +152,7 @@ def number_labels(vocabulary: Sequence[Hashable]) -> dict[bytes, int]:
 
 
 def count_graphs(columns: Columns, node_places: Mapping[bytes, int], edge_places: Mapping[bytes, int]) -> Counts:
-    """(graphs, length): nodes, edges, labels of nodes, labels of edges, degrees in falling order.
+    """(graphs, columns of :data:`COUNT_LAYOUT`): the histograms of graphs.
 
     A label without a number is counted among the nodes or edges only, since no stored graph has it. Features, texts,
     images and weights are not looked at: counting unequal nodes as equal only lowers the bound.
@@ -128,7 +163,7 @@ def count_graphs(columns: Columns, node_places: Mapping[bytes, int], edge_places
     node_owner = np.repeat(np.arange(graphs), vectors[:, 0])
     edge_owner = np.repeat(np.arange(graphs), vectors[:, 1])
     for column, flag, owner, places, start, size in (
-        (columns.node_labels, Has.NODE_LABELS, node_owner, node_places, 2, NODE_BUCKETS),
+        (columns.node_labels, Has.NODE_LABELS, node_owner, node_places, COUNT_LAYOUT.node_start, NODE_BUCKETS),
         (columns.edge_labels, Has.EDGE_LABELS, edge_owner, edge_places, COUNT_LAYOUT.edge_start, EDGE_BUCKETS),
     ):
         place = _places(column, (columns.flags[owner] & flag) != 0, places)
@@ -153,11 +188,61 @@ def _fill_degrees(
     """Self-loops are left out: editing one changes no other node."""
     proper = columns.edges[:, 0] != columns.edges[:, 1]
     ends = columns.node_ptr[edge_owner[proper], None] + columns.edges[proper]
-    degree = np.bincount(ends.ravel(), minlength=len(node_owner))
-    order = np.lexsort((-degree, node_owner))
-    rank = np.arange(len(node_owner)) - columns.node_ptr[node_owner]
-    kept = rank < DEGREES
-    vectors[node_owner[kept], COUNT_LAYOUT.degree_start + rank[kept]] = degree[order][kept]
+    degree = np.minimum(np.bincount(ends.ravel(), minlength=len(node_owner)), DEGREES)
+    by_degree = np.bincount(node_owner * (DEGREES + 1) + degree, minlength=len(vectors) * (DEGREES + 1))
+    at_least = by_degree.reshape(-1, DEGREES + 1)[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    vectors[:, 2], vectors[:, COUNT_LAYOUT.degree_start :] = at_least.sum(axis=1), at_least
+
+
+def tile(counts: Counts) -> Counts:
+    """Histograms by columns: (tiles, columns, graphs of a tile); the last tile is filled up with empty graphs."""
+    full = np.zeros((-(-len(counts) // TILE) * TILE, counts.shape[1]), dtype=np.int16)
+    full[: len(counts)] = counts
+    return np.ascontiguousarray(full.reshape(-1, TILE, counts.shape[1]).transpose(0, 2, 1))
+
+
+def digest_branches(columns: Columns) -> Branches:
+    """A number for the branch of every node, rising within each graph.
+
+    The branch of a node is its label with the labels and directions of its edges; the upper half of the number depends
+    on the label of the node only. Features, texts, images and weights are not looked at.
+    """
+    owner = np.repeat(np.arange(columns.num_graphs), np.diff(columns.edge_ptr))
+    node_label = _digest_labels(columns.node_labels, columns.has_row("node_labels"))
+    edge_label = _digest_labels(columns.edge_labels, columns.has_row("edge_labels"))
+    ends = columns.node_ptr[owner, None] + columns.edges
+    is_loop = columns.edges[:, 0] == columns.edges[:, 1]
+    has_direction = (columns.flags[owner] & Has.DIRECTION) != 0
+    around = np.zeros(columns.num_nodes, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for side in range(2):
+            role = np.where(is_loop, 3, np.where(has_direction, 1 + side, 0)).astype(np.uint64)
+            np.add.at(around, ends[:, side], _spread(edge_label + role))
+        lower = _spread(node_label + _spread(around))
+    numbers = ((node_label >> _HIGH) << _LOW) | (lower >> _HIGH)
+    graph = np.repeat(np.arange(columns.num_graphs, dtype=np.uint64), np.diff(columns.node_ptr))
+    return np.sort((graph << _WORD) | numbers).astype(np.uint32)  # which drops the graph
+
+
+def _digest_labels(column: LabelColumn | None, present: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """64 bits for the label of every row, the same in every collection."""
+    if column is None:
+        return np.full(len(present), _digest(None), dtype=np.uint64)
+    digests = np.zeros(len(column.vocabulary), dtype=np.uint64)
+    for code in np.unique(column.codes).tolist():  # the vocabulary may be that of a larger collection
+        digests[code] = _digest(column.vocabulary[code])
+    return np.where(present, digests[column.codes], np.uint64(_digest(None)))
+
+
+def _digest(label: Hashable) -> int:
+    return int.from_bytes(blake2b(label_key(label), digest_size=8).digest(), "little")
+
+
+def _spread(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread numbers over 64 bits; sums of such are hardly ever equal by chance."""
+    numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+    return numbers ^ (numbers >> np.uint64(32))
 
 
 def _cheapest(costs: EditCosts) -> tuple[CheapestCosts, float]:
@@ -192,11 +277,10 @@ def bound_in_little_memory(problem: EncodedProblem, pairs: Integers, results: Re
 
 def _bound_by_counts(problem: EncodedProblem) -> int:
     first, second, tables = problem.first, problem.second, problem.tables
-    longest = max(len(first.node_code), len(second.node_code))
-    layout = lay_out_vectors(len(tables.node_delete), len(tables.edge_reverse), longest)
-    (query,), others = (vectorize_graphs(graph, tables.edge_reverse, layout) for graph in (first, second))
-    doubled = np.zeros(1, dtype=np.int64)
-    bound_against_all(query, others, layout, find_cheapest(tables), doubled)
+    largest = max(len(first.node_code), len(second.node_code))
+    layout = lay_out_histograms(len(tables.node_delete), len(tables.edge_reverse), largest)
+    query, other = (count_codes(graph, tables.edge_reverse, layout) for graph in (first, second))
+    doubled = _scan(np.ascontiguousarray(query[0, :, 0]), other, layout, find_cheapest(tables))
     return -(-int(doubled[0]) // 2)
 
 

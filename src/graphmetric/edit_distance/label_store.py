@@ -168,7 +168,7 @@ def _pairs_of_ranks(ranks: NDArray[np.int64], count: int) -> Pairs:
 
 
 def _near_pairs(bounds: CollectionBounds, wanted: int, rng: np.random.Generator) -> Pairs:
-    count = len(bounds.vectors)
+    count = bounds.count
     starts = rng.permutation(count)
     found: set[tuple[int, int]] = set()
     neighbours = -(-wanted // min(count, wanted))

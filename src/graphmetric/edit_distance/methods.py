@@ -130,7 +130,7 @@ class ExactSearch(EditDistanceMethod):
         without_matrices = super(ExactSearch, self).explain(problem, pair, found, watch)
         if without_matrices is not None:
             return without_matrices
-        too_large = not _fits_dual_bound(problem, pair) and too_large_to_search(problem, pair)[0]
+        too_large = not fits_dual_bound(problem, pair) and too_large_to_search(problem, pair)[0]
         if too_large:
             how = "its root" if self._bounds_only else "its root, upper bound by beam search and local search"
             smaller, larger = sorted(int(count[0]) for count in node_counts(problem, pair))
@@ -168,7 +168,7 @@ class ExactSearch(EditDistanceMethod):
     def _solve_hard(self, problem: EncodedProblem, pair: Pairs, watch: Watch) -> Solutions:
         """Solve one pair of more than a dozen nodes."""
         too_large = too_large_to_search(problem, pair)[0]
-        if not _fits_dual_bound(problem, pair):
+        if not fits_dual_bound(problem, pair):
             return self._solve_in_little_memory(problem, pair, too_large, watch)
         found = self._alternate(problem, pair, too_large, watch)
         is_over = watch.is_over or self._is_settled(problem, found) or found.expanded[0] >= self._node_limit
@@ -176,7 +176,7 @@ class ExactSearch(EditDistanceMethod):
 
     def _alternate(self, problem: EncodedProblem, pair: Pairs, too_large: bool, watch: Watch) -> Solutions:
         """Search one pair by the branch bound and by the dual bound; dense graphs by both in turn, longer each time."""
-        limit, tries = self._node_limit, _first_try(problem, pair)
+        limit, tries = self._node_limit, first_try(problem, pair)
         worth = 1 + tries // 2  # nodes that the branch bound visits in the time of one with the dual bound
         if limit < 2 * worth:
             return self._solve_in_few_nodes(problem, pair, too_large, watch)
@@ -274,18 +274,18 @@ def too_large_to_search(problem: EncodedProblem, pairs: Pairs) -> NDArray[np.boo
     return many if problem.is_small else many | exceeds_memory(workspace_memory(problem, pairs, root_only=False))
 
 
-def _fits_dual_bound(problem: EncodedProblem, pair: Pairs) -> bool:
-    """Whether the matrices of the dual bound of one pair fit into memory."""
-    return not exceeds_memory(dual_memory(problem, pair))[0]
+def fits_dual_bound(problem: EncodedProblem, pairs: Pairs) -> bool:
+    """Whether the matrices of the dual bound fit into memory for each of the pairs."""
+    return not exceeds_memory(dual_memory(problem, pairs)).any()
 
 
-def _first_try(problem: EncodedProblem, pair: Pairs) -> int:
-    """Search-tree nodes that the branch bound visits in the time of fifty steps of the dual bound.
+def first_try(problem: EncodedProblem, pairs: Pairs) -> int:
+    """Search-tree nodes that the branch bound visits in the time of fifty steps of the dual bound, in the mean.
 
     A node takes 1 + n1 n2 / 400 microseconds, a step m1 m2 / 70.
     """
-    nodes, edges = node_counts(problem, pair), edge_counts(problem, pair)
-    return 1 + int(0.7 * edges[0][0] * edges[1][0] / (1 + nodes[0][0] * nodes[1][0] / 400))
+    nodes, edges = node_counts(problem, pairs), edge_counts(problem, pairs)
+    return 1 + int(np.mean(0.7 * edges[0] * edges[1] / (1 + nodes[0] * nodes[1] / 400)))
 
 
 def _is_dense(problem: EncodedProblem, pair: Pairs) -> bool:

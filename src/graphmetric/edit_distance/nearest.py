@@ -1,17 +1,19 @@
-"""The graphs of a collection that are nearest to a query by edit distance, with proofs.
+"""The graphs of a collection that are nearest to a query by edit distance, or all within a radius, with proofs.
 
 Every candidate has a lower bound of its distance that only rises, and some have an upper bound, the cost of a map that
-is kept. The k-th smallest upper bound is the limit: a candidate whose lower bound reaches it can no longer enter. Cheap
-bounds come first:
+is kept. A candidate whose lower bound reaches the limit can no longer enter: the limit is the radius, or the k-th
+smallest upper bound, which sinks. Cheap bounds come first, and each looks only at what the ones before it left:
 
-1. the lower bounds that the search is started with, such as those of :class:`CountBounds`;
-2. searches of the candidates that are proposed as nearest, which make the limit small at once;
-3. branch bounds of what is left, whose maps lower the limit further;
-4. exact searches that end once they have proven that a distance is not below the limit: all of them with few search
-   steps, then those still open with more and more, so that no hard pair keeps the others waiting.
+1. the lower bounds that the search is started with, from histograms, and those from common branches
+   (:class:`StoredBounds`);
+2. where the limit sinks: searches of the candidates that are proposed as nearest, which make it small at once;
+3. branch bounds, whose maps lower the limit further;
+4. short searches with the branch bound, then a few rounds of the dual bound, which end once they have proven that a
+   distance is not below the limit;
+5. exact searches of what is still open, with more and more steps, so that no hard pair keeps the others waiting.
 
-For small graphs the last three are one call of a compiled search. When nothing is open the answer is proven. A time
-limit ends the search earlier: bounds and maps are valid at any moment.
+For graphs of up to a dozen nodes the last three are one call of a compiled search. When nothing is open the answer is
+proven. A time limit ends the search earlier: bounds and maps are valid at any moment.
 """
 
 from __future__ import annotations
@@ -19,16 +21,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.limits import clock
+from graphmetric.edit_distance._kernels.exact_search import SearchLimits
 from graphmetric.edit_distance._kernels.nearest import (
     BY_BRANCHES,
+    BY_COMMON,
     BY_COUNTS,
+    BY_DUAL,
     BY_SEARCH,
+    BY_TREE,
     PLACE,
+    ROUNDING,
     SIZE,
     CandidateBounds,
     NearestGraphs,
@@ -36,30 +44,52 @@ from graphmetric.edit_distance._kernels.nearest import (
     SearchQueue,
     admit_maps,
     allocate_nearest,
+    allocate_within,
     search_queue,
 )
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, WorkspaceSize, count_bytes
 from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.dual import search_with_dual_bound
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import EditDistanceMethod
-from graphmetric.edit_distance.methods import LARGEST_EASY, LARGEST_SEARCHED, BeamSearch, BranchBound, ExactSearch
+from graphmetric.edit_distance.methods import (
+    LARGEST_EASY,
+    LARGEST_SEARCHED,
+    BranchBound,
+    ExactSearch,
+    first_try,
+    fits_dual_bound,
+)
 from graphmetric.edit_distance.scaling import exceeds_memory, smaller_sizes, workspace_size
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.graphs.collection import GraphCollection
 
-STAGES = {BY_COUNTS: "label counts and degrees", BY_BRANCHES: "branch bounds", BY_SEARCH: "bounded exact search"}
-_BEAM_WIDTH = 100
-"""Width of the beam search that finds the first maps of larger graphs: three milliseconds at 35 nodes."""
-_PROPOSED_STEPS = 300
-"""Search steps for each proposed graph, where graphs are large: enough for the easy ones among them."""
+STAGES = {
+    BY_COUNTS: "label counts and degrees",
+    BY_COMMON: "common branches",
+    BY_BRANCHES: "branch bounds",
+    BY_TREE: "searches with the branch bound",
+    BY_DUAL: "dual bounds",
+    BY_SEARCH: "longer searches",
+}
 _FIRST_STEPS, _MORE_STEPS = 2_000, 8
 """Search steps per pair in the first round, and the factor by which each later round has more."""
+_DUAL_ROUNDS = 4
+"""Rounds of the dual bound in a short search."""
+_WAVE = 16
+"""Pairs that get the dual bound together, all with the limit of that moment."""
+_LOOKED_AT, _SEARCHED_FIRST = 10, 4
+"""Candidates that are bounded by common branches for each promising one, and those searched first for each wanted."""
 _SLICE, _LARGEST_SLICE = 1_000, 1 << 17
 """Search steps between two looks at the clock; without a time limit the larger number, so that Ctrl-C is heard."""
-_BOUNDED = 2_048
+_BOUNDED = 4_096
 """Candidates that are encoded and bounded together, where not all are encoded at once."""
+_REPORT_EVERY = 0.1
+"""Seconds between two calls of whoever watches the search, at least."""
 SAME = 1e-9
 """Distances / weights that are closer than this count as equal."""
+_BEYOND = 1e-5
+"""The share by which the limit of a search within a radius is larger than the radius."""
 
 Numbers = NDArray[np.int64]
 """Numbers of candidates."""
@@ -120,47 +150,61 @@ class NearestSearch:
     """Candidates are ordered by raw distance / weight."""
     copies: Numbers
     """The number of graphs that each candidate stands for, itself included."""
-    wanted: int
-    """The number of graphs to find, copies included; at most as many as there are."""
+    wanted: int | None
+    """The number of graphs to find, copies included, at most as many as there are; None for all within the radius."""
     query_nodes: int
     encode: Callable[[Numbers], EncodedCandidates]
     """Encodes the query with at least the candidates of these rising numbers."""
+    radius: float = np.inf
+    """Of distance / weight; only for a search of all within it."""
+    tighten: Callable[[Numbers], Floats] | None = None
+    """Gives further lower bounds of chosen candidates, at little cost."""
     row: int = 0
     """Position of the query among the encoded queries."""
     deadline: float = np.inf
     """On the clock of :func:`graphmetric._foundation.limits.clock`."""
     watch: Watch = field(default_factory=Watch)
     """Stops the searches, and keeps their workspace for the next query."""
+    report: Callable[[], bool] | None = None
+    """Called now and then between two searches; the search ends if it says True."""
     bounds: CandidateBounds = field(init=False)
     nearest: NearestGraphs = field(init=False)
     _settled: NDArray[np.bool_] = field(init=False)
     """Candidates whose bounds a longer search would not improve."""
+    _is_ended: bool = field(default=False, init=False)
+    _next_report: float = field(default=-np.inf, init=False)
 
     def __post_init__(self) -> None:
         self.bounds = CandidateBounds.begin(self.lower, self.weight, self.copies)
-        self.nearest = allocate_nearest(self.wanted, self.query_nodes)
+        if self.wanted is None:
+            self.nearest = allocate_within(len(self.lower), self.query_nodes, beyond(self.radius))
+        else:
+            self.nearest = allocate_nearest(self.wanted, self.query_nodes)
         self._settled = np.zeros(len(self.lower), dtype=bool)
 
     def run(self, proposed: Numbers) -> None:
         """Search, beginning with the proposed candidates, in a thread of its own, so that Ctrl-C is heard."""
-        in_thread(lambda _: self._run(proposed), self.watch)
+        in_thread(lambda _: self.run_here(proposed), self.watch)
         self.watch.restart()
 
     @property
     def limit(self) -> float:
-        """Distance / weight of the last of the nearest so far; infinite while there are too few."""
+        """Distance / weight that a candidate must stay below to enter; infinite while there are too few."""
         return float(self.nearest.limit[0])
 
     @property
     def found(self) -> tuple[Numbers, NDArray[np.int64]]:
-        """The nearest candidates so far, with maps of the query to them."""
+        """The nearest candidates so far, or those within the radius, with maps of the query to them."""
+        if self.wanted is None:
+            graphs = np.flatnonzero(self.upper_rates <= self.radius * (1 + 1e-12))
+            return graphs, self.nearest.maps[graphs]
         size = self.nearest.status[SIZE]
         return self.nearest.graphs[:size], self.nearest.maps[:size]
 
     @property
     def open(self) -> NDArray[np.bool_]:
         """Candidates that may still enter and whose distance is not known."""
-        return (self.rates < self.limit - SAME) & (self.bounds.lower < self.bounds.upper)
+        return self._is_open(slice(None))
 
     @property
     def rates(self) -> Floats:
@@ -192,60 +236,122 @@ class NearestSearch:
         proven: NDArray[np.bool_] = np.logical_and.accumulate(exact) & (self.upper_rates[ranked] <= behind + SAME)
         return proven
 
-    def _run(self, proposed: Numbers) -> None:
+    def find_promising(self, count: int) -> Numbers:
+        """The candidates with the smallest lower bounds, most promising first."""
+        first = smallest(self.rates, _LOOKED_AT * count)
+        self._tightened(first)
+        return first[smallest(self.rates[first], count)]
+
+    def count_found(self) -> int:
+        """The number of graphs that are answers so far and whose distance is known, copies included."""
+        found = self.found[0]
+        is_known = self.bounds.lower[found] == self.bounds.upper[found]
+        return int(self.copies[found[is_known]].sum())
+
+    def run_here(self, proposed: Numbers) -> None:
+        """Search in this thread."""
         is_hard = self.query_nodes > LARGEST_EASY
         others = np.ones(len(self.lower), dtype=bool)
         others[proposed] = False
-        rest = self._sorted(others)
-        encoded = self.encode(np.sort(proposed))
-        at_once = encoded.numbers is None
-        if is_hard:
-            searchable = encoded.searchable(self.row, proposed)
-            self._apply(encoded, proposed[searchable], BeamSearch(_BEAM_WIDTH))
-            self._search(encoded, proposed, _PROPOSED_STEPS)
-        elif at_once:
-            self._search(encoded, np.concatenate([proposed, rest]), _FIRST_STEPS)
-            rest = rest[:0]
-        else:
-            self._search(encoded, proposed, _FIRST_STEPS)
-        size = max(1, len(rest)) if at_once else _BOUNDED
-        for start in range(0, len(rest), size):
-            part = rest[start : start + size]
-            part = part[self.open[part]]
-            if len(part) == 0 or self._is_late():
+        if len(proposed):
+            self._search_proposed(self.encode(np.sort(proposed)), proposed, is_hard)
+        rest = self._sorted(others & (self.rates < self.limit - SAME))
+        for start in range(0, len(rest), _BOUNDED):
+            part = rest[start : start + _BOUNDED]
+            part = self._tightened(part[self._is_open(part)])
+            if self._is_late():
                 break
-            self._search(self.encode(np.sort(part)), part, 1 if is_hard else _FIRST_STEPS)
-        self._search_what_is_open()
+            if len(part):
+                self._search(self.encode(np.sort(part)), part, 1 if is_hard else _FIRST_STEPS)
+        self._search_what_is_open(is_hard)
 
-    def _search_what_is_open(self) -> None:
-        """Rounds of exact searches of what is open, each with more steps than the one before."""
-        steps, encoded = _FIRST_STEPS, None
-        while steps <= NO_LIMIT and len(left := self._sorted(self.open & ~self._settled)) and not self._is_late():
-            encoded = encoded or self.encode(np.sort(left))
+    def _search_proposed(self, encoded: EncodedCandidates, proposed: Numbers, is_hard: bool) -> None:
+        if not is_hard:
+            self._search(encoded, proposed, _FIRST_STEPS)
+            return
+        self._search(encoded, proposed, 1)
+        nearest = proposed[smallest(self.upper_rates[proposed], _SEARCHED_FIRST * (self.wanted or 1))]
+        self._search_briefly(encoded, nearest)
+
+    def _tightened(self, graphs: Numbers) -> Numbers:
+        """Bound candidates by common branches; returns those that may still enter."""
+        if self.tighten is None or len(graphs) == 0:
+            return graphs
+        self.bounds.lower[graphs] = np.maximum(self.bounds.lower[graphs], self.tighten(graphs))
+        self.bounds.stage[graphs] = BY_COMMON
+        return graphs[self._is_open(graphs)]
+
+    def _search_what_is_open(self, is_hard: bool) -> None:
+        """Short searches of what is open, then rounds of exact ones, each with more steps than the one before."""
+        left = self._left()
+        if len(left) == 0 or self._is_late():
+            return
+        encoded, steps = self.encode(np.sort(left)), _MORE_STEPS * _FIRST_STEPS
+        if is_hard:
+            self._search_briefly(encoded, left)
+        while steps <= NO_LIMIT and len(left := self._left()) and not self._is_late():
             self._search(encoded, left, steps)
             steps *= _MORE_STEPS
+
+    def _left(self) -> Numbers:
+        """What is open and may be searched for longer."""
+        return self._sorted(self.open & ~self._settled)
+
+    def _search_briefly(self, encoded: EncodedCandidates, graphs: Numbers) -> None:
+        """Short searches of candidates, those that are open by the branch bound and then by the dual bound."""
+        problem, pairs = encoded.problem, encoded.pairs(self.row, graphs)
+        if problem.costs is not None or encoded.is_vast or not encoded.searchable(self.row, graphs).all():
+            return
+        self._search_queue(encoded, graphs, first_try(problem, pairs))
+        if not fits_dual_bound(problem, pairs):
+            return
+        start = 0
+        while start < len(graphs) and not self._is_late():
+            places = start + np.flatnonzero(self._is_open(graphs[start:]))[:_WAVE]
+            if len(places):
+                self._bound_by_dual(encoded, graphs[places])
+                start = int(places[-1]) + 1
+            else:
+                return
+
+    def _bound_by_dual(self, encoded: EncodedCandidates, graphs: Numbers) -> None:
+        """A few rounds of the dual bound, for maps below the limit."""
+        problem, pairs = encoded.problem, encoded.pairs(self.row, graphs)
+        bound = np.minimum(self.limit * self.bounds.weight[graphs], self.bounds.upper[graphs]) * problem.scale
+        limits = np.ceil(np.minimum(bound, NO_LIMIT) - ROUNDING).astype(np.int64) - 1
+        with self.watch.limited(self.deadline - clock() if self.deadline < np.inf else None):
+            found = search_with_dual_bound(problem, pairs, SearchLimits(limits, 0, 1 + _DUAL_ROUNDS, 0), self.watch)
+        self.watch.check()
+        seen = found.expanded > 0  # the others wait for another time
+        assert found.node_map is not None
+        lower, upper, _ = problem.in_costs(pairs[seen], found.lower[seen], found.upper[seen], found.node_map[seen])
+        self._note(graphs[seen], lower, upper, found.node_map[seen], BY_DUAL)
 
     def _search(self, encoded: EncodedCandidates, graphs: Numbers, steps: int) -> None:
         """Search one candidate after another; the deadline counts only once there are as many as are wanted."""
         if self.query_nodes > LARGEST_EASY:
             graphs = self._bound_largest(encoded, graphs)
-        problem = encoded.problem
         by_dual_bound = self.query_nodes > LARGEST_EASY and steps > 1
-        if by_dual_bound or problem.costs is not None or encoded.is_vast:
+        if by_dual_bound or encoded.problem.costs is not None or encoded.is_vast:
             self._search_each(encoded, graphs, steps)
-            return
+        else:
+            self._search_queue(encoded, graphs, steps)
+
+    def _search_queue(self, encoded: EncodedCandidates, graphs: Numbers, steps: int) -> None:
+        """Search by the branch bound in one compiled loop."""
+        problem = encoded.problem
         queue = SearchQueue(np.stack([graphs, encoded.columns(graphs)]), np.zeros(2, dtype=np.int64))
-        budget = _LARGEST_SLICE if self.deadline == np.inf else _SLICE
+        budget = _LARGEST_SLICE if self.deadline == np.inf and self.report is None else _SLICE
         limits = QueueLimits(self.row, problem.scale, steps, budget, refine=int(steps == 1))
         work = self.watch.workspace(encoded.size)
-        while queue.status[PLACE] < len(graphs) and not (self._is_late() and self.limit < np.inf):
+        while queue.status[PLACE] < len(graphs) and not (self._is_late() and (self._is_ended or self.limit < np.inf)):
             self.watch.check()
             search_queue(problem.packed, queue, limits, self.bounds, self.nearest, work)
 
     def _search_each(self, encoded: EncodedCandidates, graphs: Numbers, steps: int) -> None:
         """The same where graphs are large, where each pair needs cost tables of its own, or where memory is short."""
         for graph in graphs.tolist():
-            if self._is_late() and self.nearest.status[SIZE] > 0:
+            if self._is_late() and (self.wanted is None or self.nearest.status[SIZE] > 0):
                 return
             weight, upper = self.bounds.weight[graph], self.bounds.upper[graph]
             if self._settled[graph] or self.bounds.lower[graph] >= min(self.limit * weight, upper):
@@ -254,33 +360,64 @@ class NearestSearch:
             search = ExactSearch(node_limit=steps, upper_bound=None if np.isinf(limit) else limit)
             if self.deadline < np.inf:
                 search = replace(search, time_limit=max(0.0, self.deadline - clock()))
-            expanded = self._apply(encoded, np.array([graph]), search)
+            expanded = self._apply(encoded, np.array([graph]), search, BY_SEARCH)
             self._settled[graph] = expanded[0] < steps and not self._is_late()
-            self.bounds.stage[graph] = BY_SEARCH
 
     def _bound_largest(self, encoded: EncodedCandidates, graphs: Numbers) -> Numbers:
         """Bound pairs that are too large for a search by their branches; returns the other candidates."""
         searchable = encoded.searchable(self.row, graphs)
         if not searchable.all():
-            self._apply(encoded, graphs[~searchable & (self.bounds.stage[graphs] == BY_COUNTS)], BranchBound())
+            unbounded = self.bounds.stage[graphs] < BY_BRANCHES
+            self._apply(encoded, graphs[~searchable & unbounded], BranchBound(), BY_BRANCHES)
         return graphs[searchable]
 
-    def _apply(self, encoded: EncodedCandidates, graphs: Numbers, method: EditDistanceMethod) -> NDArray[np.int64]:
+    def _apply(
+        self, encoded: EncodedCandidates, graphs: Numbers, method: EditDistanceMethod, stage: int
+    ) -> NDArray[np.int64]:
         """Record what a method proves and finds; returns how many search steps it took for each candidate."""
         found = method.bounds_watched(encoded.problem, encoded.pairs(self.row, graphs), self.watch)
         self.watch.check()
         assert found.node_map is not None
-        lower = self.bounds.lower
-        admit_maps(self.bounds, self.nearest, graphs, found.upper, found.node_map)
-        lower[graphs] = np.minimum(np.maximum(lower[graphs], found.lower), self.bounds.upper[graphs])
-        if isinstance(method, BranchBound):
-            self.bounds.stage[graphs] = BY_BRANCHES
+        self._note(graphs, found.lower, found.upper, found.node_map, stage)
         return found.expanded
+
+    def _note(self, graphs: Numbers, lower: Floats, upper: Floats, maps: NDArray[np.int64], stage: int) -> None:
+        """Record bounds and maps of candidates."""
+        known = self.bounds.lower
+        admit_maps(self.bounds, self.nearest, graphs, upper, maps)
+        known[graphs] = np.minimum(np.maximum(known[graphs], lower), self.bounds.upper[graphs])
+        self.bounds.stage[graphs] = stage
 
     def _sorted(self, chosen: NDArray[np.bool_]) -> Numbers:
         """The candidates of a mask by rising lower bounds."""
         graphs = np.flatnonzero(chosen)
         return graphs[np.argsort(self.rates[graphs], kind="stable")]
 
+    def _is_open(self, graphs: Numbers | slice) -> NDArray[np.bool_]:
+        lower, upper = self.bounds.lower[graphs], self.bounds.upper[graphs]
+        is_open: NDArray[np.bool_] = (lower < (self.limit - SAME) * self.bounds.weight[graphs]) & (lower < upper)
+        return is_open
+
     def _is_late(self) -> bool:
-        return clock() > self.deadline
+        """Whether time is over, or whoever watches the search says that it is."""
+        now = clock()
+        if self.report is not None and now >= self._next_report and not self._is_ended:
+            self._is_ended = self.report()
+            self._next_report = clock() + _REPORT_EVERY
+        return self._is_ended or now > self.deadline
+
+
+def beyond(radius: float) -> float:
+    """A limit somewhat larger than a radius: rounding must not lose a graph."""
+    return radius + _BEYOND * max(radius, 1.0)
+
+
+def smallest(values: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Positions of the ``count`` smallest values, rising, ties by position; infinite ones are left out."""
+    chosen: NDArray[np.int64] = np.arange(len(values))
+    if count < len(values):
+        last = np.partition(values, count - 1)[count - 1]
+        below = np.flatnonzero(values < last)
+        chosen = np.concatenate([below, np.flatnonzero(values == last)[: count - len(below)]])
+    chosen = chosen[np.isfinite(values[chosen])]
+    return chosen[np.lexsort((chosen, values[chosen]))]

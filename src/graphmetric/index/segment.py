@@ -14,7 +14,9 @@ axes, basis                 states along a few axes, sorted within each graph, f
                             by them (:mod:`graphmetric.distance._kernels.matching`)
 to_empty                    learned distances to the empty graph
 certificates                (graphs, 16): equal for isomorphic graphs
-counts                      label counts and degrees (:mod:`graphmetric.edit_distance.collection_bounds`)
+histograms                  counts of labels and degrees, by columns, for the bounds of certified searches
+                            (:mod:`graphmetric.edit_distance.collection_bounds`)
+branches                    for each node a number for its label and its edges, rising within each graph
 id_keys                     64-bit digests of the ids
 notes, note_ptr             for each graph a line of JSON: its id and its metadata
 ==========================  ============================================================================
@@ -32,7 +34,14 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.edit_distance.collection_bounds import count_graphs, number_labels
+from graphmetric.edit_distance.collection_bounds import (
+    COUNT_LAYOUT,
+    GRAPHS_PER_TILE,
+    count_graphs,
+    digest_branches,
+    number_labels,
+    tile,
+)
 from graphmetric.errors import InvalidGraph
 from graphmetric.formats.values import format_json, parse_json, plain
 from graphmetric.graphs.collection import GraphCollection
@@ -66,9 +75,21 @@ class Segment:
 
     @cached_property
     def label_numbers(self) -> tuple[dict[bytes, int], dict[bytes, int]]:
-        """The numbers of node labels and of edge labels in ``counts``."""
+        """The numbers of node labels and of edge labels in ``histograms``."""
         node, edge = (number_labels(self.vocabularies.get(name, ())) for name in ("node_labels", "edge_labels"))
         return node, edge
+
+    @cached_property
+    def histograms(self) -> NDArray[np.int16]:
+        """The histograms of all graphs; made anew for an index that was written before they were kept."""
+        kept = self.arrays.get("histograms")
+        return tile(count_graphs(self.graphs.columns, *self.label_numbers)) if kept is None else kept
+
+    @cached_property
+    def branches(self) -> NDArray[np.uint32]:
+        """The branches of all nodes; made anew like the histograms."""
+        kept = self.arrays.get("branches")
+        return digest_branches(self.graphs.columns) if kept is None else kept
 
     def note(self, k: int) -> tuple[Hashable, dict[str, Any]]:
         """Id and metadata of graph ``k``."""
@@ -123,6 +144,7 @@ class SegmentBuilder:
         self._writers: dict[str, RowWriter] = {}
         self._vocabularies: dict[str, dict[Hashable, Hashable]] = {}
         self._graphs = self._nodes = self._edges = self._bytes = 0
+        self._untiled = np.empty((0, COUNT_LAYOUT.length), dtype=np.int16)
 
     def append(self, columns: Columns, ids: Sequence[Hashable], learned: Arrays) -> None:
         """Add graphs with their ids and what the model made of them: rows by graph, or by node (states and axes)."""
@@ -139,7 +161,8 @@ class SegmentBuilder:
         coded = {name: self._encode(name, getattr(columns, name)) for name in COLUMNS}
         rows |= {name: column for name, column in coded.items() if column is not None}
         numbers = [number_labels(self._vocabulary(name)) for name in ("node_labels", "edge_labels")]
-        rows["counts"] = count_graphs(columns, *numbers)
+        rows["histograms"] = self._tile(count_graphs(columns, *numbers))
+        rows["branches"] = digest_branches(columns)
         counts = {"node": (self._nodes, columns.num_nodes), "edge": (self._edges, len(columns.edges))}
         for name, column in COLUMNS.items():
             self._fill(name, rows, *counts[column.per])
@@ -152,11 +175,18 @@ class SegmentBuilder:
 
     def finish(self, **whole: NDArray[Any] | None) -> Segment:
         """The segment, with arrays that belong to it as a whole; at least one chunk must have been added."""
-        for name, array in whole.items():
+        for name, array in {**whole, "histograms": tile(self._untiled)}.items():
             if array is not None:
                 self._write(name, array)
         arrays = {name: writer.close() for name, writer in self._writers.items()}
         return Segment(arrays, {name: self._vocabulary(name) for name in self._vocabularies})
+
+    def _tile(self, counts: NDArray[np.int16]) -> NDArray[np.int16]:
+        """The tiles that are full with these histograms; what is left waits for more."""
+        counts = np.concatenate([self._untiled, counts])
+        full = len(counts) - len(counts) % GRAPHS_PER_TILE
+        self._untiled = counts[full:]
+        return tile(counts[:full])
 
     def _vocabulary(self, name: str) -> tuple[Hashable, ...]:
         return tuple(self._vocabularies.get(name, {}).values())

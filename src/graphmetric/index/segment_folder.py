@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric.edit_distance.collection_bounds import COUNT_LAYOUT, GRAPHS_PER_TILE
 from graphmetric.errors import FileError, GraphMetricError
 from graphmetric.graphs.columns import COLUMNS, LABEL_COLUMNS, assemble_columns
 from graphmetric.graphs.labels import label_from_json, label_to_json
@@ -45,14 +46,16 @@ _TYPES = {
     "node_images": ("|u1 <f4", 4),
     "to_empty": ("<f4", 1),
     "certificates": ("|u1", 2),
-    "counts": ("<i2", 2),
+    "counts": ("<i2", 2),  # of indexes before version 2, no longer read
+    "histograms": ("<i2", 3),
+    "branches": ("<u4", 1),
     "id_keys": ("<u8", 1),
 }
 _BY_MODEL = {"vectors", "to_empty"}
 """What the segments of an index with a model have."""
-_OPTIONAL = {*COLUMNS, *_BY_MODEL, "projected", "states", "axes", "basis"}
-_PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "counts", "id_keys")
-_PER_NODE = ("states", "axes")
+_OPTIONAL = {*COLUMNS, *_BY_MODEL, "projected", "states", "axes", "basis", "counts", "histograms", "branches"}
+_PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "id_keys")
+_PER_NODE = ("states", "axes", "branches")
 
 
 class FileRows:
@@ -191,6 +194,9 @@ def _check_shapes(segment: Segment, graphs: int, with_model: bool) -> None:
     nodes, edges, notes = (int(arrays[name][-1]) for name in ("node_ptr", "edge_ptr", "note_ptr"))
     expected = dict.fromkeys(_PER_GRAPH, graphs) | dict.fromkeys(_PER_NODE, nodes) | {"flags": graphs}
     expected |= {"edges": edges, "notes": notes, **dict.fromkeys(("node_ptr", "edge_ptr", "note_ptr"), graphs + 1)}
+    tiles = (-(-graphs // GRAPHS_PER_TILE), COUNT_LAYOUT.length, GRAPHS_PER_TILE)
+    if "histograms" in arrays and arrays["histograms"].shape != tiles:
+        raise FileError(f"histograms have the shape {arrays['histograms'].shape}")
     for name, rows in expected.items():
         if name in arrays and len(arrays[name]) != rows:
             raise FileError(f"{name} has {len(arrays[name])} rows instead of {rows}")

@@ -1,11 +1,13 @@
-"""The nearest graphs of an index by edit distance: the learned distance proposes, bounds and searches prove.
+"""The nearest graphs of an index by edit distance, or all within a radius: bounds and searches prove them.
 
 :class:`graphmetric.edit_distance.nearest.NearestSearch` searches. This module gives it what an index knows: lower
-bounds from stored label counts, graphs to begin with, and the isomorphism classes by which each graph is searched once.
+bounds from stored histograms and branches, graphs to begin with, and the isomorphism classes by which each graph is
+searched once. Several queries are searched in several threads.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,26 +16,26 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.limits import clock
+from graphmetric._foundation.limits import clock, effective_n_jobs
 from graphmetric._foundation.options import checked_number
 from graphmetric.edit_distance import (
-    CountBounds,
     EditCosts,
     EditDistance,
     NearestSearch,
+    StoredBounds,
     normalized_distance,
     steinhaus_distance,
 )
-from graphmetric.edit_distance.collection_bounds import count_graphs
+from graphmetric.edit_distance.collection_bounds import count_graphs, digest_branches
 from graphmetric.edit_distance.methods import LARGEST_EASY
-from graphmetric.edit_distance.nearest import EncodedCandidates
+from graphmetric.edit_distance.nearest import EncodedCandidates, beyond
 from graphmetric.edit_distance.normalize import View
-from graphmetric.edit_distance.stopping import Watch
+from graphmetric.edit_distance.stopping import Watch, work_in_threads
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import IndexedGraphs, Selection
-from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
+from graphmetric.search.hits import SearchHit, SearchProgress, SearchReport, SearchResult
 
 Numbers = NDArray[np.int64]
 """Numbers of isomorphism classes among those that may be answers."""
@@ -43,11 +45,11 @@ Propose = Callable[[int, int], Sequence[Numbers]]
 
 CERTIFIED_SECONDS = 60.0
 """The automatic time limit of each query."""
-_PROPOSED = 2
-"""Graphs searched first for each that is wanted: this many by the learned distance, and as many again by bounds.
+_PROPOSED, _PROPOSED_BY_BOUNDS = 2, 20
+"""Graphs looked at first for each that is wanted: this many by the learned distance, and that many by bounds.
 
 A model that was trained on other graphs proposes bad ones, and bounds alone miss near graphs; together they are better
-than either."""
+than either. The maps of branch bounds, which take microseconds, tell which of them are near."""
 _LOOKED_AT = 3
 """Candidates of the learned search for each proposed graph."""
 _SHARED = 50
@@ -76,6 +78,14 @@ class EditView:
             sums = sums + self.query.num_edges + self.edges
         return np.maximum(sums, 1).astype(np.float64)  # two empty graphs are at distance 0
 
+    def rate(self, shown: float) -> float:
+        """Raw distance / weight at a distance in the view; infinite for what no distance exceeds."""
+        if self.view == "raw":
+            return shown
+        if shown >= 1:
+            return np.inf
+        return shown / (2 - shown) if self.view == "steinhaus" else float(-np.log1p(-shown) / 2)
+
     def show(self, raw: Floats, classes: Numbers) -> list[float]:
         """Raw distances to graphs of these classes in the view."""
         if self.view == "paper":
@@ -86,108 +96,224 @@ class EditView:
         shown: list[float] = raw.tolist()
         return shown
 
+    def show_least(self, lower: Floats, chosen: NDArray[np.bool_]) -> float | None:
+        """The least of these bounds in the view among chosen graphs; None where none is chosen."""
+        numbers = np.flatnonzero(chosen)
+        return min(self.show(lower[numbers], numbers), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedOptions:
+    """What all certified searches take; :meth:`GraphIndex.search` explains it."""
+
+    costs: EditCosts
+    view: View = "raw"
+    time_limit: float | None = CERTIFIED_SECONDS
+    n_jobs: int | None = -1
+    watch: Callable[[SearchProgress], object] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.costs, EditCosts):
+            raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {self.costs!r}")
+        if self.view == "steinhaus" and not self.costs.is_unit:
+            raise InvalidArgument("the Steinhaus view of edit distances is for unit costs; use view='raw' with others")
+        if self.time_limit is not None:
+            checked_number(self.time_limit, "time_limit", "a number of seconds, or None")
+        if self.watch is not None and not callable(self.watch):
+            raise InvalidArgument(f"watch must be a function of the progress of a search; got {self.watch!r}")
+
 
 class CertifiedSearch:
     """Certified answers to the queries of one call."""
 
     def __init__(
-        self, graphs: IndexedGraphs, selection: Selection, costs: EditCosts, view: View, time_limit: float | None
+        self, graphs: IndexedGraphs, selection: Selection, queries: GraphCollection, options: CertifiedOptions
     ) -> None:
-        if view == "steinhaus" and not costs.is_unit:
-            raise InvalidArgument("the Steinhaus view of edit distances is for unit costs; use view='raw' with others")
-        if time_limit is not None:
-            time_limit = checked_number(time_limit, "time_limit", "a number of seconds, or None")
-        if not isinstance(costs, EditCosts):
-            raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {costs!r}")
-        self._graphs, self._selection, self._costs, self._view = graphs, selection, costs, view
-        self._time_limit = np.inf if time_limit is None else time_limit
-        self._watch = Watch()
+        self._graphs, self._selection, self._queries, self._options = graphs, selection, queries, options
         self._note = cache(graphs.note)  # many queries find the same graphs
         self._nodes, self._edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
+        self._bounds = ClassBounds(graphs, selection, queries, options.costs)
+        self._shared: EncodedCandidates | None = None
+        if len(selection.first) <= _SHARED * len(queries):
+            self._shared = EncodedCandidates.of(queries, graphs.collection(selection.first), options.costs)
 
-    def answer(self, graphs: GraphCollection, k: int, propose: Propose | None) -> list[SearchResult]:
-        """One result for each query. Without a model, bounds alone propose graphs."""
-        selection = self._selection
-        if len(selection) == 0:
-            return [SearchResult(graph, (), self._view, SearchReport(0, True)) for graph in graphs]
-        bounds = bounds_from_counts(self._graphs, selection, graphs, self._costs)
-        proposed = self._propose(propose, int(graphs.sizes.max()), k) if propose else None
-        shared = None
-        if len(selection.first) <= _SHARED * len(graphs):
-            shared = EncodedCandidates.of(graphs, self._graphs.collection(selection.first), self._costs)
+    def nearest(self, k: int, propose: Propose | None) -> list[SearchResult]:
+        """The ``k`` nearest graphs for each query. Without a model, bounds alone propose graphs."""
+        wanted = min(k, len(self._selection))
+        proposed = self._propose(propose, wanted) if propose and wanted else None
 
-        def encode(row: int, numbers: Numbers) -> EncodedCandidates:
-            if shared is not None:
-                return shared
-            collection = self._graphs.collection(selection.first[numbers])
-            return EncodedCandidates.of(graphs[row : row + 1], collection, self._costs, numbers)
+        def answer(row: int, watch: Watch) -> SearchResult:
+            started, everyone = clock(), np.arange(len(self._nodes))
+            view = self._view(row, everyone)
+            search = self._open(row, view, everyone, self._bounds.by_counts(row), watch, wanted)
+            first = search.find_promising(_PROPOSED_BY_BOUNDS * wanted)
+            if proposed is not None:
+                both = np.concatenate([proposed[row], first])
+                first = both[np.sort(np.unique(both, return_index=True)[1])]
+            search.run_here(first)
+            return self._result(search, view, everyone, clock() - started)
 
-        results = []
-        for row, graph in enumerate(graphs):
-            started = clock()
-            view = EditView(self._view, graph, self._nodes, self._edges)
-            search = NearestSearch(
-                lower=bounds(row),
-                weight=view.weight,
-                copies=selection.copies,
-                wanted=min(k, len(selection)),
-                query_nodes=graph.num_nodes,
-                encode=partial(encode, row),
-                row=0 if shared is None else row,
-                deadline=started + self._time_limit,
-                watch=self._watch,
-            )
-            by_bounds = np.argsort(search.rates, kind="stable")[: _PROPOSED * k]
-            first = by_bounds if proposed is None else np.concatenate([proposed[row], by_bounds])
-            search.run(first[np.sort(np.unique(first, return_index=True)[1])])
-            seconds = clock() - started
-            report = SearchReport(len(selection), True, search.removed(), seconds, not search.open.any())
-            results.append(SearchResult(graph, self._hits(search, view, seconds), self._view, report))
-        return results
+        return self._answer(answer)
 
-    def _propose(self, propose: Propose, largest: int, k: int) -> list[Numbers]:
+    def within(self, radius: float) -> list[SearchResult]:
+        """All graphs at most at this distance, for each query."""
+
+        def answer(row: int, watch: Watch) -> SearchResult:
+            started, classes = clock(), np.arange(len(self._nodes))
+            lower, view = self._bounds.by_counts(row), self._view(row, classes)
+            rate = view.rate(radius)
+            if self._shared is None:
+                classes = np.flatnonzero(lower <= beyond(rate) * view.weight)
+                lower, view = lower[classes], self._view(row, classes)
+            search = self._open(row, view, classes, lower, watch, None, rate)
+            search.run_here(classes[:0])
+            return self._result(search, view, classes, clock() - started)
+
+        return self._answer(answer)
+
+    def _answer(self, answer: Callable[[int, Watch], SearchResult]) -> list[SearchResult]:
+        """The answers to all queries, which threads take one after another."""
+        if len(self._selection) == 0:
+            return [SearchResult(graph, (), self._options.view, SearchReport(0, True)) for graph in self._queries]
+        waiting, results = deque(range(len(self._queries))), dict[int, SearchResult]()
+
+        def work(watch: Watch) -> None:
+            while waiting:
+                with suppress(IndexError):  # another thread took the last one
+                    row = waiting.popleft()
+                    results[row] = answer(row, watch)
+
+        jobs = min(effective_n_jobs(self._options.n_jobs), len(self._queries))
+        work_in_threads(work, [Watch() for _ in range(jobs)])
+        return [results[row] for row in range(len(self._queries))]
+
+    def _view(self, row: int, classes: Numbers) -> EditView:
+        everyone = len(classes) == len(self._nodes)
+        nodes, edges = (sizes if everyone else sizes[classes] for sizes in (self._nodes, self._edges))
+        return EditView(self._options.view, self._queries[row], nodes, edges)
+
+    def _open(
+        self,
+        row: int,
+        view: EditView,
+        classes: Numbers,
+        lower: Floats,
+        watch: Watch,
+        wanted: int | None,
+        radius: float = np.inf,
+    ) -> NearestSearch:
+        """A search among some classes, whose places in ``classes`` are their numbers in the search."""
+        bounds, options = self._bounds, self._options
+
+        def encode(numbers: Numbers) -> EncodedCandidates:
+            if self._shared is not None:
+                return self._shared
+            collection = self._graphs.collection(self._selection.first[classes[numbers]])
+            return EncodedCandidates.of(self._queries[row : row + 1], collection, options.costs, numbers)
+
+        search = NearestSearch(
+            lower=lower,
+            weight=view.weight,
+            copies=self._selection.copies[classes],
+            wanted=wanted,
+            query_nodes=view.query.num_nodes,
+            encode=encode,
+            radius=radius,
+            tighten=(lambda numbers: bounds.by_branches(row, classes[numbers])) if bounds.knows_branches else None,
+            row=0 if self._shared is None else row,
+            deadline=np.inf if options.time_limit is None else clock() + options.time_limit,
+            watch=watch,
+        )
+        if options.watch is not None:
+            search.report = partial(self._report, search, view, classes, row, clock())
+        return search
+
+    def _report(self, search: NearestSearch, view: EditView, classes: Numbers, row: int, started: float) -> bool:
+        """Tell whoever watches how far a search is; returns whether it is to end."""
+        assert self._options.watch is not None
+        seconds = clock() - started
+        make = partial(self._result, search, view, classes, seconds)
+        found, is_open = search.count_found(), search.open
+        open_graphs = int(search.copies[is_open].sum())
+        least = view.show_least(search.bounds.lower, is_open)
+        excluded = len(self._selection) - found - open_graphs
+        return bool(self._options.watch(SearchProgress(row, found, excluded, open_graphs, least, seconds, make)))
+
+    def _result(self, search: NearestSearch, view: EditView, classes: Numbers, seconds: float) -> SearchResult:
+        is_open, stages = search.open, search.removed()
+        stages[next(iter(stages))] += len(self._selection) - int(search.copies.sum())
+        least = view.show_least(search.bounds.lower, is_open)
+        report = SearchReport(
+            graphs=len(self._selection),
+            exact=True,
+            stages=stages,
+            seconds=seconds,
+            complete=not is_open.any(),
+            open=int(search.copies[is_open].sum()),
+            least_open=least,
+        )
+        return SearchResult(view.query, self._hits(search, view, classes, seconds), self._options.view, report)
+
+    def _propose(self, propose: Propose, k: int) -> list[Numbers]:
         """For each query the graphs to search first, nearest first by the learned distance.
 
         Vectors decide among small graphs: their learned distance itself takes longer than the search that it saves.
         """
         wanted = min(_PROPOSED * k, len(self._selection))
-        looked_at = wanted if largest <= LARGEST_EASY else _LOOKED_AT * wanted
+        looked_at = wanted if int(self._queries.sizes.max()) <= LARGEST_EASY else _LOOKED_AT * wanted
         return [self._selection.find(positions) for positions in propose(wanted, looked_at)]
 
-    def _hits(self, search: NearestSearch, view: EditView, seconds: float) -> tuple[SearchHit, ...]:
+    def _hits(self, search: NearestSearch, view: EditView, classes: Numbers, seconds: float) -> tuple[SearchHit, ...]:
         """The nearest graphs, ties by position, isomorphic ones each on its own."""
         found, maps = search.found
-        positions, places = self._selection.spread(found)
+        positions, places = self._selection.spread(classes[found])
         order = np.lexsort((positions, search.upper_rates[found[places]]))[: search.wanted]
         positions, places = positions[order], places[order]
-        classes = found[places]
-        raw = [bound[classes] for bound in (search.bounds.lower, search.bounds.upper)]
-        proven = search.proven(classes).tolist()
-        shown = [view.show(bound, classes) for bound in raw]
+        numbers = found[places]
+        raw = [bound[numbers] for bound in (search.bounds.lower, search.bounds.upper)]
+        proven = search.proven(numbers).tolist()
+        shown = [view.show(bound, numbers) for bound in raw]
         hits = []
         for k, position in enumerate(positions.tolist()):
             id, load = self._note(position)[0], self._graphs.loader(position)
-            first = int(self._selection.first[classes[k]])
+            first = int(self._selection.first[classes[numbers[k]]])
             original = None if first == position else self._graphs.loader(first)
             low, high = float(raw[0][k]), float(raw[1][k])
             lower, upper = shown[0][k], shown[1][k]
-            edits = partial(_explain, view.query, maps[places[k]], original, (low, high), self._costs, seconds)
+            node_map = maps[places[k]].copy()
+            edits = partial(_explain, view.query, node_map, original, (low, high), self._options.costs, seconds)
             hits.append(SearchHit(id, upper, load, upper if low == high else None, lower, upper, proven[k], edits))
         return tuple(hits)
 
 
-def bounds_from_counts(
-    graphs: IndexedGraphs, selection: Selection, queries: GraphCollection, costs: EditCosts
-) -> Callable[[int], Floats]:
-    """A function that gives, for the query in a row, a lower bound of its distance to each class of graphs."""
-    parts: list[tuple[CountBounds, NDArray[np.int16], NDArray[np.int64] | slice]] = []
-    for one, chosen in graphs.split(selection.first):
-        vectors = one.segment.arrays["counts"]
-        few = 2 * len(chosen) <= len(vectors)  # only then is a copy of their vectors worthwhile
-        bounds = CountBounds(vectors[chosen] if few else vectors, costs)
-        counts = count_graphs(queries.columns, *one.segment.label_numbers)
-        parts.append((bounds, counts, slice(None) if few or len(chosen) == len(vectors) else chosen))
-    return lambda row: np.concatenate([bounds.to_all(counts[row])[chosen] for bounds, counts, chosen in parts])
+class ClassBounds:
+    """Lower bounds of the distances from queries to classes of graphs, from what an index stores of them."""
+
+    def __init__(self, graphs: IndexedGraphs, selection: Selection, queries: GraphCollection, costs: EditCosts) -> None:
+        self._graphs, self._first = graphs, selection.first
+        self._parts = list[tuple[StoredBounds, NDArray[np.int16], Numbers | slice]]()
+        for one, chosen in graphs.split(selection.first):
+            segment = one.segment
+            bounds = StoredBounds(segment.histograms, segment.branches, segment.arrays["node_ptr"], costs)
+            counts = count_graphs(queries.columns, *segment.label_numbers)
+            self._parts.append((bounds, counts, slice(None) if len(chosen) == len(segment) else chosen))
+        self._branches, self._node_ptr = digest_branches(queries.columns), queries.columns.node_ptr
+        self.knows_branches = all(bounds.knows_branches for bounds, _, _ in self._parts)
+
+    def by_counts(self, row: int) -> Floats:
+        """Bounds from histograms, for the query in this row and every class."""
+        return np.concatenate([bounds.by_counts(counts[row])[chosen] for bounds, counts, chosen in self._parts])
+
+    def by_branches(self, row: int, classes: Numbers) -> Floats:
+        """Bounds from common branches, for the query in this row and chosen classes."""
+        query = self._branches[self._node_ptr[row] : self._node_ptr[row + 1]]
+        order = np.argsort(classes)
+        split = self._graphs.split(self._first[classes[order]])
+        found = np.empty(len(classes))
+        found[order] = np.concatenate(
+            [bounds.by_branches(query, own) for (bounds, _, _), (_, own) in zip(self._parts, split, strict=True)]
+        )
+        return found
 
 
 def match_nodes(graph: Graph, copy: Graph) -> NDArray[np.int64]:

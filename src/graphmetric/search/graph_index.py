@@ -14,6 +14,7 @@ import numpy as np
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
+from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import FileError, GraphMetricError, InvalidArgument
 from graphmetric.formats.conversion import as_graph
@@ -24,8 +25,8 @@ from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegme
 from graphmetric.index.segment import Segment, SegmentBuilder
 from graphmetric.index.segment_folder import read_segment
 from graphmetric.index.vector_lists import VectorLists
-from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedSearch
-from graphmetric.search.hits import Explanation, SearchHit, SearchResult
+from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedOptions, CertifiedSearch
+from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult
 
 if TYPE_CHECKING:
     from graphmetric.learned.learned_distance import LearnedDistance
@@ -39,21 +40,30 @@ _ATTEMPTS = 20
 """Attempts to open an index that is being replaced at the same time."""
 _MOST_SEGMENTS, _MOST_REMOVED = 8, 0.25
 """With more segments, or a larger share of removed graphs, saving makes one segment of all."""
+_WARM_SECONDS = 1.0
+"""The time limit of a search that is only made so that later ones need not wait."""
 _BEAM_WIDTH = 100
 """Width of the beam search that explains a hit where the head does not align nodes."""
 
 
-class SearchOptions(TypedDict, total=False):
-    """The keywords of :meth:`GraphIndex.search`, which explains them."""
+class RangeOptions(TypedDict, total=False):
+    """The keywords of :meth:`GraphIndex.range`, which explains them."""
 
     view: View
     certified: bool | None
-    exact: bool | None
-    candidates: int | None
     where: Condition | None
     distinct: bool
     time_limit: TimeLimit
     costs: EditCosts | None
+    n_jobs: int | None
+    watch: Callable[[SearchProgress], object] | None
+
+
+class SearchOptions(RangeOptions, total=False):
+    """The keywords of :meth:`GraphIndex.search`, which explains them."""
+
+    exact: bool | None
+    candidates: int | None
 
 
 class GraphIndex:
@@ -314,6 +324,8 @@ class GraphIndex:
         distinct: bool = False,
         time_limit: TimeLimit = "auto",
         costs: EditCosts | None = None,
+        n_jobs: int | None = -1,
+        watch: Callable[[SearchProgress], object] | None = None,
     ) -> SearchResult | list[SearchResult]:
         """The ``k`` nearest graphs, nearest first, equally near ones in the order in which they were added.
 
@@ -336,6 +348,10 @@ class GraphIndex:
                 60 seconds, None is no limit.
             costs: Edit costs of a certified search; by default those of the index. Others are possible: what is proven
                 does not depend on the model, which only says where to look first.
+            n_jobs: Threads for the queries of a certified search; -1 is one per core. A query is searched by one.
+            watch: A function that a certified search calls about ten times a second, from its thread, with a
+                :class:`~graphmetric.search.hits.SearchProgress`: how many graphs are found, excluded and open, and
+                the answer so far. The search of that query ends if it returns True.
         """
         k, view = checked_count(k, "k"), _checked_view(view)
         learned = self._learned if certified is None else None if certified else self._needed_model("search")
@@ -347,26 +363,72 @@ class GraphIndex:
             limit = self._limit_candidates(exact, candidates, k)
             results = learned.nearest(self._graphs, selection, graphs, view, k, limit)
         elif len(graphs):
-            seconds = CERTIFIED_SECONDS if time_limit == "auto" else time_limit
-            priced = self.costs if costs is None else costs
-            search = CertifiedSearch(self._graphs, selection, priced, view, seconds)
+            options = self._certified_options(costs, view, time_limit, n_jobs, watch)
+            search = CertifiedSearch(self._graphs, selection, graphs, options)
             asked = (self._graphs, selection, graphs, view)
-            results = search.answer(
-                graphs, k, None if self._learned is None else partial(self._learned.propose, *asked)
-            )
+            results = search.nearest(k, None if self._learned is None else partial(self._learned.propose, *asked))
         return results if _is_several(query) else results[0]
 
+    @overload
     def range(
-        self, query: Any, radius: float, *, view: View = "raw", where: Condition | None = None, distinct: bool = False
-    ) -> SearchResult:
-        """All graphs at most at this learned distance from one query, nearest first; none is missed."""
-        if _is_several(query):
-            raise InvalidArgument("range takes one query; call it for each")
-        radius = checked_number(radius, "radius", "a number that is not negative")
-        learned, view = self._needed_model("range"), _checked_view(view)
+        self, query: list[Any] | GraphCollection, radius: float, **options: Unpack[RangeOptions]
+    ) -> list[SearchResult]: ...
+    @overload
+    def range(self, query: Any, radius: float, **options: Unpack[RangeOptions]) -> SearchResult: ...
+    def range(
+        self,
+        query: Any,
+        radius: float,
+        *,
+        view: View = "raw",
+        certified: bool | None = None,
+        where: Condition | None = None,
+        distinct: bool = False,
+        time_limit: TimeLimit = "auto",
+        costs: EditCosts | None = None,
+        n_jobs: int | None = -1,
+        watch: Callable[[SearchProgress], object] | None = None,
+    ) -> SearchResult | list[SearchResult]:
+        """All graphs at most at this distance from a query, nearest first; none is missed.
+
+        A certified search that runs out of time says so in its report: how many graphs are still open, and that none of
+        them is nearer than some distance. What it lists may then include graphs whose distance lies between bounds.
+
+        Args:
+            query: A graph, an id or a SMILES, or a list of these, as in :meth:`search`.
+            radius: The largest distance, in the view.
+            view: As in :meth:`search`, like all that follow.
+            certified: By edit distance, with proofs, instead of by the learned distance. None: only if the index has no
+                model.
+            where: Only graphs with this metadata.
+            distinct: Only the first of isomorphic graphs.
+            time_limit: Seconds for each query of a certified search.
+            costs: Edit costs of a certified search.
+            n_jobs: Threads for the queries of a certified search.
+            watch: A function that a certified search tells how far it is.
+        """
+        radius, view = checked_number(radius, "radius", "a number that is not negative"), _checked_view(view)
+        learned = self._learned if certified is None else None if certified else self._needed_model("range")
         graphs, selection = self._resolve(query), self._graphs.select(where, distinct)
-        (result,) = learned.within(self._graphs, selection, graphs, view, radius)
-        return result
+        results: list[SearchResult] = []
+        if learned is not None:
+            results = learned.within(self._graphs, selection, graphs, view, radius)
+        elif len(graphs):
+            options = self._certified_options(costs, view, time_limit, n_jobs, watch)
+            results = CertifiedSearch(self._graphs, selection, graphs, options).within(radius)
+        return results if _is_several(query) else results[0]
+
+    def warm(self) -> None:
+        """Do now what the first searches would wait for: compile the searches, and read what they look at."""
+        if len(self) == 0:
+            return
+        sizes = np.where(self._graphs.alive, self._graphs.per_graph("sizes"), 0)
+        for position in {int(np.argmax(sizes > LARGEST_EASY)), int(np.argmax(sizes > 0))}:
+            query = self._graphs.loader(position)()
+            self.range(query, 0.0, certified=True)
+            self.search(query, 1, certified=True, time_limit=_WARM_SECONDS)
+            if self._learned is not None:
+                self.search(query, 1)
 
     def explain(self, query: Any, hit: SearchHit | Hashable) -> Explanation:
         """How the query becomes the graph of a hit: which nodes correspond, the edits, a drawing.
@@ -450,6 +512,17 @@ class GraphIndex:
         manifest = place.publish(Manifest(digest, self._next_number, segments, self._costs))
         self._home = place.path, manifest.edition
         return manifest
+
+    def _certified_options(
+        self,
+        costs: EditCosts | None,
+        view: View,
+        time_limit: TimeLimit,
+        n_jobs: int | None,
+        watch: Callable[[SearchProgress], object] | None,
+    ) -> CertifiedOptions:
+        seconds = CERTIFIED_SECONDS if time_limit == "auto" else time_limit
+        return CertifiedOptions(self.costs if costs is None else costs, view, seconds, n_jobs, watch)
 
     def _needed_model(self, question: str) -> LearnedSearches:
         """What searches by the learned distance; raises where there is none."""

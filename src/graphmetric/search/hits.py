@@ -82,6 +82,10 @@ class SearchReport:
     seconds: float = 0.0
     complete: bool = True
     """False where a time limit ended a certified search."""
+    open: int = 0
+    """The number of graphs of which a certified search does not know whether they belong to the answer."""
+    least_open: float | None = None
+    """None of these is nearer than this."""
     unsolved: int = 0
     """The number of learned distances that ran out of solver steps, and may be too small."""
 
@@ -93,9 +97,33 @@ class SearchReport:
     def __str__(self) -> str:
         steps = [f"{count:,} removed by {name}" for name, count in self.stages.items() if count]
         kind = "complete" if self.exact and self.complete else "approximate" if self.complete else "out of time"
-        rest = f"{self.refined:.1%} looked at in full" + ("" if self.complete else " or still open")
+        rest = f"{self.refined:.1%} looked at in full"
+        if self.open:
+            rest += f" or still open ({self.open:,}, none of them nearer than {self.least_open:.4g})"
         short = [f"{self.unsolved:,} distances ran out of solver steps"] if self.unsolved else []
         return "; ".join([f"{kind} among {self.graphs:,} graphs", *steps, rest, *short])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchProgress:
+    """How far a certified search is; what ``watch=`` gets."""
+
+    query: int
+    """The position of the query among those that were asked together."""
+    found: int
+    """The number of graphs that are in the answer so far, and whose distance is known."""
+    excluded: int
+    """The number of graphs that are proven not to belong to the answer."""
+    open: int
+    """The number of graphs of which neither is known."""
+    least_open: float | None
+    """None of these is nearer than this; None where there are none."""
+    seconds: float
+    make_result: Callable[[], SearchResult]
+
+    def result(self) -> SearchResult:
+        """What is known so far; only while the search waits for the answer of ``watch``."""
+        return self.make_result()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.distance.comparison import NOT_FINITE
+from graphmetric.edit_distance.nearest import smallest
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
@@ -276,14 +276,3 @@ def find_candidates(query: Query, part: SegmentSelection, count: int) -> tuple[P
     gaps = segment.gaps(query)[part.positions]
     places = smallest(gaps, count)
     return places, gaps[places]
-
-
-def smallest(values: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """Positions of the ``count`` smallest values, rising, ties by position; infinite ones are left out."""
-    chosen: NDArray[np.int64] = np.arange(len(values))
-    if count < len(values):
-        last = np.partition(values, count - 1)[count - 1]
-        below = np.flatnonzero(values < last)
-        chosen = np.concatenate([below, np.flatnonzero(values == last)[: count - len(below)]])
-    chosen = chosen[np.isfinite(values[chosen])]
-    return chosen[np.lexsort((chosen, values[chosen]))]

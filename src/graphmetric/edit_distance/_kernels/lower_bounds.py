@@ -1,10 +1,11 @@
 r"""Lower bounds without an assignment: from vectors of counts, and from every node's cheapest partner.
 
-**Vectors.** Each graph has one vector, computed once; one pass over all vectors bounds a query against a collection.
-The vector of a graph holds its number of nodes n, a histogram h of node codes, a histogram e of edge codes, and its
-degrees in falling order, d. Deletions, insertions and substitutions of unequal codes are counted at their cheapest
-in the tables (a substitution at no more than a deletion and an insertion). Three statements hold for every map, and
-their combination "node part + max(edge part, degree part)" is a **lower bound** of the edit distance:
+**Histograms.** Each graph has one vector of counts, computed once; one pass over those of a collection bounds a query
+against all of it. The vector holds the number of nodes n, of edges m, the sum of the degrees, a histogram h of node
+codes, a histogram e of edge codes, and for t = 1, 2, ... the number N_t of nodes of degree at least t. Deletions,
+insertions and substitutions of unequal codes are counted at their cheapest in the tables (a substitution at no more
+than a deletion and an insertion). Three statements hold for every map, and their combination
+"node part + max(edge part, degree part)" is a **lower bound** of the edit distance:
 
 * Nodes. If k nodes keep their code, k <= \sum_c min(h_c, h'_c). The others are deleted (a), inserted (b) or
   substituted (s): a + s + k = n, b + s + k = n'. The least a del + b ins + s sub is attained with k as large as
@@ -14,11 +15,23 @@ their combination "node part + max(edge part, degree part)" is a **lower bound**
 * Degrees. A node of degree x mapped to one of degree y (0 if it is deleted or inserted) has at least x - y of its
   edges deleted or y - x inserted, and every edge edit is seen by two nodes: the edges cost at least
   1/2 \sum f(x - y) with f(t) = del t for t > 0 and -ins t otherwise. f is convex, so matching the degrees in sorted
-  order, padded with zeros, is the least this sum can be over all maps.
+  order, padded with zeros, is the least this sum can be over all maps. Sorted degrees d and d' have
+  \sum_k max(d_k - d'_k, 0) = \sum_t max(N_t - N'_t, 0), so no sequence is needed.
 
-With unit costs it is (|n - n'| + |h - h'|_1) / 2 + max(..., |d - d'|_1 / 2), half an L1 distance and so a metric.
-Values are doubled to stay whole. Codes may be folded into fewer buckets: counting unequal codes as equal only lowers
-the bound.
+With unit costs it is (|n - n'| + |h - h'|_1) / 2 + max(..., |N - N'|_1 / 2), half an L1 distance and so a metric.
+Values are doubled to stay whole. Codes may be folded into fewer buckets, and degrees cut at the largest t: counting
+unequal codes as equal, or smaller differences of degrees, only lowers the bound.
+
+All three parts follow from what both graphs have in common, \sum min(q_c, x_c), to which only those counts contribute
+that the query has. So the vectors of some graphs at a time are kept by columns, in *tiles*, and a pass over a
+collection of molecules reads a dozen columns out of 75.
+
+**Common branches.** The branch of a node is its code with the codes of its incident edges. Let K be the number of
+nodes that two graphs have in common by their codes and C <= K by their branches. In every map the nodes that keep
+their code, at most K, change an incident edge unless they keep their branch, and each edge edit is seen by two nodes.
+So "node part + (K - C) e / 2" is a lower bound with e the cheapest edge edit; keeping fewer nodes than K does not make
+it smaller if e is at most twice what one more kept node saves. Branches are compared by 32-bit numbers whose upper half
+is a digest of the node code; collisions only lower the bound.
 
 **Hausdorff edit distance** (Fischer, Suen, Frinken, Riesen and Bunke 2015). Each node of either graph pays for its own
 removal or half of its cheapest substitution; several nodes may choose the same partner, so no assignment is solved.
@@ -36,17 +49,24 @@ Values are four times the distance, so that they stay whole numbers.
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphmetric._foundation.compilation import entry, part
 from graphmetric.edit_distance._kernels.packing import EditCostTables, Integers, PackedGraphs, PackedProblem, integers
 
+TILE = 1024
+"""Graphs of a tile; the columns of one that a query reads stay in the first cache."""
+N_TOTALS = 3
+"""Columns before the histograms."""
 
-class VectorLayout(NamedTuple):
-    """Where the parts of a vector are: column 0 is the number of nodes, column 1 that of edges."""
 
-    edge_start: int  # node codes are at 2:edge_start
+class HistogramLayout(NamedTuple):
+    """Which column of a tile holds what; columns 0, 1, 2 are the numbers of nodes and edges and the sum of degrees."""
+
+    node_start: int  # node codes are at node_start:edge_start
+    edge_start: int
     degree_start: int  # edge codes are at edge_start:degree_start
-    length: int  # degrees are at degree_start:length
+    length: int  # column degree_start + t - 1 counts nodes of degree t and more
 
 
 class CheapestCosts(NamedTuple):
@@ -60,14 +80,11 @@ class CheapestCosts(NamedTuple):
     edge_substitute: int
 
 
-def lay_out_vectors(n_node_codes: int, n_edge_codes: int, longest: int, max_buckets: int = 64) -> VectorLayout:
-    """Room for the codes, ``n_edge_codes`` counting code 0, and for degree sequences up to the longest that is kept.
-
-    Longer sequences lose their smallest degrees. The bound then only counts the degrees that are left.
-    """
-    edge_start = 2 + min(n_node_codes, max_buckets)
+def lay_out_histograms(n_node_codes: int, n_edge_codes: int, largest: int, max_buckets: int = 64) -> HistogramLayout:
+    """Room for the codes, ``n_edge_codes`` counting code 0, and for degrees up to the largest that is told apart."""
+    edge_start = N_TOTALS + min(n_node_codes, max_buckets)
     degree_start = edge_start + min(n_edge_codes, max_buckets)
-    return VectorLayout(edge_start, degree_start, degree_start + longest)
+    return HistogramLayout(N_TOTALS, edge_start, degree_start, degree_start + largest)
 
 
 def find_cheapest(costs: EditCostTables) -> CheapestCosts:
@@ -81,91 +98,149 @@ def find_cheapest(costs: EditCostTables) -> CheapestCosts:
     return CheapestCosts(deletion, insertion, substitution, int(edge[0]), int(edge[1]), int(edge[2]))
 
 
-def vectorize_graphs(graphs: PackedGraphs, edge_reverse: Integers, layout: VectorLayout) -> Integers:
-    """The vectors of a collection, one row for each graph."""
-    vectors = np.zeros((len(graphs.node_start) - 1, layout.length), dtype=np.int64)
-    largest = int(np.diff(graphs.node_start).max(initial=0))
-    fill_vectors(graphs, edge_reverse, layout, np.zeros(largest, dtype=np.int64), vectors)
-    return vectors
+def count_codes(graphs: PackedGraphs, edge_reverse: Integers, layout: HistogramLayout) -> Integers:
+    """The tiles of a collection: (tiles, columns, graphs of a tile)."""
+    n_graphs = len(graphs.node_start) - 1
+    width = max(1, min(TILE, n_graphs))
+    tiles = integers(-(-n_graphs // width), layout.length, width)
+    fill_tiles(graphs, edge_reverse, layout, integers(int(np.diff(graphs.node_start).max(initial=0))), tiles)
+    return tiles
 
 
 @entry
-def fill_vectors(
-    graphs: PackedGraphs, edge_reverse: Integers, layout: VectorLayout, degrees: Integers, vectors: Integers
+def fill_tiles(
+    graphs: PackedGraphs, edge_reverse: Integers, layout: HistogramLayout, degrees: Integers, tiles: Integers
 ) -> None:
-    """Count codes and sort degrees of every graph."""
-    n_node_buckets, n_edge_buckets = layout.edge_start - 2, layout.degree_start - layout.edge_start
-    for graph in range(len(vectors)):
+    """Count the codes and degrees of every graph."""
+    n_node_buckets, n_edge_buckets = layout.edge_start - layout.node_start, layout.degree_start - layout.edge_start
+    largest, width = layout.length - layout.degree_start, tiles.shape[2]
+    for graph in range(len(graphs.node_start) - 1):
+        counts = tiles[graph // width, :, graph % width]
         start, end = graphs.node_start[graph], graphs.node_start[graph + 1]
-        vectors[graph, 0] = end - start
-        vectors[graph, 1] = graphs.edge_start[graph + 1] - graphs.edge_start[graph]
+        counts[0] = end - start
+        counts[1] = graphs.edge_start[graph + 1] - graphs.edge_start[graph]
         for u in range(end - start):
             degrees[u] = 0
-            vectors[graph, 2 + graphs.node_code[start + u] % n_node_buckets] += 1
+            counts[layout.node_start + graphs.node_code[start + u] % n_node_buckets] += 1
         for edge in range(graphs.edge_start[graph], graphs.edge_start[graph + 1]):
             degrees[graphs.edge_tail[edge]] += 1
             degrees[graphs.edge_head[edge]] += 1
             code = graphs.edge_code[edge]
-            vectors[graph, layout.edge_start + min(code, edge_reverse[code]) % n_edge_buckets] += 1
-        sort_falling(degrees, end - start)
-        for k in range(min(end - start, layout.length - layout.degree_start)):
-            vectors[graph, layout.degree_start + k] = degrees[k]
-
-
-@part
-def sort_falling(values: Integers, n: int) -> None:
-    """Insertion sort of the first n values, the largest first."""
-    for k in range(1, n):
-        value = values[k]
-        place = k
-        while place > 0 and values[place - 1] < value:
-            values[place] = values[place - 1]
-            place -= 1
-        values[place] = value
+            counts[layout.edge_start + min(code, edge_reverse[code]) % n_edge_buckets] += 1
+        for u in range(end - start):
+            seen = min(degrees[u], largest)
+            counts[2] += seen
+            for t in range(seen):
+                counts[layout.degree_start + t] += 1
 
 
 @entry
-def bound_against_all(
-    query: Integers, vectors: Integers, layout: VectorLayout, cheapest: CheapestCosts, doubled: Integers
+def scan_tiles(
+    query: Integers,
+    tiles: NDArray[np.int16],
+    layout: HistogramLayout,
+    cheapest: CheapestCosts,
+    common: Integers,
+    doubled: Integers,
 ) -> None:
-    """Twice the lower bound between the graph of one vector and each graph of ``vectors``.
+    """Twice the lower bound between the graph with the counts ``query`` and each graph of the tiles.
 
-    The costs read from the query to the others.
+    The costs read from the query to the others. ``common`` has a row for each part of the bound, as long as a tile.
     """
-    for row in range(len(vectors)):
-        other = vectors[row]
-        nodes = edit_multisets(
-            query,
-            other,
-            (0, 2, layout.edge_start),
-            (cheapest.node_delete, cheapest.node_insert, cheapest.node_substitute),
-        )
-        edges = edit_multisets(
-            query,
-            other,
-            (1, layout.edge_start, layout.degree_start),
-            (cheapest.edge_delete, cheapest.edge_insert, cheapest.edge_substitute),
-        )
-        surplus, lack = 0, 0
-        for k in range(layout.degree_start, layout.length):
-            difference = query[k] - other[k]
-            surplus += max(difference, 0)
-            lack += max(-difference, 0)
-        degrees = surplus * cheapest.edge_delete + lack * cheapest.edge_insert
-        doubled[row] = 2 * nodes + max(2 * edges, degrees)
+    for place in range(len(tiles)):
+        tile = tiles[place]
+        width = tile.shape[1]
+        share(query, tile, layout.node_start, layout.edge_start, common[0])
+        share(query, tile, layout.edge_start, layout.degree_start, common[1])
+        share(query, tile, layout.degree_start, layout.length, common[2])
+        for k in range(width):
+            shared = common[0, k]
+            nodes = edit_multisets(
+                query[0] - shared,
+                tile[0, k] - shared,
+                (cheapest.node_delete, cheapest.node_insert, cheapest.node_substitute),
+            )
+            shared = common[1, k]
+            edges = edit_multisets(
+                query[1] - shared,
+                tile[1, k] - shared,
+                (cheapest.edge_delete, cheapest.edge_insert, cheapest.edge_substitute),
+            )
+            shared = common[2, k]
+            surplus, lack = query[2] - shared, tile[2, k] - shared
+            degrees = surplus * cheapest.edge_delete + lack * cheapest.edge_insert
+            doubled[place * width + k] = 2 * nodes + max(2 * edges, degrees)
 
 
 @part
-def edit_multisets(query: Integers, other: Integers, section: tuple[int, int, int], costs: tuple[int, int, int]) -> int:
-    """Cheapest way from one multiset of codes to another; ``section``: column of the total, columns of the counts."""
-    total, start, end = section
+def share(query: Integers, tile: NDArray[np.int16], start: int, end: int, common: Integers) -> None:
+    """What the query and each graph of a tile have in common in these columns."""
+    for k in range(len(common)):
+        common[k] = 0
+    for column in range(start, end):
+        wanted = query[column]
+        if wanted > 0:
+            counts = tile[column]
+            for k in range(len(common)):
+                common[k] += min(wanted, np.int64(counts[k]))
+
+
+@part
+def edit_multisets(surplus: int, lack: int, costs: tuple[int, int, int]) -> int:
+    """The cheapest way to replace ``surplus`` codes by ``lack`` others."""
     deletion, insertion, substitution = costs
-    common = 0
-    for k in range(start, end):
-        common += min(query[k], other[k])
-    surplus, lack = query[total] - common, other[total] - common
     replaced = min(surplus, lack)
     return replaced * substitution + (surplus - replaced) * deletion + (lack - replaced) * insertion
+
+
+@entry
+def compare_branches(
+    query: NDArray[np.uint32],
+    branches: NDArray[np.uint32],
+    node_ptr: Integers,
+    graphs: Integers,
+    cheapest: CheapestCosts,
+    doubled: Integers,
+) -> None:
+    """Twice the lower bound by common branches between a query and chosen graphs; the branches of a graph rise."""
+    edge = min(cheapest.edge_delete, cheapest.edge_insert, cheapest.edge_substitute)
+    edge = min(edge, 2 * cheapest.node_substitute)
+    for k in range(len(graphs)):
+        start, end = node_ptr[graphs[k]], node_ptr[graphs[k] + 1]
+        kept, same = count_common(query, branches[start:end])
+        nodes = edit_multisets(
+            len(query) - kept,
+            end - start - kept,
+            (cheapest.node_delete, cheapest.node_insert, cheapest.node_substitute),
+        )
+        doubled[k] = 2 * nodes + (kept - same) * edge
+
+
+@part
+def count_common(first: NDArray[np.uint32], second: NDArray[np.uint32]) -> tuple[int, int]:
+    """The number of common upper halves of two rising sequences, and of common numbers."""
+    kept, same, i, j = 0, 0, 0, 0
+    while i < len(first) and j < len(second):
+        if first[i] == second[j]:
+            same += 1
+            i += 1
+            j += 1
+        elif first[i] < second[j]:
+            i += 1
+        else:
+            j += 1
+    i, j = 0, 0
+    while i < len(first) and j < len(second):
+        code, other = first[i] >> np.uint32(16), second[j] >> np.uint32(16)
+        if code == other:
+            kept += 1
+            i += 1
+            j += 1
+        elif code < other:
+            i += 1
+        else:
+            j += 1
+    return kept, same
 
 
 class NodeProfiles(NamedTuple):

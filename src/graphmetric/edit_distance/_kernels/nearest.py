@@ -43,9 +43,10 @@ from graphmetric.edit_distance._kernels.workspace import (
 Floats = NDArray[np.float64]
 
 # Values of CandidateBounds.stage: the strongest method that has bounded a candidate
-BY_COUNTS, BY_BRANCHES, BY_SEARCH = range(3)
+BY_COUNTS, BY_COMMON, BY_BRANCHES, BY_TREE, BY_DUAL, BY_SEARCH = range(6)
 # Fields of NearestGraphs.status
 SIZE, WANTED = range(2)
+EVERY = -1  # in WANTED: all graphs within the limit, which stays as it is
 # First index of SearchQueue.graphs
 GRAPH, COLUMN = range(2)
 # Fields of SearchQueue.status
@@ -70,7 +71,10 @@ class CandidateBounds(NamedTuple):
 
 
 class NearestGraphs(NamedTuple):
-    """The nearest candidates so far by rising distance, just enough to have the wanted number of copies."""
+    """The nearest candidates so far by rising distance, just enough to have the wanted number of copies.
+
+    Where every candidate within the limit is wanted they are not listed, and each has the map at its own place.
+    """
 
     graphs: Integers  # one more place than graphs are wanted
     maps: Integers  # (place, node of the query): node of the graph, -1 for a deleted one
@@ -82,6 +86,12 @@ def allocate_nearest(wanted: int, nodes: int) -> NearestGraphs:
     """Make room for ``wanted`` graphs, and for maps of a query with ``nodes`` nodes."""
     graphs, maps = np.zeros(wanted + 1, dtype=np.int64), np.full((wanted + 1, nodes), -1, dtype=np.int64)
     return NearestGraphs(graphs, maps, np.array([np.inf]), np.array([0, wanted], dtype=np.int64))
+
+
+def allocate_within(candidates: int, nodes: int, limit: float) -> NearestGraphs:
+    """The same for all of some candidates whose distance / weight is below the limit."""
+    maps = np.empty((candidates, nodes), dtype=np.int64)
+    return NearestGraphs(np.zeros(0, dtype=np.int64), maps, np.array([limit]), np.array([0, EVERY], dtype=np.int64))
 
 
 @entry
@@ -102,6 +112,8 @@ def admit_maps(
 @part
 def admit(bounds: CandidateBounds, nearest: NearestGraphs, graph: int) -> int:
     """Make a graph whose upper bound is below the limit one of the nearest; returns its place, for its map."""
+    if nearest.status[WANTED] == EVERY:
+        return graph
     withdraw(nearest, graph)
     place = nearest.status[SIZE]
     while place > 0 and rate(bounds, graph) < rate(bounds, nearest.graphs[place - 1]):
@@ -236,7 +248,7 @@ def start_within(work: Workspace, upper_limit: int, refine: int) -> None:
 def record_bounds(work: Workspace, bounds: CandidateBounds, nearest: NearestGraphs, graph: int, scale: float) -> None:
     """Record the bounds of the current pair, and its map if it is within the limit."""
     status = work.progress.status
-    bounds.stage[graph] = max(bounds.stage[graph], BY_SEARCH if status[EXPANDED] > 1 else BY_BRANCHES)
+    bounds.stage[graph] = max(bounds.stage[graph], BY_TREE if status[EXPANDED] > 1 else BY_BRANCHES)
     lower = status[UPPER] if status[DEPTH] < 0 else find_lower_bound(work)
     bounds.lower[graph] = max(bounds.lower[graph], lower / scale)
     if status[UPPER] <= status[UPPER_LIMIT]:
