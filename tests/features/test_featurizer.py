@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureOptions, GraphBatch, GraphFeaturizer
 from graphmetric.features.table import group_by_size
+from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from tests.features.graph_lists import any_graph, any_graphs
 from tests.naive.paths_and_walks import hop_distances, return_chances
@@ -170,3 +171,17 @@ def test_a_graph_of_two_thousand_nodes() -> None:
     batch = featurizer.transform([path]).padded([0])
     assert batch.hops is not None
     assert np.bincount(batch.hops.ravel()).tolist()[:3] == [2000, 3998, 3996]
+
+
+def test_what_counts_is_what_features_show() -> None:
+    """Graphs are equal without what does not count exactly if their features are."""
+    known = Graph(2, [(0, 1)], node_labels="CO")
+    featurizer = GraphFeaturizer().fit([known, Graph(1, node_labels="N")])
+    strange = [known.replace(node_labels=["C", label], edge_labels=[bond]) for label in "XYC" for bond in (1, 2)]
+    kept = list(featurizer.keep_what_counts(GraphCollection(strange)))
+    assert [graph == kept[0] for graph in kept] == [True] * 4 + [False] * 2
+    assert all(graph.edge_labels is None for graph in kept)
+    assert kept[4].node_labels == ("C", "C")
+    plain = GraphCollection([known, known.replace(node_labels="NN")])
+    assert featurizer.keep_what_counts(plain) is plain
+    assert featurizer.keep_what_counts(plain, ["node_labels"])[0].node_labels is None

@@ -25,6 +25,9 @@ _LARGEST = 100.0
 """Standard deviations at which a number is cut, so that one outlier cannot overflow the encoder."""
 
 
+_UNSEEN = ("a tag that was never seen",)
+
+
 @dataclass(frozen=True)
 class TagVocabulary:
     """Tags of nodes or edges: code 0 for one never seen, then by frequency."""
@@ -51,6 +54,15 @@ class TagVocabulary:
         table = np.zeros(len(column.vocabulary), dtype=np.int32)
         table[used] = [self._code.get(label_key(column.vocabulary[code]), 0) for code in used.tolist()]
         return table[column.codes]
+
+    def merge_unseen(self, column: LabelColumn) -> LabelColumn:
+        """The column with one tag in place of all that were never seen; the same one if there are none."""
+        used = np.unique(column.codes).tolist()
+        unseen = [code for code in used if label_key(column.vocabulary[code]) not in self._code]
+        if not unseen:
+            return column
+        codes = np.where(np.isin(column.codes, unseen), len(column.vocabulary), column.codes).astype(np.int32)
+        return LabelColumn(codes, (*column.vocabulary, _UNSEEN))
 
     @cached_property
     def _code(self) -> dict[Any, int]:

@@ -14,6 +14,7 @@ from graphmetric._foundation.options import check_fields, from_plain, to_plain
 from graphmetric.errors import InvalidArgument
 from graphmetric.features._kernels.neighbours import Arcs, Edges, build_arcs, find_return_probabilities
 from graphmetric.features.attributes import (
+    KINDS,
     ImageScale,
     TagVocabulary,
     TextVocabulary,
@@ -211,6 +212,22 @@ class GraphFeaturizer:
             walks=return_probabilities(edges, arcs, weights, schema.return_steps) if schema.return_steps else None,
             **encode_attributes(columns, parts),
         )
+
+    def keep_what_counts(self, graphs: GraphCollection, ignored: Iterable[str] = ()) -> GraphCollection:
+        """The graphs without ignored columns and what their features do not show; the same object if that is nothing.
+
+        Features do not show kinds of attributes that the training graphs lacked, nor which of the tags that were never
+        seen a node or an edge has.
+        """
+        columns, parts = graphs.columns, self._fitted()
+        present = rows_present(columns)
+        kept = columns.without([*ignored, *(KINDS[name] for name in present.keys() - parts.keys())])
+        for name in ("tags", "edge_tags"):
+            column = getattr(kept, KINDS[name])
+            if name in parts and name in present and column is not None:
+                merged = parts[name].merge_unseen(column)
+                kept = kept if merged is column else replace(kept, **{KINDS[name]: merged})
+        return graphs if kept is columns else GraphCollection._of(kept)
 
     def check_direction(self, graphs: GraphCollection) -> None:
         """Refuse edges with directions where the training graphs had none, and the other way round."""

@@ -1,7 +1,8 @@
 """The graphs of an open index: how they are stored in segments, and which of them count.
 
-Graphs are addressed by their position through all segments, removed ones included. Isomorphic graphs are taken
-together: what is true of the first of them is true of its copies, so a search looks at the first alone.
+Graphs are addressed by their position through all segments, removed ones included. Graphs that are equal for a search
+are taken together in a class: isomorphic ones, or those that a model does not tell apart. What is true of the first of
+them is true of all, so a search looks at the first alone.
 
 What a model makes of the graphs is stored beside them, but nothing here asks a model.
 """
@@ -26,7 +27,7 @@ from graphmetric.graphs.collection import GraphCollection, identify_graphs
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.index_folder import StoredSegment
-from graphmetric.index.segment import Arrays, Segment, SegmentBuilder, id_keys
+from graphmetric.index.segment import Arrays, Classes, Segment, SegmentBuilder, id_keys
 from graphmetric.index.vector_lists import VectorLists
 
 CHUNK = 4096
@@ -65,7 +66,7 @@ class OpenSegment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """Graphs that may be answers, with isomorphic ones taken together in classes."""
+    """Graphs that may be answers, with those taken together in classes that are equal for the search."""
 
     positions: Positions
     """Rising positions of all of them."""
@@ -108,14 +109,14 @@ class IndexedGraphs:
 
     def __init__(self) -> None:
         self.segments: list[OpenSegment] = []
-        self._everything: Selection | None = None  # all graphs, removed ones included
-        self._unconditional: Selection | None = None  # what may be an answer without a condition
+        self._everything: dict[Classes, Selection] = {}  # all graphs, removed ones included
+        self._unconditional: dict[Classes, Selection] = {}  # what may be an answer without a condition
 
     def append(self, segment: OpenSegment) -> None:
         """Add a segment at the end."""
         segment.offset = self.size
         self.segments.append(segment)
-        self._everything = self._unconditional = None
+        self._everything, self._unconditional = {}, {}
 
     @property
     def size(self) -> int:
@@ -145,7 +146,7 @@ class IndexedGraphs:
 
     def remove(self, positions: Positions) -> None:
         """Mark graphs as removed."""
-        self._unconditional = None
+        self._unconditional = {}
         for one in self.segments:
             one.alive[one.own(positions)] = False
 
@@ -184,13 +185,19 @@ class IndexedGraphs:
         parts = (getattr(one.segment.graphs, name) for one in self.segments)
         return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
-    def select(self, where: Condition | None = None, distinct: bool = False) -> Selection:
-        """Graphs that were not removed and meet a condition; with ``distinct``, only the first of each class."""
+    def select(
+        self, where: Condition | None = None, distinct: bool = False, classes: Classes = "certificates"
+    ) -> Selection:
+        """Graphs that were not removed and meet a condition; with ``distinct``, only the first of isomorphic ones.
+
+        They are taken together in classes of isomorphic graphs ("certificates"), or in those that the model of the
+        index does not tell apart ("seen").
+        """
         if where is not None or distinct:
-            return self._choose(where, distinct)
-        if self._unconditional is None:
-            self._unconditional = self._choose(None, False)
-        return self._unconditional
+            return self._choose(where, distinct, classes)
+        if classes not in self._unconditional:
+            self._unconditional[classes] = self._choose(None, False, classes)
+        return self._unconditional[classes]
 
     def split(self, positions: Positions, *others: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
         """For each segment: itself, its part of rising positions, counted from its first graph, and of other arrays."""
@@ -210,24 +217,26 @@ class IndexedGraphs:
                     _copy_graphs(one.segment, chosen, learned(one.segment, chosen), builder)
                     bar.advance(len(chosen))
 
-    def _choose(self, where: Condition | None, distinct: bool) -> Selection:
+    def _choose(self, where: Condition | None, distinct: bool, classes: Classes) -> Selection:
         chosen = self.alive
         if where is not None:
             metadata = [facts for one in self.segments for facts in one.segment.metadata]
             chosen &= _matches(where, metadata)
-        selection = self._classes(chosen)
-        return self._classes(np.isin(np.arange(self.size), selection.first)) if distinct else selection
+        if distinct:
+            chosen = np.isin(np.arange(self.size), self._divide(chosen, "certificates").first)
+        return self._divide(chosen, classes)
 
-    def _classes(self, chosen: NDArray[np.bool_]) -> Selection:
-        """The graphs of a mask, with isomorphic ones taken together."""
-        if self._everything is None:
-            certificates = [one.segment.arrays["certificates"] for one in self.segments]
-            classes = number_classes(np.concatenate([np.empty((0, 16), dtype=np.uint8), *certificates]))
-            self._everything = Selection.among(np.arange(self.size), classes)
+    def _divide(self, chosen: NDArray[np.bool_], classes: Classes) -> Selection:
+        """The graphs of a mask, in classes."""
+        if classes not in self._everything:
+            names = [one.segment.names(classes) for one in self.segments]
+            numbers = number_classes(np.concatenate([np.empty((0, 16), dtype=np.uint8), *names]))
+            self._everything[classes] = Selection.among(np.arange(self.size), numbers)
+        everything = self._everything[classes]
         if chosen.all():
-            return self._everything
+            return everything
         positions = np.flatnonzero(chosen)
-        return Selection.among(positions, self._everything.numbers[positions])
+        return Selection.among(positions, everything.numbers[positions])
 
     def _at(self, position: int) -> OpenSegment:
         return self.segments[bisect_right(self.segments, position, key=attrgetter("offset")) - 1]

@@ -1,6 +1,6 @@
 """A run of graphs as an index keeps it: packed columns, what the model made of them, ids and metadata.
 
-A segment never changes, in memory or on disk. Its arrays by name; those from ``vectors`` to ``to_empty`` only where the
+A segment never changes, in memory or on disk. Its arrays by name; those from ``vectors`` to ``seen`` only where the
 index has a model:
 
 ==========================  ============================================================================
@@ -13,6 +13,7 @@ states                      (nodes, d): node states, for heads that compare them
 axes, basis                 states along a few axes, sorted within each graph, for heads that bound distances
                             by them (:mod:`graphmetric.distance._kernels.matching`)
 to_empty                    learned distances to the empty graph
+seen                        (graphs, 16): equal for graphs that the model does not tell apart
 certificates                (graphs, 16): equal for isomorphic graphs
 histograms                  counts of labels and degrees, by columns, for the bounds of certified searches
                             (:mod:`graphmetric.edit_distance.collection_bounds`)
@@ -29,7 +30,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,8 @@ from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_json, spelling
 
 Arrays = dict[str, NDArray[Any]]
+Classes = Literal["certificates", "seen"]
+"""Arrays of names that graphs of a class share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +93,10 @@ class Segment:
         """The branches of all nodes; made anew like the histograms."""
         kept = self.arrays.get("branches")
         return digest_branches(self.graphs.columns) if kept is None else kept
+
+    def names(self, classes: Classes) -> NDArray[np.uint8]:
+        """(graphs, 16): equal for graphs of one class; what a model sees was not stored in earlier versions."""
+        return self.arrays[classes] if classes in self.arrays else self.arrays["certificates"]
 
     def note(self, k: int) -> tuple[Hashable, dict[str, Any]]:
         """Id and metadata of graph ``k``."""

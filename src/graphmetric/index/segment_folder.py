@@ -45,7 +45,7 @@ _TYPES = {
     "node_features": ("<f8", 2),
     "node_images": ("|u1 <f4", 4),
     "to_empty": ("<f4", 1),
-    "certificates": ("|u1", 2),
+    **dict.fromkeys(("certificates", "seen"), ("|u1", 2)),
     "counts": ("<i2", 2),  # of indexes before version 2, no longer read
     "histograms": ("<i2", 3),
     "branches": ("<u4", 1),
@@ -53,8 +53,8 @@ _TYPES = {
 }
 _BY_MODEL = {"vectors", "to_empty"}
 """What the segments of an index with a model have."""
-_OPTIONAL = {*COLUMNS, *_BY_MODEL, "projected", "states", "axes", "basis", "counts", "histograms", "branches"}
-_PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "id_keys")
+_OPTIONAL = {*COLUMNS, *_BY_MODEL, "seen", "projected", "states", "axes", "basis", "counts", "histograms", "branches"}
+_PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "seen", "id_keys")
 _PER_NODE = ("states", "axes", "branches")
 
 

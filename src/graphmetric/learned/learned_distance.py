@@ -241,18 +241,21 @@ class LearnedDistance:
         return vectors[places]
 
     def identify(self, graphs: GraphCollection, known: list[str] | None = None) -> list[str]:
-        """A text for each graph that it shares only with graphs that are isomorphic to it.
+        """A text for each graph that it shares only with graphs at distance 0 for certain.
 
-        A very regular graph shares its text only with graphs that are numbered alike; a strict distance refuses it.
-        ``known`` are the texts of :func:`identify_graphs`, so that these need not be found twice.
+        These are graphs that are isomorphic in all that the features show, so that neither an ignored attribute nor
+        rounding parts them; for a strict distance, isomorphic graphs. A very regular graph shares its text only with
+        graphs that are numbered alike; a strict distance refuses it. ``known`` are the texts of
+        :func:`identify_graphs`, so that these need not be found twice.
         """
         self.featurizer.check_direction(graphs)  # every question about graphs comes through here
         options = self.featurizer.options
         if self.strict:
             return certificates(graphs)
-        if options.canonical:
-            return identify_graphs(graphs, options.canonical_budget) if known is None else known
-        return [fingerprint(graphs[k : k + 1]) for k in range(len(graphs))]
+        seen = self.featurizer.keep_what_counts(graphs, self.costs.ignore)
+        if not options.canonical:
+            return [fingerprint(seen[k : k + 1]) for k in range(len(seen))]
+        return known if known is not None and seen is graphs else identify_graphs(seen, options.canonical_budget)
 
     def limited_threads(self) -> AbstractContextManager[None]:
         """A context in which no more threads than allowed are used, and torch does not start any."""

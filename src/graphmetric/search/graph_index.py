@@ -357,7 +357,8 @@ class GraphIndex:
         learned = self._learned if certified is None else None if certified else self._needed_model("search")
         if learned is None and candidates is not None:
             raise InvalidArgument("a certified search looks at all graphs it has to: leave out candidates")
-        graphs, selection = self._resolve(query), self._graphs.select(where, distinct)
+        graphs = self._resolve(query)
+        selection = self._graphs.select(where, distinct, "certificates" if learned is None else learned.classes)
         results: list[SearchResult] = []
         if learned is not None:
             limit = self._limit_candidates(exact, candidates, k)
@@ -409,7 +410,8 @@ class GraphIndex:
         """
         radius, view = checked_number(radius, "radius", "a number that is not negative"), _checked_view(view)
         learned = self._learned if certified is None else None if certified else self._needed_model("range")
-        graphs, selection = self._resolve(query), self._graphs.select(where, distinct)
+        graphs = self._resolve(query)
+        selection = self._graphs.select(where, distinct, "certificates" if learned is None else learned.classes)
         results: list[SearchResult] = []
         if learned is not None:
             results = learned.within(self._graphs, selection, graphs, view, radius)

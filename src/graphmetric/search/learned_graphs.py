@@ -51,8 +51,9 @@ class Query:
         with learned.limited_threads():
             names = learned.identify(graphs)
             encoded = learned.encode(graphs, names).detached().compacted()
-            arrays = {**learned.cpu_head.index_arrays(encoded), "certificates": as_bytes(names)}
-        side = _read_side(learned, arrays, torch.cat([encoded.start, encoded.size.sum()[None]]), encoded.links)
+            arrays = learned.cpu_head.index_arrays(encoded)
+        node_ptr = torch.cat([encoded.start, encoded.size.sum()[None]])
+        side = _read_side(learned, arrays, as_bytes(names), node_ptr, encoded.links)
         return [cls(side, row, vector, view) for row, vector in enumerate(arrays["vectors"])]
 
     @cached_property
@@ -116,7 +117,8 @@ class LearnedSegment:
         arrays = self._segment.arrays
         seen = self._segment.graphs.without(self._model.costs.ignore)
         links = link_graphs(self._model.featurizer, seen) if self._head.needs_links else None
-        return _read_side(self._model, arrays, torch.from_numpy(arrays["node_ptr"]), links)
+        names = self._segment.names("certificates" if self._model.strict else "seen")
+        return _read_side(self._model, arrays, names, torch.from_numpy(arrays["node_ptr"]), links)
 
     @cached_property
     def _without_vectors(self) -> Side:
@@ -126,17 +128,21 @@ class LearnedSegment:
 
 
 def _read_side(
-    learned: LearnedDistance, arrays: Mapping[str, NDArray[Any]], node_ptr: Tensor, links: Tensor | None
+    learned: LearnedDistance,
+    arrays: Mapping[str, NDArray[Any]],
+    names: NDArray[np.uint8],
+    node_ptr: Tensor,
+    links: Tensor | None,
 ) -> Side:
     """Stored arrays as a side of a comparison, nothing computed anew."""
     head = learned.cpu_head
-    number = torch.from_numpy(arrays["certificates"][:, :8].copy().view("<i8")[:, 0].astype(np.int64))
+    number = torch.from_numpy(names[:, :8].copy().view("<i8")[:, 0].astype(np.int64))
     graphs = head.read_arrays(arrays, node_ptr, links)
     return Side.of(graphs, torch.from_numpy(arrays["to_empty"]), number, head.epsilon if learned.strict else 0.0)
 
 
 class SegmentSelection(NamedTuple):
-    """The part of a selection that lies in one segment: the first graph of each class."""
+    """The part of a selection that lies in one segment: the first graph of each class that the model sees."""
 
     segment: LearnedSegment
     offset: int
@@ -160,7 +166,8 @@ class SegmentEncoder:
         with self._model.limited_threads():
             names = self._model.identify(graphs, certificates)
             encoded = self._model.encode(graphs, names).detached().compacted()
-            return self._with_axes(dict(self._model.cpu_head.index_arrays(encoded)), graphs.sizes)
+            arrays = {**self._model.cpu_head.index_arrays(encoded), "seen": as_bytes(names)}
+            return self._with_axes(arrays, graphs.sizes)
 
     def encode_stored(self, segment: Segment, chosen: Positions) -> Arrays:
         """Encode graphs of a segment that was made without a model."""
@@ -170,6 +177,7 @@ class SegmentEncoder:
         """What is stored for graphs of another segment of the same model; the model is not asked again."""
         names = ("vectors", "projected", "to_empty")
         arrays = {name: segment.arrays[name][chosen] for name in names if name in segment.arrays}
+        arrays["seen"] = segment.names("seen")[chosen]
         if "states" in segment.arrays:
             nodes = np.repeat(np.isin(np.arange(len(segment)), chosen), segment.graphs.sizes)
             arrays["states"] = segment.arrays["states"][nodes]

@@ -1,6 +1,8 @@
 """Nearest graphs by the learned distance: candidates by vectors, bounds, then the distance itself.
 
-Only the first of isomorphic graphs is looked at: what is found for it is true of all of them, to the last bit.
+Of graphs that the model does not tell apart only the first is looked at: what is found for it is true of all of them,
+to the last bit. These are graphs that are isomorphic in all that the model takes in, whatever else they have; without
+this, rounding would part them, since it depends on the batch in which a graph was encoded.
 
 Where the head bounds its distance by index vectors, graphs are looked at in the order of their bounds, and the search
 ends when no bound lets a graph come before the k-th best, ties by position: the answer is that of looking at all
@@ -24,6 +26,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import IndexedGraphs, OpenSegment, Positions, Selection
+from graphmetric.index.segment import Classes
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
 from graphmetric.search.learned_graphs import Floats, LearnedSegment, Query, SegmentEncoder, SegmentSelection
@@ -45,6 +48,11 @@ class LearnedSearches:
     def __init__(self, model: LearnedDistance) -> None:
         self.model = model
         self._opened: WeakKeyDictionary[OpenSegment, LearnedSegment] = WeakKeyDictionary()
+
+    @property
+    def classes(self) -> Classes:
+        """Which graphs are equal to the model; a strict distance parts all that are not isomorphic."""
+        return "certificates" if self.model.strict else "seen"
 
     def encoder(self, basis: Floats | None = None) -> SegmentEncoder:
         """What encodes the graphs of a new segment."""
@@ -152,8 +160,7 @@ class LearnedSearch:
         self._measure_all(part, positions)
 
     def _measure_all(self, part: SegmentSelection, positions: Positions, radius: float = np.inf) -> None:
-        for start in range(0, len(positions), _SCANNED):
-            chosen = positions[start : start + _SCANNED]
+        for chosen in np.array_split(positions, max(1, -(-len(positions) // _SCANNED))):
             distances = part.segment.measure(self._query, chosen)
             near = distances <= radius
             self._best.offer(distances[near], chosen[near] + part.offset)
@@ -205,7 +212,7 @@ class LearnedSearch:
         self._removed[stage] += int(copies)
 
     def _result(self, asked: Graph, exact: bool) -> SearchResult:
-        """The nearest graphs, ties by position, isomorphic ones each on its own."""
+        """The nearest graphs, ties by position, all graphs of a class each on its own."""
         best, query = self._best, self._query
         if not np.isfinite(best.distances).all():
             raise InvalidArgument(NOT_FINITE)
