@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import EditCosts, ExactSearch, Graph, GraphCollection, graph_edit_distance
-from graphmetric.edit_distance import EditCounts
+from graphmetric.edit_distance import EditCounts, limited
 from graphmetric.edit_distance.edit_path import edit_path_of
 from graphmetric.edit_distance.limited import COUNTED_KINDS, LimitedSearch, check_limits, encode_allowed, keeps_limits
 from graphmetric.edit_distance.stopping import Watch, in_thread
@@ -119,6 +120,19 @@ def test_an_upper_bound_ends_the_search(
     found = in_thread(lambda watch: search.solve_watched(first, second, costs, watch))
     assert found.lower <= wanted <= found.upper
     assert found.lower == found.upper if wanted <= bound else found.lower > bound
+
+
+@given(plain_pairs(), LIMITS)
+def test_bounds_hold_where_searches_give_up(
+    pair: tuple[PlainGraph, PlainGraph, PlainCosts], limits: dict[str, int]
+) -> None:
+    wanted = limited_edit_distance(*pair, limits)
+    first, second, costs = as_graph(pair[0]), as_graph(pair[1]), as_costs(pair[2])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limited, "ExactSearch", partial(ExactSearch, node_limit=1))
+        found = graph_edit_distance(first, second, costs=costs, limits=limits)
+    assert found.lower <= wanted <= found.upper
+    assert found.note == (None if found.exact else "the graphs are too large for the exact search")
 
 
 @given(st.lists(st.integers(0, 5), min_size=10, max_size=10))

@@ -157,6 +157,16 @@ class LimitedSearch:
             search = _PairSearch(self.limits, self.upper_bound, first, second, costs, watch)
             return search.run()
 
+    def explain(self, found: LimitedAnswer, watch: Watch) -> str | None:
+        """Why an answer is not proven; to be asked before the watch is used again."""
+        if found.lower == found.upper:
+            return None
+        if self.upper_bound is not None and found.lower > self.upper_bound:
+            return f"more than {self.upper_bound:g}"
+        if watch.expired:
+            return f"stopped by the time limit of {self.time_limit:g} s"
+        return "interrupted" if watch.stopped else "the graphs are too large for the exact search"
+
 
 @dataclass(eq=False)
 class _Branch:
@@ -168,12 +178,27 @@ class _Branch:
     forbidden: frozenset[Single] = frozenset()
     granted: frozenset[Single] = frozenset()
     closed: bool = False
-    """Whether no edits of this branch cost less than its lower bound, and some that do not cost more are known."""
+    """Whether more work would not raise its lower bound: the branch is solved, or the search had to give up."""
     exceeding: list[list[Single]] = field(default_factory=list)
     """Edits that exceeded a limit."""
 
     def __lt__(self, other: _Branch) -> bool:
         return (self.lower, -len(self.granted)) < (other.lower, -len(other.granted))
+
+
+class _Additions(NamedTuple):
+    """What is added to the costs of edits, so that none that costs too much is of interest.
+
+    Instead of infinite amounts, which would make the search slower, edits that are not allowed cost just enough more
+    than everything that is still of interest.
+    """
+
+    by_field: dict[str, float]
+    """By field of :class:`EditCounts`, for edits that are neither forbidden nor granted one by one."""
+    single: float
+    """For a forbidden single edit."""
+    apart: float
+    """For nodes and edges that cannot become each other."""
 
 
 class _PairSearch:
@@ -209,6 +234,7 @@ class _PairSearch:
         self.grid = float(finite[finite > 0].min(initial=math.inf)) / _STEPS_PER_COST
         self.grid = self.grid if math.isfinite(self.grid) else 1.0
         self.best = LimitedAnswer(0.0, math.inf, None, frozenset(), 0, rounded=self.unit is None)
+        self.floor = 0.0  # edits cost at least this if they keep the limits that are 0
         self.expanded, self.rounded = 0, False
 
     def run(self) -> LimitedAnswer:
@@ -281,30 +307,29 @@ class _PairSearch:
     def _solve(self, branch: _Branch, prices: dict[str, float]) -> dict[str, int] | None:
         """Solve the branch with these prices; returns by how much each limit is exceeded, None if it is settled."""
         left = {kind: most - _count(branch.granted, kind) for kind, most in self.limits.items()}
-        granted_free = sum(prices[kind] * most for kind, most in left.items())
-        most = self.cutoff + granted_free
-        forbidding = most + self.grid
-        added = self._added(branch, prices, left, forbidding)
-        problem = encode(*self.collections, self.costs, self._marks(branch, added, forbidding))
+        allowance = sum(prices[kind] * most for kind, most in left.items())
+        most = self.cutoff + allowance
+        added = self._additions(prices, left, most)
+        problem = encode(*self.collections, self.costs, self._marks(branch, added))
         method = ExactSearch(upper_bound=most)
         found = method.bounds_watched(problem, _PAIR, self.watch)
         self.expanded += int(found.expanded[0])
         self.rounded = self.rounded or bool(found.rounded[0] and problem.rounded)
-        lower = self._rounded_up(float(found.lower[0]) - granted_free)
+        lower = self._rounded_up(float(found.lower[0]) - allowance)
+        if not any(prices.values()) and not branch.forbidden and not branch.granted:
+            self.floor = max(self.floor, lower)
         if lower >= branch.lower:
             branch.lower, branch.prices = lower, prices
-        if not math.isfinite(found.upper[0]):
-            branch.closed = not self.watch.is_over
+        branch.closed = not math.isfinite(found.upper[0])
+        if branch.closed:
             return None
         assert found.node_map is not None
         images = found.node_map[0, : self.graphs[0].num_nodes].tolist()
         node_map = tuple(None if v < 0 else v for v in images)
-        edits, replaced, cost = self._edits(node_map, branch, added, forbidding)
+        edits, replaced, cost = self._edits(node_map, branch, added)
         self._offer(node_map, edits, replaced, cost)
-        if self.watch.is_over:
-            return None
-        if found.upper[0] > most * (1 + TOLERANCE):  # nothing that is cheap enough is left
-            branch.closed = True
+        branch.closed = bool(found.lower[0] < found.upper[0] or found.upper[0] > most * (1 + TOLERANCE))
+        if branch.closed:  # nothing that is cheap enough is left, or the search had to give up
             return None
         excess = {kind: _count(edits, kind, but=branch.granted) - room for kind, room in left.items()}
         if any(more > 0 for more in excess.values()):
@@ -320,39 +345,40 @@ class _PairSearch:
         edits = branch.exceeding[-1]
         kind = max(left, key=lambda k: _count(edits, k, but=branch.granted) - left[k])
         seen = Counter(edit for some in branch.exceeding for edit in some)
-        single = max(
-            (e for e in edits if e[0] in COUNTED_KINDS[kind] and e not in branch.granted), key=seen.__getitem__
-        )
+        candidates = [edit for edit in edits if edit[0] in COUNTED_KINDS[kind] and edit not in branch.granted]
+        single = max(candidates, key=seen.__getitem__)
         yield _Branch(branch.lower, branch.prices, branch.forbidden | {single}, branch.granted)
         if all(room > 0 for other, room in left.items() if single[0] in COUNTED_KINDS[other]):
             yield _Branch(branch.lower, branch.prices, branch.forbidden, branch.granted | {single})
 
-    def _added(
-        self, branch: _Branch, prices: dict[str, float], left: dict[str, int], forbidding: float
-    ) -> dict[str, float]:
-        """What is added to the costs of edits that are neither forbidden nor granted, by field."""
-        added = dict.fromkeys(_FIELDS, 0.0)
+    def _additions(self, prices: dict[str, float], left: dict[str, int], most: float) -> _Additions:
+        """What is added to the costs where so many edits of each kind are left, and at most ``most`` is of interest."""
+        apart, single = (math.ceil(more / self.grid + 1) * self.grid for more in (most, most - self.floor))
+        by_field = dict.fromkeys(_FIELDS, 0.0)
         for kind, room in left.items():
+            price = prices[kind] if room else single if self.limits[kind] else apart
             for name in COUNTED_KINDS[kind]:
-                added[name] = min(forbidding, added[name] + (prices[kind] if room else forbidding))
-        return added
+                by_field[name] = min(apart, by_field[name] + price)
+        return _Additions(by_field, single, apart)
 
-    def _marks(self, branch: _Branch, added: dict[str, float], forbidding: float) -> Marks:
-        nodes = [_node_prices(added, looks) for looks in self.looks]
-        edges = [_edge_prices(added, places, self.keeps_rings) for places in self.places]
-        for singles, price in ((branch.forbidden, forbidding), (branch.granted, 0.0)):
+    def _marks(self, branch: _Branch, added: _Additions) -> Marks:
+        nodes = [_node_prices(added.by_field, looks) for looks in self.looks]
+        edges = [_edge_prices(added.by_field, places, self.keeps_rings) for places in self.places]
+        for singles, price in ((branch.forbidden, added.single), (branch.granted, 0.0)):
             for name, k in singles:
                 column = ("relabeled", "deleted", "inserted").index(name.rpartition("_")[2])
                 (nodes if name.startswith("nodes") else edges)[column == 2][k, column] = price
-        return _marks(nodes, edges, forbidding)
+        return _marks(nodes, edges, added.apart)
 
     def _edits(
-        self, node_map: NodeMap, branch: _Branch, added: dict[str, float], forbidding: float
+        self, node_map: NodeMap, branch: _Branch, added: _Additions
     ) -> tuple[list[Single], frozenset[Edge], float]:
         """The edits of a map, edges replaced where that is cheaper with the added prices; and their true cost."""
 
         def extra(edit: Single) -> float:
-            return 0.0 if edit in branch.granted else forbidding if edit in branch.forbidden else added[edit[0]]
+            if edit in branch.granted:
+                return 0.0
+            return added.single if edit in branch.forbidden else added.by_field[edit[0]]
 
         nodes, edges = self.node_prices, self.edge_prices
         (kinds, other_kinds), (edge_kinds, other_edge_kinds) = nodes.kinds, edges.kinds

@@ -113,8 +113,10 @@ def graph_edit_distance(
         second: Another one.
         method: A method object or its name, such as ``"exact"`` or ``"beam:10"``.
         costs: The price list; by default every edit costs one.
-        limits: The most edits of each kind, such as ``{"ring": 0, "element": 2}``; see :data:`COUNTED_KINDS`. The
-            distance is then the least cost of edits that keep these limits, infinite if none do. Only ``exact`` can.
+        limits: The most edits of each kind, such as ``{"ring": 0, "element": 2}``. The distance is then the least cost
+            of edits that keep these limits, infinite if none do. Kinds are the counts of ``edit_path.counts``, such as
+            ``nodes_deleted``, their sums ``ring``, ``linker``, ``terminal``, ``edges_deleted``, ``edges_inserted`` and
+            ``total``, and ``element`` and ``bond`` for relabeled nodes and edges. Limits go with ``exact`` only.
         time_limit: Seconds after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is 10 seconds for
             a method that is given by its name, while a method object keeps its own limits. None is no limit.
 
@@ -177,15 +179,14 @@ def _limited(
             f"limits go with method 'exact', with a time_limit or an upper_bound of it at most; the method is {solver}"
         )
     search = LimitedSearch(limits, solver.time_limit, solver.upper_bound)
-    found, watch, started = list[LimitedAnswer](), Watch(), clock()
+    found, started = list[tuple[LimitedAnswer, str | None]](), clock()
+
+    def solve(watch: Watch) -> None:
+        answer = search.solve_watched(first, second, costs, watch)
+        found.append((answer, search.explain(answer, watch)))
 
     def result() -> EditDistance:
-        lower, upper, node_map, replaced, expanded, rounded = found[0]
-        note = None
-        if lower != upper:
-            is_larger = solver.upper_bound is not None and lower > solver.upper_bound
-            stop = f"stopped by the time limit of {solver.time_limit:g} s" if watch.expired else "interrupted"
-            note = f"more than {solver.upper_bound:g}" if is_larger else stop
+        (lower, upper, node_map, replaced, expanded, rounded), note = found[0]
         return EditDistance(
             first=first,
             second=second,
@@ -205,7 +206,7 @@ def _limited(
 
     try:
         with progress("edit distance within limits", None, "s"):
-            work_in_threads(lambda own: found.append(search.solve_watched(first, second, costs, own)), [watch])
+            work_in_threads(solve, [Watch()])
     except KeyboardInterrupt:
         if not found:
             raise
