@@ -47,7 +47,8 @@ ARC_TAIL, ARC_HEAD, ARC_REVERSE, ARC_CODE = range(4)
 MIX_STEP, MIX_FACTOR = 0x1E3779B97F4A7C15, 0x3F58476D1CE4E5B9  # odd; products wrap around
 N_COLOURS = 5  # rounds of refinement; in the first a colour is the code of the node
 SYMMETRIC_DEPTHS = 6  # of a search for which orbits are found; deeper down only twins are known to be alike
-MOST_CHECKS = 200_000  # images of nodes that are tried to find the orbits of one graph
+MOST_CHECKS = 200_000  # images of nodes that are tried to find the orbits of one graph, and at most
+CHECKS_PER_PAIR = 50  # this many for each pair of its nodes
 # Values of Orbits.known
 UNKNOWN, ONLY_TWINS, BEYOND_TWINS = range(3)
 # Fields of Orbits.lines: by position in the order of nodes, then by node
@@ -302,10 +303,10 @@ def find_orbits(pair: Pair, dual: DualPair, orbits: Orbits, side: int, depth: in
     orbits.known[side, depth] = ONLY_TWINS
     if depth > 0 and orbits.known[side, depth - 1] == ONLY_TWINS:
         return
-    orbits.checks[0] = MOST_CHECKS
+    orbits.checks[0] = min(MOST_CHECKS, CHECKS_PER_PAIR * n_nodes * n_nodes)
     for v in range(n_nodes):
         for u in range(v):
-            if classes[u] == u and classes[v] == v and held[u] == 0 and held[v] == 0:
+            if classes[u] == u and classes[v] == v and held[u] == 0 and held[v] == 0 and orbits.checks[0] > 0:
                 if depth > 0 and orbits.classes[side, depth - 1, u] != orbits.classes[side, depth - 1, v]:
                     continue
                 if has_automorphism(pair, dual, orbits, side, n_nodes, u, v):
@@ -336,6 +337,7 @@ def has_automorphism(pair: Pair, dual: DualPair, orbits: Orbits, side: int, n_no
     if colour_of(dual, side, u) != colour_of(dual, side, v):
         return False
     first = order_nodes(pair, orbits, side, n_nodes, u)
+    orbits.checks[0] -= n_nodes * n_nodes // 8  # the order takes about as long as so many images
     place = first
     choice[first] = -1
     while first <= place < n_nodes and orbits.checks[0] > 0:
