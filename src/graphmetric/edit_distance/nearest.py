@@ -74,15 +74,17 @@ STAGES = {
 }
 _FIRST_STEPS, _MORE_STEPS = 2_000, 8
 """Search steps per pair in the first round, and the factor by which each later round has more."""
-_DUAL_ROUNDS = 4
+_DUAL_ROUNDS = 6
 """Rounds of the dual bound in a short search."""
-_WAVE = 16
+_WAVE = 32
 """Pairs that get the dual bound together, all with the limit of that moment."""
+_CLOSE = 2
+"""Edits between lower bound and limit up to which a short search with the branch bound is likely to be enough."""
 _LOOKED_AT, _SEARCHED_FIRST = 10, 4
 """Candidates that are bounded by common branches for each promising one, and those searched first for each wanted."""
 _SLICE, _LARGEST_SLICE = 1_000, 1 << 17
 """Search steps between two looks at the clock; without a time limit the larger number, so that Ctrl-C is heard."""
-_BOUNDED = 4_096
+_BOUNDED = 2_048
 """Candidates that are encoded and bounded together, where not all are encoded at once."""
 _REPORT_EVERY = 0.1
 """Seconds between two calls of whoever watches the search, at least."""
@@ -262,16 +264,22 @@ class NearestSearch:
             if self._is_late():
                 break
             if len(part):
-                self._search(self.encode(np.sort(part)), part, 1 if is_hard else _FIRST_STEPS)
-        self._search_what_is_open(is_hard)
+                self._search_part(self.encode(np.sort(part)), part, is_hard)
+        self._search_what_is_open()
 
     def _search_proposed(self, encoded: EncodedCandidates, proposed: Numbers, is_hard: bool) -> None:
         if not is_hard:
             self._search(encoded, proposed, _FIRST_STEPS)
             return
-        self._search(encoded, proposed, 1)
+        self._search(encoded, proposed, 1, refine=True)
         nearest = proposed[smallest(self.upper_rates[proposed], _SEARCHED_FIRST * (self.wanted or 1))]
         self._search_briefly(encoded, nearest)
+
+    def _search_part(self, encoded: EncodedCandidates, part: Numbers, is_hard: bool) -> None:
+        """Branch bounds and short searches of some candidates."""
+        self._search(encoded, part, 1 if is_hard else _FIRST_STEPS)
+        if is_hard:
+            self._search_briefly(encoded, self._by_bounds(part[self._is_open(part)]))
 
     def _tightened(self, graphs: Numbers) -> Numbers:
         """Bound candidates by common branches; returns those that may still enter."""
@@ -281,14 +289,12 @@ class NearestSearch:
         self.bounds.stage[graphs] = BY_COMMON
         return graphs[self._is_open(graphs)]
 
-    def _search_what_is_open(self, is_hard: bool) -> None:
-        """Short searches of what is open, then rounds of exact ones, each with more steps than the one before."""
+    def _search_what_is_open(self) -> None:
+        """Rounds of exact searches of what is open, each with more steps than the one before."""
         left = self._left()
         if len(left) == 0 or self._is_late():
             return
         encoded, steps = self.encode(np.sort(left)), _MORE_STEPS * _FIRST_STEPS
-        if is_hard:
-            self._search_briefly(encoded, left)
         while steps <= NO_LIMIT and len(left := self._left()) and not self._is_late():
             self._search(encoded, left, steps)
             steps *= _MORE_STEPS
@@ -299,20 +305,21 @@ class NearestSearch:
 
     def _search_briefly(self, encoded: EncodedCandidates, graphs: Numbers) -> None:
         """Short searches of candidates, those that are open by the branch bound and then by the dual bound."""
+        if len(graphs) == 0:
+            return
         problem, pairs = encoded.problem, encoded.pairs(self.row, graphs)
         if problem.costs is not None or encoded.is_vast or not encoded.searchable(self.row, graphs).all():
             return
-        self._search_queue(encoded, graphs, first_try(problem, pairs))
-        if not fits_dual_bound(problem, pairs):
-            return
-        start = 0
-        while start < len(graphs) and not self._is_late():
-            places = start + np.flatnonzero(self._is_open(graphs[start:]))[:_WAVE]
-            if len(places):
-                self._bound_by_dual(encoded, graphs[places])
-                start = int(places[-1]) + 1
-            else:
-                return
+        steps, fits = first_try(problem, pairs), fits_dual_bound(problem, pairs)
+        edit = float(problem.tables.edge_floor[0, :2].mean()) / problem.scale
+        while len(graphs) and not self._is_late():
+            wave, graphs = graphs[:_WAVE], graphs[_WAVE:]
+            gap = self.limit * self.bounds.weight[wave] - self.bounds.lower[wave]
+            self._search_queue(encoded, wave[gap <= _CLOSE * edit] if fits else wave, steps)
+            wave = wave[self._is_open(wave)]
+            if fits and len(wave):
+                self._bound_by_dual(encoded, wave)
+            graphs = graphs[self._is_open(graphs)]
 
     def _bound_by_dual(self, encoded: EncodedCandidates, graphs: Numbers) -> None:
         """A few rounds of the dual bound, for maps below the limit."""
@@ -327,22 +334,25 @@ class NearestSearch:
         lower, upper, _ = problem.in_costs(pairs[seen], found.lower[seen], found.upper[seen], found.node_map[seen])
         self._note(graphs[seen], lower, upper, found.node_map[seen], BY_DUAL)
 
-    def _search(self, encoded: EncodedCandidates, graphs: Numbers, steps: int) -> None:
-        """Search one candidate after another; the deadline counts only once there are as many as are wanted."""
+    def _search(self, encoded: EncodedCandidates, graphs: Numbers, steps: int, refine: bool = False) -> None:
+        """Search one candidate after another; the deadline counts only once there are as many as are wanted.
+
+        With ``refine`` the first map of each is improved even if it is above the limit, which takes longer.
+        """
         if self.query_nodes > LARGEST_EASY:
             graphs = self._bound_largest(encoded, graphs)
         by_dual_bound = self.query_nodes > LARGEST_EASY and steps > 1
         if by_dual_bound or encoded.problem.costs is not None or encoded.is_vast:
             self._search_each(encoded, graphs, steps)
         else:
-            self._search_queue(encoded, graphs, steps)
+            self._search_queue(encoded, graphs, steps, refine)
 
-    def _search_queue(self, encoded: EncodedCandidates, graphs: Numbers, steps: int) -> None:
+    def _search_queue(self, encoded: EncodedCandidates, graphs: Numbers, steps: int, refine: bool = False) -> None:
         """Search by the branch bound in one compiled loop."""
         problem = encoded.problem
         queue = SearchQueue(np.stack([graphs, encoded.columns(graphs)]), np.zeros(2, dtype=np.int64))
         budget = _LARGEST_SLICE if self.deadline == np.inf and self.report is None else _SLICE
-        limits = QueueLimits(self.row, problem.scale, steps, budget, refine=int(steps == 1))
+        limits = QueueLimits(self.row, problem.scale, steps, budget, int(refine))
         work = self.watch.workspace(encoded.size)
         while queue.status[PLACE] < len(graphs) and not (self._is_late() and (self._is_ended or self.limit < np.inf)):
             self.watch.check()
@@ -390,8 +400,11 @@ class NearestSearch:
 
     def _sorted(self, chosen: NDArray[np.bool_]) -> Numbers:
         """The candidates of a mask by rising lower bounds."""
-        graphs = np.flatnonzero(chosen)
-        return graphs[np.argsort(self.rates[graphs], kind="stable")]
+        return self._by_bounds(np.flatnonzero(chosen))
+
+    def _by_bounds(self, graphs: Numbers) -> Numbers:
+        rates = self.bounds.lower[graphs] / self.bounds.weight[graphs]
+        return graphs[np.argsort(rates, kind="stable")]
 
     def _is_open(self, graphs: Numbers | slice) -> NDArray[np.bool_]:
         lower, upper = self.bounds.lower[graphs], self.bounds.upper[graphs]

@@ -51,7 +51,7 @@ class CommonWork(NamedTuple):
     classes: Integers  # (depth, class, field)
     levels: Integers  # (depth, field)
     maps: Integers  # (current or best, left node): right node, or -1
-    signals: Integers  # as in `SearchProgress`: once STOP is set, the largest map so far is given
+    signals: Integers  # as in `TreeProgress`: once STOP is set, the largest map so far is given
 
 
 def allocate_common(largest: int, signals: Integers | None = None) -> CommonWork:

@@ -125,6 +125,7 @@ from graphmetric.edit_distance._kernels.workspace import (
 )
 
 STEPS_PER_BOUND = 25  # primal-dual steps between two bounds at the root
+SHORT_ROUNDS, STEPS_PER_SHORT_ROUND = 2, 12  # where a limit may be exceeded soon, bounds come earlier than maps
 MOST_DENSE = 8  # bounds from dense steps before the sparse problem, unless that is too large
 MOST_DENSE_IF_FULL = 40
 FEW_PAIRS = 0.33  # share of pairs left below which the sparse problem is quicker
@@ -137,7 +138,7 @@ TREE_SHIFTS = 10
 TARGETS = 4  # a tree looks through this part of the costs that are still possible: a quarter
 DEATH = 0.002  # value of ruling out a pair or link, compared with raising the bound by one
 # Fields of DualWork.status
-DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER, TARGET_COST = range(8)
+DEPTH, CHUNKS, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT, FULL_MEMORY, BEST_LOWER, TARGET_COST, MAPS_DUE = range(9)
 NEW, RETURNED = range(2)
 SPARSE = 1 << 20  # in CHUNKS: the dense steps are over
 
@@ -173,7 +174,7 @@ def allocate_dual_work(base: Workspace, size: DualSize, tree_memory: int = LARGE
         allocate_local_map(size),
         allocate_orbits(size),
         allocate_random(0),
-        np.zeros(8, dtype=np.int64),
+        np.zeros(9, dtype=np.int64),
     )
 
 
@@ -241,9 +242,9 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int, shifts: int
     work.sparse.values[0, BEST_BOUND], work.sparse.values[0, ROOT_BOUND] = -1e300, -1e300
     work.orbits.known[QUERY, 0] = UNKNOWN
     status[DEPTH] = 0
-    if dual.sizes[N_ROWS] > 0:
-        improve_best(work, np.int64(0))
-        round_colours(work, shifts * dual.sizes[N_ROWS])
+    status[MAPS_DUE] = SHORT_ROUNDS if work.base.progress.status[UPPER] > upper_limit else 0
+    if dual.sizes[N_ROWS] > 0 and status[MAPS_DUE] == 0:
+        make_first_maps(work, shifts)
     if status[BEST_LOWER] > best_of_interest(work) or dual.sizes[N_ROWS] == 0:
         status[DEPTH] = -1
 
@@ -299,13 +300,22 @@ def advance_root(work: DualWork, root_only: int) -> None:
     """Take dense steps, bound, round to a map; change to the sparse problem when enough is ruled out."""
     status, dual, splits, values = work.status, work.dual, work.splits, work.sparse.values
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
-    for _ in range(STEPS_PER_BOUND):
+    for _ in range(STEPS_PER_BOUND if status[MAPS_DUE] == 0 else STEPS_PER_SHORT_ROUND):
         if work.base.progress.signals[STOP] > 0:
             return
         take_steps(dual, work.steps, np.int64(1))
     status[CHUNKS] += 1
     bound = bound_root(work)
+    if values[0, BEST_BOUND] > limit_of(work):
+        status[DEPTH] = -1
+        return
     if work.base.progress.signals[STOP] == 0:
+        if status[MAPS_DUE] > 1:
+            status[MAPS_DUE] -= 1
+            return
+        if status[MAPS_DUE] == 1:
+            status[MAPS_DUE] = 0
+            make_first_maps(work, np.int64(ROOT_SHIFTS))
         round_root(work, ROOT_SHIFTS * dual.sizes[N_ROWS] * (4 + min(8, status[CHUNKS])) // 4)
     limit = limit_of(work)
     if values[0, BEST_BOUND] > limit or status[BEST_LOWER] > best_of_interest(work):
@@ -366,6 +376,16 @@ def round_root(work: DualWork, n_shifts: int) -> None:
         for k in range(work.dual.sizes[N_COLUMNS]):
             work.score[i, k] = work.steps.nodes[DENSE_X, i, k]
     try_rounding(work, n_shifts)
+
+
+@part
+def make_first_maps(work: DualWork, shifts: int) -> None:
+    """Improve the map of the branch bound, and round equal colours to another one.
+
+    Where that map is not within the limit of the search, this waits until a first bound has not decided the question.
+    """
+    improve_best(work, np.int64(0))
+    round_colours(work, shifts * work.dual.sizes[N_ROWS])
 
 
 @part

@@ -64,7 +64,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     Levels,
     Pair,
     Results,
-    SearchProgress,
+    TreeProgress,
     Workspace,
     find_limit,
     load_pair,
@@ -275,7 +275,7 @@ def refine_map(work: Workspace, depth: int, cost: int) -> None:
 
 
 @fragment
-def is_decided(progress: SearchProgress) -> bool:
+def is_decided(progress: TreeProgress) -> bool:
     """Whether a map within the upper limit was found and that is all the caller wants to know."""
     return progress.status[STOP_AT_LIMIT] == 1 and progress.status[UPPER] <= progress.status[UPPER_LIMIT]
 

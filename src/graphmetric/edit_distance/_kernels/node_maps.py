@@ -43,7 +43,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     Levels,
     Pair,
     Results,
-    SearchProgress,
+    TreeProgress,
     Workspace,
     load_pair,
     note_residue,
@@ -264,7 +264,7 @@ def find_edge(graphs: PackedGraphs, graph: int, tail: int, head: int) -> int:
 
 
 @fragment
-def complete_map(pair: Pair, levels: Levels, progress: SearchProgress, depth: int) -> None:
+def complete_map(pair: Pair, levels: Levels, progress: TreeProgress, depth: int) -> None:
     """Extend the partial map by the assignment of the level."""
     for i in range(1, pair.sizes[N_QUERY] - depth + 1):
         progress.maps[TRIAL, levels.rows[depth, NODE, i]] = levels.columns[depth, NODE, levels.rows[depth, MATCH, i]]

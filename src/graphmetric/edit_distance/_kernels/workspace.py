@@ -42,11 +42,11 @@ NODE, DUAL, MATCH, DEGREE = range(4)
 COLUMN, EXCESS = range(2)
 # Fields of Scratch.columns
 DISTANCE, REACHED_FROM, SCANNED, CODE, NEIGHBOUR = range(5)
-# Fields of SearchProgress.status
+# Fields of TreeProgress.status
 DEPTH, UPPER, EXPANDED, UPPER_LIMIT, STOP_AT_LIMIT = range(5)
-# First index of SearchProgress.maps
+# First index of TreeProgress.maps
 BEST, TRIAL, REFINED = range(3)
-# Fields of SearchProgress.signals: the waiting thread sets STOP, the kernel tells the others how far it is
+# Fields of TreeProgress.signals: the waiting thread sets STOP, the kernel tells the others how far it is
 STOP, LOWER_SO_FAR, UPPER_SO_FAR = range(3)
 N_SIGNALS = 3
 
@@ -88,7 +88,7 @@ class Scratch(NamedTuple):
     agreement: Integers  # (target node, target node)
 
 
-class SearchProgress(NamedTuple):
+class TreeProgress(NamedTuple):
     """The state of a search; with `Levels` it is enough to stop at any expansion and continue later."""
 
     status: Integers
@@ -102,7 +102,7 @@ class Workspace(NamedTuple):
     pair: Pair
     levels: Levels
     scratch: Scratch
-    progress: SearchProgress
+    progress: TreeProgress
 
 
 class WorkspaceSize(NamedTuple):
@@ -166,7 +166,7 @@ def allocate_workspace(size: WorkspaceSize, signals: Integers | None = None) -> 
     )
     heard = integers(N_SIGNALS) if signals is None else signals
     scratch = Scratch(integers(5, n_columns), integers(n_rows), integers(widest, widest))
-    return Workspace(pair, levels, scratch, SearchProgress(integers(5), integers(3, widest), heard))
+    return Workspace(pair, levels, scratch, TreeProgress(integers(5), integers(3, widest), heard))
 
 
 @part
@@ -295,7 +295,7 @@ def round_up(doubled_bound: int, attainable: int, step: int) -> int:
 
 
 @fragment
-def find_limit(levels: Levels, progress: SearchProgress, depth: int) -> int:
+def find_limit(levels: Levels, progress: TreeProgress, depth: int) -> int:
     """Doubled bounds from here on cannot lead below the incumbent (nor to a cost within the upper limit).
 
     All completions of the level cost RESIDUE modulo MODULUS; the largest such number below the incumbent is the best
