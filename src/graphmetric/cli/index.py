@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Hashable
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from graphmetric._foundation.atomic_files import check_writable
-from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, reading_options
+from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, reading_options, stream_source
 from graphmetric.cli.options import (
     FOLDER,
     costs_of,
@@ -97,10 +98,13 @@ def build(
         raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")
     check_writable(out, folder=True)
     learned = _load_model(models[0], n_jobs) if models else None
-    graphs = open_source(source, reading).graphs
+    graphs = stream_source(source, reading)[0]
+    first = next(graphs, None)
+    if first is None:
+        raise InvalidArgument(f"{source} holds no graphs")
     started = time.perf_counter()
-    ids = range(len(graphs)) if number else None
-    index = GraphIndex.build(learned, graphs, ids=ids, out=out, costs=costs_of(ignore))
+    ids = count() if number else None
+    index = GraphIndex.build(learned, chain([first], graphs), ids=ids, out=out, costs=costs_of(ignore))
     seconds = time.perf_counter() - started
     size = sum(path.stat().st_size for path in Path(out).rglob("*") if path.is_file())
     text = f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}"

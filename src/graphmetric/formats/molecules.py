@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 DISTINCTIONS = ("charge", "stereo", "aromaticity", "isotope", "hydrogens")
 """What can tell atoms and bonds apart besides elements and bond types."""
 
+_MAY_HAVE_FACTS = re.compile(r"[@/\\]|\[\d|\[[^\]]*[+-]")
+"""A SMILES without any of these has no stereochemistry, isotope or charge. To look at its atoms takes longer."""
 LONGEST_SMILES = 5_000
 """Characters. RDKit's time grows faster than the square of the length: some texts of 50,000 take minutes."""
 
@@ -90,7 +92,10 @@ def from_smiles(
         molecule = chem.MolFromSmiles(smiles)
     if molecule is None:
         raise InvalidGraph(f"SMILES {shortened(smiles, 80)} cannot be read: {_problem_of_smiles(smiles)}")
-    return _converted(not_kept, molecule, kekulize=kekulize, distinguish=distinguish, id=id)
+    distinguish = checked_distinctions(distinguish)
+    if _MAY_HAVE_FACTS.search(smiles):
+        not_kept.molecule_facts |= _facts_that_do_not_count(molecule, distinguish, not_kept.molecule_facts)
+    return _as_graph(molecule, kekulize, distinguish, id)
 
 
 @warns_at_the_end()
@@ -111,6 +116,10 @@ def from_rdkit(
         raise InvalidArgument(f"from_rdkit takes an rdkit Mol; got a {type(molecule).__name__}")
     distinguish = checked_distinctions(distinguish)
     not_kept.molecule_facts |= _facts_that_do_not_count(molecule, distinguish, not_kept.molecule_facts)
+    return _as_graph(molecule, kekulize, distinguish, id)
+
+
+def _as_graph(molecule: Mol, kekulize: bool, distinguish: tuple[str, ...], id: Hashable) -> Graph:
     if kekulize:
         molecule = _chem().Mol(molecule)
         with _refused("the molecule cannot be kekulized"):
@@ -121,13 +130,13 @@ def from_rdkit(
         molecule = _chem().Mol(molecule)
         with _refused("the stereochemistry of the molecule cannot be told"):
             rdCIPLabeler.AssignCIPLabels(molecule, maxRecursiveIterations=_MOST_COMPARISONS)
-    bonds = list(molecule.GetBonds())
+    bonds = [molecule.GetBondWithIdx(k) for k in range(molecule.GetNumBonds())]
     if id is None and molecule.HasProp("_Name"):
         id = molecule.GetProp("_Name") or None
     return Graph(
         molecule.GetNumAtoms(),
         [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in bonds],
-        node_labels=[_atom_label(atom, distinguish) for atom in molecule.GetAtoms()],
+        node_labels=[_atom_label(molecule.GetAtomWithIdx(k), distinguish) for k in range(molecule.GetNumAtoms())],
         edge_labels=[_bond_label(bond) + _stereo(bond, distinguish) for bond in bonds],
         id=id,
     )
