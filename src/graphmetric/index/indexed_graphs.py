@@ -292,7 +292,8 @@ def store_graphs(
     ``learned`` gives what a model makes of a chunk; it also takes the certificates, which are computed once.
     """
     names = None if ids is None else iter(ids)
-    with progress("indexing", len(graphs) if hasattr(graphs, "__len__") else 0, "graphs") as bar:
+    total, done = len(graphs) if hasattr(graphs, "__len__") else None, 0
+    with progress("indexing", total, "graphs") as bar:
         for chunk in _in_chunks(graphs):
             own = [graph.id for graph in chunk] if names is None else list(islice(names, len(chunk)))
             if len(own) != len(chunk):
@@ -300,7 +301,8 @@ def store_graphs(
             certificates = identify_graphs(chunk)
             rows = learned(chunk, certificates) | {"certificates": as_bytes(certificates)}
             builder.append(chunk.columns, [next(numbers) if name is None else name for name in own], rows)
-            bar.advance(len(chunk))
+            done += len(chunk)
+            bar.advance(len(chunk), "" if total else f"{done:,} graphs")
 
 
 def as_bytes(certificates: list[str]) -> NDArray[np.uint8]:
