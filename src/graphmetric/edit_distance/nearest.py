@@ -74,7 +74,7 @@ STAGES = {
 }
 _FIRST_STEPS, _MORE_STEPS = 2_000, 8
 """Search steps per pair in the first round, and the factor by which each later round has more."""
-_DUAL_ROUNDS = 6
+_DUAL_ROUNDS = 8
 """Rounds of the dual bound in a short search."""
 _WAVE = 32
 """Pairs that get the dual bound together, all with the limit of that moment."""
@@ -253,11 +253,9 @@ class NearestSearch:
     def run_here(self, proposed: Numbers) -> None:
         """Search in this thread."""
         is_hard = self.query_nodes > LARGEST_EASY
-        others = np.ones(len(self.lower), dtype=bool)
-        others[proposed] = False
         if len(proposed):
             self._search_proposed(self.encode(np.sort(proposed)), proposed, is_hard)
-        rest = self._sorted(others & (self.rates < self.limit - SAME))
+        rest = self._left()
         for start in range(0, len(rest), _BOUNDED):
             part = rest[start : start + _BOUNDED]
             part = self._tightened(part[self._is_open(part)])

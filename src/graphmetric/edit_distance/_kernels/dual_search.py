@@ -125,7 +125,7 @@ from graphmetric.edit_distance._kernels.workspace import (
 )
 
 STEPS_PER_BOUND = 25  # primal-dual steps between two bounds at the root
-SHORT_ROUNDS, STEPS_PER_SHORT_ROUND = 2, 12  # where a limit may be exceeded soon, bounds come earlier than maps
+SHORT_ROUNDS, STEPS_PER_SHORT_ROUND = 6, 10  # where a limit may be exceeded soon, bounds come earlier than maps
 MOST_DENSE = 8  # bounds from dense steps before the sparse problem, unless that is too large
 MOST_DENSE_IF_FULL = 40
 FEW_PAIRS = 0.33  # share of pairs left below which the sparse problem is quicker
