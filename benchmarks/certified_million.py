@@ -24,6 +24,7 @@ from unittest import mock
 import numpy as np
 
 import graphmetric as gm
+from graphmetric.formats.molecules import from_smiles
 
 K = 10
 
@@ -38,7 +39,7 @@ def read_smiles(path: Path) -> Iterator[str]:
 def build(molecules: Path, count: int, out: Path) -> None:
     started = time.process_time()
     smiles = itertools.islice(read_smiles(molecules), count)
-    index = gm.GraphIndex.build((gm.from_smiles(text, id=k) for k, text in enumerate(smiles)), out=out)
+    index = gm.GraphIndex.build((from_smiles(text, id=k) for k, text in enumerate(smiles)), out=out)
     seconds = time.process_time() - started
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -52,7 +53,7 @@ def ask(out: Path, queries: Path, count: int, limits: list[float]) -> None:
     print(f"opened and warm after {time.process_time() - started:.1f} s of CPU time")
     smiles = list(read_smiles(queries))
     chosen = [smiles[k] for k in np.random.default_rng(0).choice(len(smiles), count, replace=False)]
-    asked = [gm.from_smiles(text) for text in chosen]
+    asked = [from_smiles(text) for text in chosen]
     for limit in limits:
         results, seconds = [], []
         with mock.patch("time.monotonic", time.process_time):

@@ -69,29 +69,49 @@ class GraphCollection(Sequence[Graph]):
 
     @property
     def _positions(self) -> NDArray[np.intp]:
-        return np.asarray(self._index, dtype=np.intp)
+        own = self._index  # a range of a million numbers takes fifty milliseconds to be made an array
+        return np.arange(own.start, own.stop, own.step, dtype=np.intp) if isinstance(own, range) else own
+
+    def _positions_of(self, chosen: NDArray[Any]) -> NDArray[np.intp]:
+        """Positions of chosen graphs, by numbers or a mask."""
+        own, count = self._index, len(self._index)
+        few = chosen.dtype.kind in "iu" and 0 < chosen.size < count // 4  # then the other positions are not made
+        if few and isinstance(own, range) and -count <= chosen.min() and chosen.max() < count:
+            return own.start + own.step * np.where(chosen < 0, chosen + count, chosen).astype(np.intp)
+        positions: NDArray[np.intp] = self._positions[chosen]
+        return positions
+
+    @property
+    def _is_whole(self) -> bool:
+        return isinstance(self._index, range) and self._index == range(self._columns.num_graphs)
 
     @property
     def columns(self) -> Columns:
         """The packed arrays of exactly these graphs; copied together first where this is a choice from a larger set."""
-        if isinstance(self._index, range) and self._index == range(self._columns.num_graphs):
+        if self._is_whole:
             return self._columns
         return self._columns.take(self._positions)
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Number of nodes of each graph."""
-        return _run_lengths(self._columns.node_ptr, self._positions)
+        return self._run_lengths(self._columns.node_ptr)
 
     @property
     def edge_counts(self) -> NDArray[np.int64]:
         """Number of edges of each graph."""
-        return _run_lengths(self._columns.edge_ptr, self._positions)
+        return self._run_lengths(self._columns.edge_ptr)
 
     @property
     def flags(self) -> NDArray[np.uint8]:
         """:class:`~graphmetric.graphs.columns.Has` bits of each graph."""
         return self._columns.flags[self._positions]
+
+    def _run_lengths(self, ptr: NDArray[np.int64]) -> NDArray[np.int64]:
+        if self._is_whole:
+            return np.diff(ptr)
+        chosen = self._positions
+        return ptr[chosen + 1] - ptr[chosen]
 
     def any_has(self, what: Has) -> bool:
         """Whether any of the graphs has this column."""
@@ -123,7 +143,7 @@ class GraphCollection(Sequence[Graph]):
         chosen = np.asarray(key)
         if chosen.size == 0 and chosen.dtype != np.bool_:
             chosen = chosen.astype(np.intp)
-        return GraphCollection._of(self._columns, self._positions[chosen])
+        return GraphCollection._of(self._columns, self._positions_of(chosen))
 
     def __iter__(self) -> Iterator[Graph]:
         return (Graph._unpacked(self._columns, int(k)) for k in self._index)
@@ -146,10 +166,6 @@ class GraphCollection(Sequence[Graph]):
     def __reduce__(self) -> tuple[Any, ...]:
         # For worker processes of this program only; files never hold pickles.
         return GraphCollection._of, (self.columns,)
-
-
-def _run_lengths(ptr: NDArray[np.int64], chosen: NDArray[np.intp]) -> NDArray[np.int64]:
-    return ptr[chosen + 1] - ptr[chosen]
 
 
 def _checked_item(k: int, graph: object) -> Graph:
