@@ -26,6 +26,7 @@ COMMANDS = {
     "embed": "Compute a vector for every graph.",
     "index": "Index graphs so that they can be searched.",
     "search": "Find the nearest graphs of an index, with proof if you like.",
+    "serve": "Serve an index over HTTP, with a page to draw and search.",
     "repair": "Find the metric that is nearest to a distance matrix.",
     "reproduce": "Run the experiments of the paper, and others beyond it.",
     "doctor": "Show versions, extras and the state of this installation.",
@@ -78,6 +79,7 @@ def cli(context: click.Context, verbose: bool) -> None:
       graphmetric index model/ my-graphs/ --out idx/
       graphmetric search idx/ molecules:3 --certified --plot nearest.svg
       graphmetric search idx/ queries.smi --out hits.csv
+      graphmetric serve molecules --open
       graphmetric repair predicted.npy metric.npy
 
     `graphmetric COMMAND --help` explains a command.

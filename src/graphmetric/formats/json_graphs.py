@@ -218,7 +218,7 @@ class _JsonReader:
             if _is_node_link(data):
                 return self._from_node_link(data, place)
             data = self._dict_of_label_list(data)
-        return _graph_from_dict(data, limits)
+        return graph_from_dict(data, limits)
 
     def _from_node_link(self, data: dict[str, Any], place: str) -> Graph:
         """The layout of networkx's ``node_link_data``, whose edges are under ``links`` before version 3.4."""
@@ -274,8 +274,8 @@ def _name(value: object) -> Hashable:
     return tuple(map(_name, value)) if isinstance(value, list) else label_from_json(value)
 
 
-def _graph_from_dict(data: dict[str, Any], limits: Limits) -> Graph:
-    """The graph that :func:`_graph_to_dict` wrote, or that somebody wrote by hand."""
+def graph_from_dict(data: dict[str, Any], limits: Limits) -> Graph:
+    """The graph that :func:`graph_to_dict` wrote, or that somebody wrote by hand."""
     unknown = next((key for key in data if key not in _KEYS), None)
     if unknown is not None:
         raise InvalidGraph(f"unknown key {shortened(unknown)}; a graph dict has {', '.join(_KEYS)}")
@@ -382,7 +382,7 @@ def _images_from_json(data: object, num_nodes: int, limits: Limits) -> NDArray[A
     return np.frombuffer(content, dtype=kind).reshape(shape).astype(dtype)
 
 
-def _graph_to_dict(graph: Graph) -> dict[str, Any]:
+def graph_to_dict(graph: Graph) -> dict[str, Any]:
     """A graph as JSON values; what a graph does not have is left out."""
     data: dict[str, Any] = {"num_nodes": graph.num_nodes, "edges": graph.edges.tolist()}
     if graph.directed:
@@ -448,6 +448,6 @@ JSON_LINES = FileFormat(
     "JSON lines: one graph dict (or node-link object) per line; streams",
     holds=EVERYTHING,
     read=read_json_lines,
-    write=writer_of_lines(lambda graph, k, not_kept: [format_json(_graph_to_dict(graph))]),
+    write=writer_of_lines(lambda graph, k, not_kept: [format_json(graph_to_dict(graph))]),
     options=AttributeOptions,
 )

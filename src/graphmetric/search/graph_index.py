@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
@@ -233,6 +234,24 @@ class GraphIndex:
     def ids(self) -> list[Hashable]:
         """The ids of all graphs, in the order in which they were added."""
         return list(self._graphs.ids())
+
+    @property
+    def graphs(self) -> GraphCollection:
+        """All graphs, in the order of their ids, without ids and metadata."""
+        return self._graphs.collection(np.flatnonzero(self._graphs.alive))
+
+    @property
+    def metadata(self) -> list[Mapping[str, Any]]:
+        """The metadata of all graphs, in the order of their ids."""
+        return [self._graphs.note(position)[1] for position in np.flatnonzero(self._graphs.alive).tolist()]
+
+    def vectors(self, query: Any = None) -> NDArray[np.float32]:
+        """(graphs, width): the vectors by which the model finds near graphs, of all graphs or of a query."""
+        learned = self._needed_model("question")
+        if query is not None:
+            return learned.vectors(self._resolve(query))
+        found = np.concatenate([one.segment.arrays["vectors"] for one in self._graphs.segments])
+        return np.asarray(found[self._graphs.alive])
 
     def graph(self, id: Hashable) -> Graph:
         """The graph with this id."""

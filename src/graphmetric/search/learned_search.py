@@ -58,6 +58,10 @@ class LearnedSearches:
         """What encodes the graphs of a new segment."""
         return SegmentEncoder(self.model, basis)
 
+    def vectors(self, asked: GraphCollection) -> Floats:
+        """(queries, width): what stands for each query when near graphs are looked for."""
+        return np.array([query.vector for query in Query.encode(self.model, asked, "raw")])
+
     def nearest(
         self,
         graphs: IndexedGraphs,

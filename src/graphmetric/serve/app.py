@@ -1,0 +1,370 @@
+"""The routes of the service. A route checks nothing itself: models have checked the request, a lane does the work."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from importlib.resources import files
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response, StreamingResponse
+from fastapi.security import HTTPBearer
+from starlette.exceptions import HTTPException as AnyHTTPException
+
+from graphmetric import __version__
+from graphmetric.errors import GraphMetricError
+from graphmetric.serve import schema
+from graphmetric.serve.guard import Guard
+from graphmetric.serve.lanes import ClientGone, Lane, Stop
+from graphmetric.serve.observing import Observer
+from graphmetric.serve.problems import MEDIA_TYPE, Problem, answer_problem, problem_of, to_bytes
+from graphmetric.serve.service import Service
+
+logger = logging.getLogger("graphmetric.serve")
+
+_NDJSON, _SSE, _SVG = "application/x-ndjson", "text/event-stream", "image/svg+xml"
+_KINDS = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "mjs": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": _SVG,
+    "json": "application/json",
+    "png": "image/png",
+    "ico": "image/x-icon",
+    "txt": "text/plain; charset=utf-8",
+    "md": "text/plain; charset=utf-8",
+    "woff2": "font/woff2",
+}
+_HEARTBEAT = 5.0
+"""Seconds after which a stream says again what it said last, so that proxies keep the connection."""
+_PROBLEM = {"model": schema.ProblemDetails, "content": {MEDIA_TYPE: {}}}
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {**_PROBLEM, "description": "The body is not JSON."},
+    401: {**_PROBLEM, "description": "The token is missing or wrong."},
+    404: {**_PROBLEM, "description": "The index has no graph with this id."},
+    408: {**_PROBLEM, "description": "The body did not arrive in time."},
+    413: {**_PROBLEM, "description": "The body is too large."},
+    415: {**_PROBLEM, "description": "The body is compressed."},
+    422: {**_PROBLEM, "description": "A field is wrong, or the graph is too large."},
+    501: {**_PROBLEM, "description": "An extra is not installed, such as RDKit for SMILES."},
+    503: {
+        **_PROBLEM,
+        "description": "Too many requests wait, or the index is not ready.",
+        "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}},
+    },
+}
+
+
+def make_app(service: Service) -> Guard:
+    """The ASGI application of a service."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        editions = asyncio.create_task(service.watch_editions())
+        try:
+            yield
+        finally:
+            editions.cancel()
+            with suppress(asyncio.CancelledError):
+                await editions
+            service.shut()
+
+    app = FastAPI(
+        title="graphmetric",
+        version=__version__,
+        summary="The nearest graphs of a collection, with proofs.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        exception_handlers={
+            RequestValidationError: answer_problem,
+            AnyHTTPException: answer_problem,
+            GraphMetricError: answer_problem,
+            ClientGone: _answer_nobody,
+        },
+    )
+    _add_routes(app, service)
+    _add_health(app, service)
+    _add_page(app, service)
+    caught = _Caught(app)
+    return Guard(Observer(caught, service.metrics, service.settings.log_requests), service.settings)
+
+
+class _Caught:
+    """Turns an error that nobody foresaw into problem details and a log line with the traceback."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        started = False
+
+        async def noted(message: Any) -> None:
+            nonlocal started
+            started = started or message["type"] == "http.response.start"
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noted)
+        except TimeoutError:
+            logger.info("the client does not take its answer")
+        except Problem as problem:
+            if not started:
+                await problem.response()(scope, receive, send)
+        except Exception as error:
+            logger.exception("a bug in graphmetric")
+            if not started:
+                await problem_of(error).response()(scope, receive, send)
+
+
+async def _answer_nobody(request: Request, error: Exception) -> Response:
+    return Response(status_code=499)
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(value if isinstance(value, bytes) else to_bytes(value), status, media_type="application/json")
+
+
+def _add_routes(app: FastAPI, service: Service) -> None:
+    bearer = Depends(HTTPBearer(auto_error=False, description="The token the service was started with, if any."))
+    shared: dict[str, Any] = {"responses": _PROBLEMS, "dependencies": [bearer]}
+
+    async def answer(
+        request: Request, lane: Lane, work: Callable[[Stop], Any], time_limit: float | None = None
+    ) -> Response:
+        """Let a lane do the work, the writing of JSON included."""
+        stop = service.stop(time_limit)
+        try:
+            return _json(await lane.run(request, stop, lambda: to_bytes(work(stop))))
+        except ClientGone:
+            service.metrics.cancelled.inc()
+            raise
+
+    @app.post("/v1/search", response_model=schema.SearchAnswer, tags=["search"], **shared)
+    async def search(request: Request, asked: schema.SearchRequest) -> Response:
+        """The nearest graphs, or all within a distance, by the learned distance or certified by edit distance."""
+        index = service.ready_index()
+        return await answer(request, service.lane_of(asked), partial(index.search, asked), asked.time_limit)
+
+    @app.post(
+        "/v1/search/stream",
+        tags=["search"],
+        response_class=Response,
+        dependencies=[bearer],
+        responses={
+            **_PROBLEMS,
+            200: {
+                "description": "Lines of JSON, or server-sent events if `Accept` asks for them: `progress` with "
+                "found, excluded, open, least_open, seconds and the hits so far, then `result` with the answer of "
+                "/v1/search, or `error` with problem details.",
+                "content": {
+                    _NDJSON: {"example": '{"event":"progress","found":3,"excluded":900,"open":70,"hits":[]}\n'},
+                    _SSE: {"example": 'event: progress\ndata: {"event":"progress","found":3}\n\n'},
+                },
+            },
+        },
+    )
+    async def stream(request: Request, asked: schema.SearchRequest) -> Response:
+        """A search whose answer grows while it is proven. The search ends when the client leaves."""
+        index, as_events = service.ready_index(), _SSE in request.headers.get("accept", "")
+        news, stop = _News(asyncio.get_running_loop()), service.stop(asked.time_limit)
+
+        def work() -> None:
+            try:
+                news.finish("result", index.search(asked, stop, news.tell))
+            except Exception as error:
+                problem = problem_of(error)
+                if problem.status_code >= 500 and not isinstance(error, GraphMetricError):
+                    logger.exception("a bug in graphmetric")
+                news.finish("error", problem.body())
+
+        future = service.lane_of(asked).submit(work)
+
+        async def events() -> AsyncIterator[bytes]:
+            try:
+                async for name, body in news:
+                    yield _event(name, body, as_events)
+            finally:
+                if not news.is_over:
+                    stop.ask()
+                    future.cancel()
+                    service.metrics.cancelled.inc()
+
+        return StreamingResponse(
+            events(), media_type=_SSE if as_events else _NDJSON, headers={"X-Accel-Buffering": "no"}
+        )
+
+    @app.post("/v1/distance", response_model=schema.DistanceAnswer, tags=["pairs"], **shared)
+    async def distance(request: Request, asked: schema.DistanceRequest) -> Response:
+        """The edit distance of two graphs, or bounds of it, and the learned distance if it is asked for."""
+        return await answer(
+            request, service.certified, partial(service.ready_index().distance, asked), asked.time_limit
+        )
+
+    @app.post("/v1/explain", response_model=schema.ExplainAnswer, tags=["pairs"], **shared)
+    async def explain(request: Request, asked: schema.ExplainRequest) -> Response:
+        """The edits from one graph to another, with all that is needed to draw them."""
+        searches = asked.certified and asked.node_map is None
+        lane = service.certified if searches else service.quick
+        return await answer(request, lane, partial(service.ready_index().explain, asked), asked.time_limit)
+
+    @app.post("/v1/embed", response_model=schema.EmbedAnswer, tags=["graphs"], **shared)
+    async def embed(request: Request, asked: schema.EmbedRequest) -> Response:
+        """The vector of a graph by which near ones are found, and its place on the map."""
+        index = service.ready_index()
+        return await answer(request, service.quick, lambda stop: index.embed(asked.query))
+
+    @app.post("/v1/read", response_model=schema.ReadAnswer, tags=["graphs"], **shared)
+    async def read(request: Request, asked: schema.ReadRequest) -> Response:
+        """The graphs of a file's content, as JSON; nothing is stored."""
+        index = service.ready_index()
+        return await answer(request, service.quick, lambda stop: index.write_read(asked.file))
+
+    @app.post(
+        "/v1/draw",
+        tags=["graphs"],
+        response_class=Response,
+        dependencies=[bearer],
+        responses={**_PROBLEMS, 200: {"description": "A drawing.", "content": {_SVG: {}}}},
+    )
+    async def draw(request: Request, asked: schema.DrawRequest) -> Response:
+        """A graph as SVG."""
+        index, stop = service.ready_index(), service.stop()
+        drawn = await service.quick.run(request, stop, lambda: index.draw(asked.query))
+        return Response(drawn, media_type=_SVG)
+
+    @app.get(
+        "/v1/graphs/{id:path}",
+        response_model=schema.GraphAnswer,
+        tags=["graphs"],
+        dependencies=[bearer],
+        responses={**_PROBLEMS, 200: {"description": "The graph.", "content": {_SVG: {}}}},
+    )
+    async def graph(
+        request: Request,
+        id: str,
+        format: Annotated[str, Query(pattern="^(json|svg)$", description="json or svg")] = "json",
+    ) -> Response:
+        """A graph of the index, as JSON with a layout, or drawn as SVG."""
+        index, stop = service.ready_index(), service.stop()
+        if format == "json":
+            return await answer(request, service.quick, lambda stop: index.graph(id))
+        return Response(await service.quick.run(request, stop, lambda: index.draw_stored(id)), media_type=_SVG)
+
+    @app.get("/v1/map", response_model=schema.MapAnswer, tags=["graphs"], **shared)
+    async def map(request: Request) -> Response:
+        """The whole collection as points in the plane, with clusters and metadata."""
+        index = service.ready_index()
+        return await answer(request, service.quick, lambda stop: index.write_map())
+
+    @app.get("/v1/info", response_model=schema.InfoAnswer, tags=["service"], **shared)
+    async def info(request: Request) -> Response:
+        """What is served, and what is allowed."""
+        index, is_ready = service.current, service.is_ready
+        return await answer(request, service.quick, lambda stop: {"ready": is_ready, **index.info()})
+
+    @app.get("/metrics", tags=["service"], response_class=Response, dependencies=[bearer])
+    async def metrics() -> Response:
+        """Metrics for Prometheus."""
+        return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    @app.get("/v1/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return _json(_describe(app, service))
+
+
+def _describe(app: FastAPI, service: Service) -> dict[str, Any]:
+    """The OpenAPI description, with the limits that this service was started with."""
+    described: dict[str, Any] = json.loads(json.dumps(app.openapi()))
+    fields = described["components"]["schemas"]["GraphData"]["properties"]
+    fields["num_nodes"]["maximum"] = service.settings.max_nodes
+    fields["edges"]["maxItems"] = service.settings.max_edges
+    return described
+
+
+def _add_health(app: FastAPI, service: Service) -> None:
+    @app.get("/health/live", response_model=schema.Health, tags=["service"])
+    async def live() -> Response:
+        """Whether the process answers."""
+        return _json({"status": "alive"})
+
+    @app.get("/health/ready", response_model=schema.Health, tags=["service"], responses={503: _PROBLEMS[503]})
+    async def ready() -> Response:
+        """Whether the index is loaded, compiled and warm."""
+        service.ready_index()
+        return _json({"status": "ready"})
+
+
+def _add_page(app: FastAPI, service: Service) -> None:
+    """The page and its parts. They are read when the service starts, so that no request names a file."""
+    parts = dict(_read_parts(files("graphmetric.serve") / "page"))
+
+    @app.get("/{path:path}", include_in_schema=False)
+    async def page(request: Request, path: str) -> Response:
+        content, kind, tag = parts.get(path or "index.html", (b"", "", ""))
+        if not kind:
+            raise Problem(404, "this path is not a route of the service")
+        headers = {"ETag": tag, "Cache-Control": "no-cache"}
+        if request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        return Response(content, headers=headers, media_type=kind)
+
+
+def _read_parts(folder: Any, prefix: str = "") -> Any:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _read_parts(entry, f"{prefix}{entry.name}/")
+        elif (kind := _KINDS.get(entry.name.rpartition(".")[2])) is not None:
+            content = entry.read_bytes()
+            yield f"{prefix}{entry.name}", (content, kind, f'"{hashlib.sha256(content).hexdigest()[:16]}"')
+
+
+class _News:
+    """What a search tells while it runs. A reader that is slow gets the latest state, not all that were before."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop, self._changed = loop, asyncio.Event()
+        self._latest: tuple[str, dict[str, Any]] | None = None
+        self.is_over = False
+
+    def tell(self, progress: dict[str, Any]) -> None:
+        """Called by the thread of the search."""
+        self._put("progress", progress)
+
+    def finish(self, name: str, body: dict[str, Any]) -> None:
+        """The last event."""
+        self._put(name, body)
+
+    def _put(self, name: str, body: dict[str, Any]) -> None:
+        def put() -> None:
+            self._latest = name, body
+            self._changed.set()
+
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(put)
+
+    async def __aiter__(self) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+        said: tuple[str, dict[str, Any]] = ("progress", {"found": 0, "excluded": 0, "open": None, "hits": []})
+        while not self.is_over:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_HEARTBEAT):
+                    await self._changed.wait()
+                assert self._latest is not None
+                said = self._latest
+            self._changed.clear()
+            self.is_over = said[0] != "progress"
+            yield said
+
+
+def _event(name: str, body: dict[str, Any], as_events: bool) -> bytes:
+    line = to_bytes({"event": name, **body})
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), line) if as_events else line + b"\n"

@@ -1,0 +1,136 @@
+"""One shape for all errors: problem details (RFC 9457) that say what was given, what is allowed, and what to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from fastapi import Request
+from fastapi.exceptions import HTTPException, RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException as AnyHTTPException
+
+from graphmetric.errors import GraphMetricError, MissingExtra
+from graphmetric.formats.values import shortened
+
+MEDIA_TYPE = "application/problem+json"
+
+_TITLES = {
+    400: "The body cannot be read",
+    401: "A token is needed",
+    403: "This name is not allowed",
+    404: "There is no such thing",
+    405: "This method is not allowed here",
+    406: "This answer has no such form",
+    408: "The request did not arrive in time",
+    413: "The request is too large",
+    415: "The body is not JSON",
+    422: "The request does not say what is needed",
+    500: "The service has failed",
+    501: "This service cannot do that",
+    503: "The service is busy",
+}
+_ADVICE = {
+    400: "Send one JSON object, encoded as UTF-8.",
+    401: "Send the header Authorization: Bearer TOKEN.",
+    403: "Call the service by the name it was started for, or start it with --allow-host or a token.",
+    404: "GET /v1/openapi.json lists all routes; GET /v1/map lists the ids of graphs.",
+    405: "GET /v1/openapi.json lists all routes with their methods.",
+    413: "Send a smaller graph; GET /v1/info tells the limits.",
+    422: "Change the fields that are named; GET /v1/openapi.json describes them all.",
+    500: "Please report it with the request and the log of the service.",
+    503: "Try again after the number of seconds in the header Retry-After.",
+}
+_MOST_ERRORS, _LONGEST_INPUT = 10, 80
+
+
+class Problem(HTTPException):
+    """An error that becomes problem details."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        errors: Iterable[Mapping[str, Any]] = (),
+        advice: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, detail, dict(headers or {}))
+        self.errors, self.advice = list(errors), advice
+
+    def body(self) -> dict[str, Any]:
+        """The problem details."""
+        body: dict[str, Any] = {
+            "type": "about:blank",
+            "title": _TITLES.get(self.status_code, "The request cannot be answered"),
+            "status": self.status_code,
+            "detail": str(self.detail),
+        }
+        if advice := self.advice or _ADVICE.get(self.status_code):
+            body["advice"] = advice
+        if self.errors:
+            body["errors"] = self.errors
+        return body
+
+    def response(self) -> Response:
+        """The answer to the client."""
+        return Response(to_bytes(self.body()), self.status_code, dict(self.headers or {}), MEDIA_TYPE)
+
+
+def to_bytes(value: Any) -> bytes:
+    """JSON in ASCII, so that no label can break it."""
+    return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
+
+
+def busy(retry_after: int, detail: str) -> Problem:
+    """The refusal of a request that would have to wait too long."""
+    return Problem(503, detail, headers={"Retry-After": str(retry_after)})
+
+
+def problem_of(error: Exception) -> Problem:
+    """Any error of a request as a problem; what nobody foresaw is told without its details."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, RequestValidationError):
+        return _of_validation(error)
+    if isinstance(error, AnyHTTPException):
+        detail = str(error.detail)
+        if error.status_code == 404:
+            detail = "this path is not a route of the service"
+        elif error.status_code == 405:
+            detail = "this route exists, but not for this method"
+        elif error.status_code == 400:
+            detail = "the body is not JSON that can be read: too deep, with numbers that are too long, or not UTF-8"
+        return Problem(error.status_code, detail, headers=error.headers)
+    if isinstance(error, MissingExtra):
+        return Problem(501, str(error), advice="Install the extra where the service runs, or ask in another form.")
+    if isinstance(error, GraphMetricError):
+        return Problem(422, str(error))
+    return Problem(500, "an error that nobody foresaw; the log of the service has its traceback")
+
+
+def _of_validation(error: RequestValidationError) -> Problem:
+    found = error.errors()
+    errors = [
+        {
+            "where": ".".join(map(str, item["loc"])),
+            "given": shortened(item.get("input"), _LONGEST_INPUT),
+            "allowed": str(item["msg"]),
+        }
+        for item in found[:_MOST_ERRORS]
+    ]
+    first = errors[0]
+    if any(item["type"] == "json_invalid" for item in found):
+        reason = found[0].get("ctx", {}).get("error", "")
+        return Problem(400, f"the body is not JSON: {reason} at {found[0]['loc'][-1]}", errors=errors)
+    detail = f"{first['where']}: {first['allowed']}; got {first['given']}"
+    if len(found) > 1:
+        detail += f" (and {len(found) - 1} more)"
+    return Problem(422, detail, errors=errors)
+
+
+async def answer_problem(request: Request, error: Exception) -> Response:
+    """The exception handler of the application."""
+    return problem_of(error).response()

@@ -1,0 +1,434 @@
+"""One edition of an index as it is served: it answers requests, in the calling thread, with JSON values."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import threading
+import warnings
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from functools import cached_property, lru_cache
+from importlib.util import find_spec
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+
+from graphmetric import __version__
+from graphmetric.drawing.alignment import draw_aligned_pair
+from graphmetric.drawing.layout import lay_out
+from graphmetric.drawing.svg import draw_graph, label_colors
+from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
+from graphmetric.edit_distance.edit_path import edit_path_of
+from graphmetric.edit_distance.limited import COUNTED_KINDS
+from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
+from graphmetric.formats import Limits, formats, iter_graphs
+from graphmetric.formats.conversion import from_smiles
+from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.labels import LabelColumn, label_to_json
+from graphmetric.search import GraphIndex, SearchHit
+from graphmetric.search.hits import SearchProgress, SearchResult
+from graphmetric.serve.collection_map import CollectionMap, make_map
+from graphmetric.serve.lanes import Stop
+from graphmetric.serve.problems import Problem
+from graphmetric.serve.schema import (
+    LONGEST_LABEL,
+    LONGEST_SMILES,
+    MOST_FILES_GRAPHS,
+    MOST_HITS,
+    DistanceRequest,
+    ExplainRequest,
+    FileData,
+    GraphData,
+    GraphQuery,
+    SearchRequest,
+)
+from graphmetric.serve.settings import ServiceSettings
+from graphmetric.serve.wire import number, write_alignment, write_graph, write_progress, write_result
+
+_DEFAULT_K = 10
+_EXPLAINED_HITS = 50
+"""Hits whose edits are listed with a search."""
+_MOST_VALUES, _MOST_KEYS, _SHOWN_IDS, _SHOWN_LABELS = 50, 30, 20, 64
+_EDGES_DRAWN = 4
+"""Edges for each node that may be drawn; the layout takes longer for each."""
+_DRAWINGS = 512
+_READABLE = {
+    suffix: known.name
+    for known in formats()
+    if known.name in ("json", "jsonl", "gexf", "graphml", "gxl", "gml", "dot", "smiles", "sdf", "tve")
+    for suffix in known.suffixes
+}
+"""Formats of text that never name another file."""
+_SUPPORTS_LIMITS = "limits" in inspect.signature(GraphIndex.search).parameters
+
+
+class ServedIndex:
+    """An index that never changes, with what is made of it once: its map, its facets, drawings."""
+
+    def __init__(self, index: GraphIndex, name: str, settings: ServiceSettings) -> None:
+        self.index, self.name, self.settings = index, name, settings
+        self.stamp = {"edition": index.edition, "model": None if index.model is None else index.model.digest}
+        """What every answer carries."""
+        self.draw_stored = lru_cache(_DRAWINGS)(self._draw_stored)
+
+    def info(self) -> dict[str, Any]:
+        """What is served, and what is allowed."""
+        settings = self.settings
+        return {
+            "name": self.name,
+            "version": __version__,
+            "graphs": len(self.index),
+            "learned": self.index.model is not None,
+            "smiles": find_spec("rdkit") is not None,
+            "costs": self.index.costs.to_dict(),
+            **self._content,
+            "kinds_of_limits": list(COUNTED_KINDS),
+            "formats": list(_READABLE),
+            "limits": {
+                "nodes": settings.max_nodes,
+                "edges": settings.max_edges,
+                "hits": MOST_HITS,
+                "label": LONGEST_LABEL,
+                "smiles": LONGEST_SMILES,
+                "time_limit": settings.time_limit,
+                "body": settings.max_body,
+                "drawn_nodes": settings.max_drawn,
+            },
+            **self.stamp,
+        }
+
+    @cached_property
+    def _content(self) -> dict[str, Any]:
+        """Labels, ids and metadata that occur, for menus and examples."""
+        graphs = self.index.graphs
+        return {
+            "directed": bool((graphs.flags & 1).any()),
+            "node_labels": _shown_labels(graphs.columns.node_labels),
+            "edge_labels": _shown_labels(graphs.columns.edge_labels),
+            "first_ids": [label_to_json(id) for id in islice(self.index.ids, _SHOWN_IDS)],
+            "metadata": {
+                key: [value for value, _ in counted.most_common(_MOST_VALUES)] for key, counted in self._facets.items()
+            },
+        }
+
+    @cached_property
+    def _facets(self) -> dict[str, Counter[Any]]:
+        """Short values of the metadata, counted by key."""
+        found: dict[str, Counter[Any]] = {}
+        for facts in self.index.metadata:
+            for key, value in facts.items():
+                if key in found or len(found) < _MOST_KEYS:
+                    counted = found.setdefault(key, Counter())
+                    if _is_short(value):
+                        counted[value] += 1
+        return found
+
+    def find_id(self, text: Hashable) -> Hashable:
+        """The id of a graph as the index has it; in a URL a number looks like a text."""
+        if text in self.index:
+            return text
+        if isinstance(text, str) and text.lstrip("-").isdecimal() and len(text) < 20 and int(text) in self.index:
+            return int(text)
+        first = next(iter(self.index.ids), None)
+        there = "the index is empty" if first is None else f"its first id is {first!r}"
+        raise Problem(404, f"the index has no graph {str(text)[:80]!r}; {there}")
+
+    def resolve(self, query: GraphQuery) -> Graph:
+        """The graph that a request means."""
+        if query.id is not None:
+            return self.index.graph(self.find_id(query.id))
+        if query.graph is not None:
+            graph = self._build(query.graph)
+        elif query.smiles is not None:
+            if len(query.smiles.split()) != 1:
+                raise InvalidGraph(f"SMILES {query.smiles[:80]!r} has blanks; give the SMILES alone")
+            graph = _with_notes(from_smiles, query.smiles)[0]
+        else:
+            assert query.file is not None
+            graphs, _ = self.read(query.file)
+            if query.file.position >= len(graphs):
+                raise InvalidGraph(
+                    f"the file holds {len(graphs)} graphs; position {query.file.position} is none of them"
+                )
+            graph = graphs[query.file.position]
+        graph = self._checked(graph)
+        if graph.edge_labels is not None and not self._has_edge_labels:
+            graph = graph.replace(edge_labels=None)  # they would be an edit for each edge to every graph of the index
+        return graph
+
+    @cached_property
+    def _has_edge_labels(self) -> bool:
+        return self.index.graphs.columns.edge_labels is not None
+
+    def _build(self, data: GraphData) -> Graph:
+        self._check_size(data.num_nodes, len(data.edges))
+        given = data.model_dump()
+        return Graph(given.pop("num_nodes"), given.pop("edges"), **given)
+
+    def _check_size(self, nodes: int, edges: int) -> None:
+        for what, given, most in (("nodes", nodes, self.settings.max_nodes), ("edges", edges, self.settings.max_edges)):
+            if given > most:
+                raise Problem(
+                    422,
+                    f"the graph has {given:,} {what}; {most:,} are allowed",
+                    advice=f"Send a smaller graph, or start the service with --max-{what}.",
+                )
+
+    def _checked(self, graph: Graph) -> Graph:
+        self._check_size(graph.num_nodes, graph.num_edges)
+        for label in {*(graph.node_labels or ()), *(graph.edge_labels or ())}:
+            if isinstance(label, str) and len(label) > LONGEST_LABEL:
+                raise Problem(
+                    422, f"label {label[:40]!r}... has {len(label):,} characters; {LONGEST_LABEL} are allowed"
+                )
+        return graph
+
+    def read(self, file: FileData) -> tuple[list[Graph], list[str]]:
+        """The graphs of a file's content, and what was not kept. Only its text is read, whatever its name says."""
+        suffix = f".{file.name.rpartition('.')[2].lower()}"
+        known = _READABLE.get(suffix)
+        if known is None:
+            there = ", ".join(_READABLE)
+            raise Problem(422, f"the name ends in {suffix[-20:]!r}, which names no format of text; there are {there}")
+        content = io.BytesIO(file.text.encode("utf-8"))
+        limits = Limits(
+            max_bytes=self.settings.max_body,
+            max_document_bytes=self.settings.max_body,
+            max_line_bytes=self.settings.max_body,
+            max_graphs=MOST_FILES_GRAPHS,
+            max_nodes=self.settings.max_nodes,
+            max_edges=self.settings.max_edges,
+        )
+        graphs, notes = _with_notes(lambda: list(iter_graphs(content, known, limits=limits)))
+        if not graphs:
+            raise InvalidGraph("the file holds no graphs")
+        return [self._checked(graph) for graph in graphs], notes
+
+    def write_read(self, file: FileData) -> dict[str, Any]:
+        """The graphs of a file's content as JSON values."""
+        graphs, notes = self.read(file)
+        return {"graphs": [write_graph(graph) for graph in graphs], "notes": notes}
+
+    def is_certified(self, asked: SearchRequest) -> bool:
+        """Whether a search is by edit distance, with proofs."""
+        return self.index.model is None if asked.certified is None else asked.certified
+
+    def search(
+        self, asked: SearchRequest, stop: Stop, report: Callable[[dict[str, Any]], None] | None = None
+    ) -> dict[str, Any]:
+        """The answer to a search; ``report`` gets what is known while a certified search goes on."""
+        query, k = self.resolve(asked), asked.k
+        if k is None:
+            k = _DEFAULT_K if asked.within is None else MOST_HITS
+        certified = self.is_certified(asked)
+        options: dict[str, Any] = {
+            "view": asked.view,
+            "certified": certified,
+            "where": asked.where or None,
+            "distinct": asked.distinct,
+        }
+        if asked.limits:
+            if not _SUPPORTS_LIMITS:
+                raise Problem(501, "this version cannot limit the edits of a search; leave out limits")
+            options["limits"] = asked.limits
+        if certified:
+
+            def watch(progress: SearchProgress) -> bool:
+                if report is not None and not stop.asked():
+                    report(write_progress(progress, k))
+                return stop.asked()
+
+            options |= {"time_limit": stop.seconds, "n_jobs": 1, "watch": watch}
+        result: SearchResult
+        if asked.within is None:
+            result = self.index.search(query, k, **options)
+        else:
+            result = self.index.range(query, float(asked.within), **options)
+        explain = (lambda hit: self._explain_hit(query, hit, stop)) if asked.explain else None
+        return {
+            "certified": certified,
+            "stopped": certified and stop.asked() and not result.report.complete,
+            "query": write_graph(query),
+            **write_result(result, k=k, graphs=asked.graphs, explain=explain, explained=_EXPLAINED_HITS),
+            **self.stamp,
+        }
+
+    def _explain_hit(self, query: Graph, hit: SearchHit, stop: Stop) -> dict[str, Any] | None:
+        if hit.edits is None and stop.asked():
+            return None
+        found = hit.edits if hit.edits is not None else self.index.explain(query, hit).alignment
+        return write_alignment(found, listed=True)
+
+    def distance(self, asked: DistanceRequest, stop: Stop) -> dict[str, Any]:
+        """The answer to a request for a distance."""
+        first, second = self.resolve(asked.first), self.resolve(asked.second)
+        learned = None
+        if asked.learned:
+            if self.index.model is None:
+                raise InvalidArgument("the index has no model, so there is no learned distance: leave out learned")
+            learned = number(self.index.model.measure(first, second))
+        found = self._measure(first, second, asked.limits, stop)
+        return {"distance": write_alignment(found, listed=True), "learned": learned, **self.stamp}
+
+    def _measure(self, first: Graph, second: Graph, limits: Mapping[str, int] | None, stop: Stop) -> EditDistance:
+        return graph_edit_distance(
+            first,
+            second,
+            method=ExactSearch(time_limit=stop.seconds),
+            costs=self.index.costs,
+            limits=limits or None,
+        )
+
+    def explain(self, asked: ExplainRequest, stop: Stop) -> dict[str, Any]:
+        """The answer to a request for an explanation."""
+        first, second = self.resolve(asked.first), self.resolve(asked.second)
+        if asked.node_map is not None:
+            found = self._follow(first, second, asked.node_map)
+        elif asked.certified:
+            found = self._measure(first, second, asked.limits, stop)
+        else:
+            hit = SearchHit(second.id, float("nan"), lambda: second)
+            found = self.index.explain(first, hit).alignment
+        places = _places(found)
+        joint = _joint(found, places)
+        drawable = found.node_map is not None and self._is_drawable(joint)
+        svg = None
+        if asked.draw and drawable:
+            labels = [*(first.node_labels or ()), *(second.node_labels or ())]
+            svg = draw_aligned_pair(found, label_colors(labels))
+        return {
+            "distance": write_alignment(found, listed=True),
+            "first": write_graph(first),
+            "second": write_graph(second),
+            "layout": _points(joint) if drawable else None,
+            "places": places,
+            "svg": svg,
+            **self.stamp,
+        }
+
+    def _follow(self, first: Graph, second: Graph, node_map: list[int | None]) -> EditDistance:
+        """The edits of a node map that the client knows."""
+        used = [v for v in node_map if v is not None]
+        if len(node_map) != first.num_nodes or len(set(used)) < len(used) or max(used, default=-1) >= second.num_nodes:
+            raise InvalidArgument(
+                f"node_map must have an entry for each of the {first.num_nodes} nodes of first: null, or a node of "
+                f"second (0..{second.num_nodes - 1}), each at most once"
+            )
+        if first.directed != second.directed:
+            raise InvalidArgument("one graph is directed and the other is not; there are no edits between them")
+        total = float(edit_path_of(first, second, tuple(node_map), self.index.costs).counts.total)
+        return EditDistance(
+            first=first,
+            second=second,
+            costs=self.index.costs,
+            method="node_map",
+            lower=0.0,
+            upper=total,
+            value=total,
+            node_map=tuple(node_map),
+            nodes_expanded=0,
+            seconds=0.0,
+        )
+
+    def embed(self, query: GraphQuery) -> dict[str, Any]:
+        """The vector of a graph and its place on the map."""
+        graph = self.resolve(query)
+        vector, (x, y) = self.map.vectors_of(graph), self.map.place(graph)
+        return {"vector": vector.tolist(), "x": x, "y": y, **self.stamp}
+
+    @cached_property
+    def map(self) -> CollectionMap:
+        """The map of the collection."""
+        return make_map(self.index)
+
+    def write_map(self) -> dict[str, Any]:
+        """The map as columns."""
+        found, graphs = self.map, self.index.graphs
+        chosen = found.positions.tolist()
+        ids, metadata = self.index.ids, self.index.metadata
+        points = np.round(found.points, 4)
+        return {
+            "kind": found.kind,
+            "explained": found.explained,
+            "ids": [label_to_json(ids[k]) for k in chosen],
+            "x": points[:, 0].tolist(),
+            "y": points[:, 1].tolist(),
+            "cluster": found.clusters.tolist(),
+            "num_nodes": graphs.sizes[chosen].tolist(),
+            "num_edges": graphs.edge_counts[chosen].tolist(),
+            "metadata": {
+                key: [value if _is_short(value := metadata[k].get(key)) else None for k in chosen]
+                for key in self._facets
+            },
+            "graphs": len(self.index),
+            **self.stamp,
+        }
+
+    def graph(self, text: str) -> dict[str, Any]:
+        """A graph of the index, and where to draw its nodes."""
+        graph = self.index.graph(self.find_id(text))
+        layout = _points(graph) if self._is_drawable(graph) else None
+        return {"graph": write_graph(graph), "layout": layout, **self.stamp}
+
+    def draw(self, query: GraphQuery) -> str:
+        """A graph as SVG."""
+        return self._draw(self.resolve(query))
+
+    def _draw_stored(self, text: str) -> str:
+        return self._draw(self.index.graph(self.find_id(text)))
+
+    def _draw(self, graph: Graph) -> str:
+        if not self._is_drawable(graph):
+            most = self.settings.max_drawn
+            raise Problem(
+                422,
+                f"the graph has {graph.num_nodes:,} nodes and {graph.num_edges:,} edges; {most:,} nodes and "
+                f"{most * _EDGES_DRAWN:,} edges are drawn at most",
+                advice="Ask for the graph as JSON, or start the service with --max-drawn.",
+            )
+        return draw_graph(graph)
+
+    def _is_drawable(self, graph: Graph) -> bool:
+        most = self.settings.max_drawn
+        return graph.num_nodes <= most and graph.num_edges <= _EDGES_DRAWN * most
+
+
+def _shown_labels(column: LabelColumn | None) -> list[Any]:
+    return [] if column is None else [label_to_json(label) for label in column.vocabulary[:_SHOWN_LABELS]]
+
+
+def _points(graph: Graph) -> list[list[float]]:
+    points: list[list[float]] = np.round(lay_out(graph), 3).tolist()
+    return points
+
+
+def _places(found: EditDistance) -> list[int]:
+    """For each node of the second graph its place in the joint layout: that of its partner, or a new one."""
+    partner = {v: u for u, v in enumerate(found.node_map or ()) if v is not None}
+    inserted = count(found.first.num_nodes)
+    return [partner[v] if v in partner else next(inserted) for v in range(found.second.num_nodes)]
+
+
+def _joint(found: EditDistance, places: list[int]) -> Graph:
+    """Both graphs laid over each other."""
+    edges = {tuple(sorted(edge)) for edge in found.first.edges.tolist()}
+    edges |= {tuple(sorted((places[u], places[v]))) for u, v in found.second.edges.tolist()}
+    return Graph(max([found.first.num_nodes - 1, *places], default=-1) + 1, sorted(edges))
+
+
+def _is_short(value: Any) -> bool:
+    return isinstance(value, str | int | float | bool) and len(str(value)) <= LONGEST_LABEL
+
+
+_converting = threading.Lock()
+"""Warnings are caught for the whole process, so one thread at a time does it."""
+
+
+def _with_notes(make: Callable[..., Any], *arguments: Any) -> tuple[Any, list[str]]:
+    """What a conversion makes, and what it warns of."""
+    with _converting, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = make(*arguments)
+    return made, [str(one.message) for one in caught if isinstance(one.message, ConversionWarning)]

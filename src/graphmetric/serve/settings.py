@@ -1,0 +1,73 @@
+"""What a service is told when it starts: where it listens, what it allows, and how much it does at a time."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass, field
+
+from graphmetric.errors import InvalidArgument
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceSettings:
+    """The options of ``graphmetric serve``."""
+
+    host: str = "127.0.0.1"
+    """The address to listen at; any other than a loopback address needs a token."""
+    port: int = 8765
+    """The port to listen at; 0 chooses a free one."""
+    token: str | None = field(default=None, repr=False)
+    """What clients must send as ``Authorization: Bearer TOKEN``; None for a service on this machine only."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further names under which the service may be called if it has no token. A page on the web could otherwise point a
+    name of its own at this machine and read the answers."""
+    workers: int = max(1, os.cpu_count() or 1)
+    """Certified searches at a time; as many quick requests are answered beside them."""
+    waiting: int = 32
+    """Requests that may wait for a worker; more are refused with 503."""
+    time_limit: float = 30.0
+    """The most seconds that a request may ask for, the time it waits included."""
+    max_nodes: int = 256
+    """Nodes of a graph in a request."""
+    max_edges: int = 2048
+    """Edges of a graph in a request."""
+    max_body: int = 1 << 20
+    """Bytes of a request."""
+    max_drawn: int = 150
+    """Nodes of a graph that is drawn, or of two that are drawn over each other."""
+    body_seconds: float = 10.0
+    """Seconds in which a request must have arrived, and in which a client must take each part of the answer."""
+    poll_seconds: float = 5.0
+    """How often to look for a new edition of the index."""
+    log_requests: bool = True
+    """Whether to log a line for each request."""
+
+    def __post_init__(self) -> None:
+        if self.token is None and not is_loopback(self.host):
+            raise InvalidArgument(
+                f"host {self.host} can be reached from other machines, so the service needs a token: set "
+                "GRAPHMETRIC_TOKEN or --token-file, or listen at 127.0.0.1"
+            )
+        if self.token is not None and (
+            len(self.token) < 16 or not self.token.isascii() or not self.token.isprintable()
+        ):
+            raise InvalidArgument(
+                "the token must have 16 printable ASCII characters or more, such as the output of: openssl rand -hex 24"
+            )
+        for name in ("workers", "waiting", "max_nodes", "max_edges", "max_body", "max_drawn"):
+            if getattr(self, name) < (0 if name == "waiting" else 1):
+                raise InvalidArgument(f"{name} must be 1 or more; got {getattr(self, name)}")
+        for name in ("time_limit", "body_seconds", "poll_seconds"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InvalidArgument(f"{name} must be a number of seconds above 0; got {getattr(self, name)}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False

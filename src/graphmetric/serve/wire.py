@@ -1,0 +1,186 @@
+"""Results as JSON values and back: what the service sends and what the client makes of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from graphmetric.edit_distance import EditCosts, EditDistance
+from graphmetric.edit_distance.edit_path import EditPath
+from graphmetric.formats.file_source import DEFAULT_LIMITS
+from graphmetric.formats.json_graphs import graph_from_dict, graph_to_dict
+from graphmetric.formats.values import plain
+from graphmetric.graphs.edits import Edit
+from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.labels import label_from_json, label_to_json
+from graphmetric.search.hits import SearchHit, SearchProgress, SearchReport, SearchResult
+
+
+def number(value: float | None) -> float | None:
+    """A number as JSON has it: null for what is infinite or unknown."""
+    return None if value is None or not math.isfinite(value) else float(value) + 0.0  # never -0.0
+
+
+def write_graph(graph: Graph) -> dict[str, Any]:
+    """A graph as the service sends and takes it."""
+    return graph_to_dict(graph)
+
+
+def read_graph(data: dict[str, Any]) -> Graph:
+    """The graph that :func:`write_graph` wrote."""
+    return graph_from_dict(data, DEFAULT_LIMITS)
+
+
+def write_result(
+    result: SearchResult,
+    *,
+    k: int | None = None,
+    graphs: bool = False,
+    explain: Callable[[SearchHit], Any] | None = None,
+    explained: int = 0,
+) -> dict[str, Any]:
+    """Hits and report of a search; ``explain`` makes the edits of the first hits, ``explained`` of them."""
+    report = result.report
+    return {
+        "hits": [
+            _write_hit(rank, hit, graphs, explain if rank <= explained else None)
+            for rank, hit in enumerate(result.hits[:k], 1)
+        ],
+        "total": len(result.hits),
+        "view": result.view,
+        "report": {
+            "graphs": report.graphs,
+            "exact": report.exact,
+            "complete": report.complete,
+            "open": report.open,
+            "least_open": number(report.least_open),
+            "stages": dict(report.stages),
+            "unsolved": report.unsolved,
+            "seconds": report.seconds,
+            "text": str(report),
+        },
+    }
+
+
+def _write_hit(rank: int, hit: SearchHit, graphs: bool, explain: Callable[[SearchHit], Any] | None) -> dict[str, Any]:
+    graph = hit.graph
+    written: dict[str, Any] = {
+        "rank": rank,
+        "id": label_to_json(hit.id),
+        "distance": number(hit.distance),
+        "exact": number(hit.exact),
+        "lower": number(hit.lower),
+        "upper": number(hit.upper),
+        "proven": hit.proven,
+        "num_nodes": graph.num_nodes,
+        "num_edges": graph.num_edges,
+        "metadata": plain(graph.metadata),
+    }
+    if graphs:
+        written["graph"] = write_graph(graph)
+    if explain is not None:
+        written["edits"] = explain(hit)
+    elif hit.edits is not None:
+        written["edits"] = write_alignment(hit.edits)
+    return written
+
+
+def write_progress(progress: SearchProgress, k: int | None = None) -> dict[str, Any]:
+    """How far a certified search is, with what it has found so far."""
+    return {
+        "found": progress.found,
+        "excluded": progress.excluded,
+        "open": progress.open,
+        "least_open": number(progress.least_open),
+        "seconds": progress.seconds,
+        "hits": write_result(progress.result(), k=k)["hits"],
+    }
+
+
+def write_alignment(found: EditDistance, *, listed: bool = False) -> dict[str, Any]:
+    """Bounds and node map of an edit distance, on the raw scale; with ``listed`` also its edits."""
+    written: dict[str, Any] = {
+        "lower": number(found.lower),
+        "upper": number(found.upper),
+        "value": number(found.value),
+        "exact": found.exact,
+        "impossible": found.impossible,
+        "method": found.method,
+        "node_map": None if found.node_map is None else list(found.node_map),
+        "seconds": found.seconds,
+        "note": found.note,
+        "tolerance": found.tolerance,
+        "expanded": found.nodes_expanded,
+        "limits": None if found.limits is None else dict(found.limits),
+        "replaced": None if found.replaced is None else sorted(map(list, found.replaced)),
+    }
+    path = found.edit_path if listed else None
+    if path is not None:
+        written["counts"] = {name: count for name, count in asdict(path.counts).items() if count}
+        written["edits"] = write_edits(path)
+    return written
+
+
+def write_edits(path: EditPath) -> list[dict[str, Any]]:
+    """Each edit: its kind, the nodes it touches, labels before and after, where its edge lies, and a sentence."""
+    return [_write_edit(edit) | {"place": place} for edit, place in zip(path.edits, path.places, strict=True)]
+
+
+def _write_edit(edit: Edit) -> dict[str, Any]:
+    kind = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in type(edit).__name__)[1:]
+    given = {one.name: getattr(edit, one.name) for one in fields(edit)}
+    nodes = [given["node"]] if "node" in given else [given["u"], given["v"]]
+    labels: dict[str, Any] = {name: label_to_json(given[name]) for name in ("old", "new", "label") if name in given}
+    return {"kind": kind, "nodes": nodes, **labels, "text": str(edit)}
+
+
+def read_alignment(data: Mapping[str, Any], first: Graph, second: Graph, costs: EditCosts) -> EditDistance:
+    """The edit distance that :func:`write_alignment` wrote."""
+    upper = math.inf if data["upper"] is None else data["upper"]
+    lower = math.inf if data["impossible"] else data["lower"]
+    return EditDistance(
+        first=first,
+        second=second,
+        costs=costs,
+        method=data["method"],
+        lower=lower,
+        upper=upper,
+        value=upper if data["value"] is None else data["value"],
+        node_map=None if data["node_map"] is None else tuple(data["node_map"]),
+        nodes_expanded=data["expanded"],
+        seconds=data["seconds"],
+        limits=data["limits"],
+        replaced=None if data["replaced"] is None else frozenset((u, v) for u, v in data["replaced"]),
+        tolerance=data["tolerance"],
+        note=data["note"],
+    )
+
+
+def read_result(
+    data: Mapping[str, Any], query: Graph, costs: EditCosts, fetch: Callable[[Hashable], Graph]
+) -> SearchResult:
+    """The search result that :func:`write_result` wrote; ``fetch`` gets the graph of a hit when it is asked for."""
+    report = data["report"]
+    names = ("graphs", "exact", "stages", "seconds", "complete", "open", "least_open", "unsolved")
+    hits = tuple(_read_hit(hit, query, costs, fetch) for hit in data["hits"])
+    return SearchResult(query, hits, data["view"], SearchReport(**{name: report[name] for name in names}))
+
+
+def _read_hit(data: Mapping[str, Any], query: Graph, costs: EditCosts, fetch: Callable[[Hashable], Graph]) -> SearchHit:
+    id, edits, graph = label_from_json(data["id"]), data.get("edits"), data.get("graph")
+
+    def load() -> Graph:
+        return fetch(id) if graph is None else read_graph(graph)
+
+    def explain(found: Graph) -> EditDistance:
+        assert edits is not None
+        return read_alignment(edits, query, found, costs)
+
+    certified = data["proven"] is not None
+    distance = math.inf if data["distance"] is None else data["distance"]
+    bounds = {name: data[name] for name in ("exact", "lower", "upper", "proven")}
+    if certified and bounds["upper"] is None:
+        bounds["upper"] = math.inf
+    return SearchHit(id, distance, load, **bounds, explain=explain if certified and edits else None)
