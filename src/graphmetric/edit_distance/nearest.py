@@ -14,6 +14,10 @@ smallest upper bound, which sinks. Cheap bounds come first, and each looks only 
 
 For graphs of up to a dozen nodes the last three are one call of a compiled search. When nothing is open the answer is
 proven. A time limit ends the search earlier: bounds and maps are valid at any moment.
+
+Where kinds of edits are limited (:mod:`graphmetric.edit_distance.limited`), edits within the limits cost at least as
+much as the best ones without. So the same stages exclude candidates, but the maps they find count for nothing, and what
+they leave is solved within the limits one by one, the smallest lower bounds first.
 """
 
 from __future__ import annotations
@@ -50,7 +54,9 @@ from graphmetric.edit_distance._kernels.nearest import (
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, WorkspaceSize, count_bytes
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.dual import search_with_dual_bound
+from graphmetric.edit_distance.edit_path import Edge
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
+from graphmetric.edit_distance.limited import LimitedAnswer
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.methods import (
     LARGEST_EASY,
@@ -84,6 +90,8 @@ _LOOKED_AT, _SEARCHED_FIRST = 10, 4
 """Candidates that are bounded by common branches for each promising one, and those searched first for each wanted."""
 _SLICE, _LARGEST_SLICE = 1_000, 1 << 17
 """Search steps between two looks at the clock; without a time limit the larger number, so that Ctrl-C is heard."""
+_FIRST_SECONDS, _MORE_SECONDS = 0.1, 10
+"""Seconds for each pair within limits in the first round, and the factor by which each later round has more."""
 _BOUNDED = 2_048
 """Candidates that are encoded and bounded together, where not all are encoded at once."""
 _REPORT_EVERY = 0.1
@@ -96,6 +104,8 @@ _BEYOND = 1e-5
 Numbers = NDArray[np.int64]
 """Numbers of candidates."""
 Floats = NDArray[np.float64]
+SolveLimited = Callable[[int, float | None, float, Watch], LimitedAnswer]
+"""Solves a candidate within limits, for distances up to some cost and for so many seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +179,15 @@ class NearestSearch:
     """Stops the searches, and keeps their workspace for the next query."""
     report: Callable[[], bool] | None = None
     """Called now and then between two searches; the search ends if it says True."""
+    solve_limited: SolveLimited | None = None
+    """Solves one candidate where kinds of edits are limited."""
     bounds: CandidateBounds = field(init=False)
     nearest: NearestGraphs = field(init=False)
+    replaced: dict[int, frozenset[Edge]] = field(default_factory=dict, init=False)
+    """For candidates with a map within limits the edges of the query that are replaced; see :class:`LimitedAnswer`."""
+    _plain: tuple[CandidateBounds, NearestGraphs] = field(init=False)
+    """What searches without limits on edits write to: the same, unless edits are limited. Then it has upper bounds and
+    maps of its own, while lower bounds and the limit of the search are the same arrays."""
     _settled: NDArray[np.bool_] = field(init=False)
     """Candidates whose bounds a longer search would not improve."""
     _is_ended: bool = field(default=False, init=False)
@@ -182,6 +199,10 @@ class NearestSearch:
             self.nearest = allocate_within(len(self.lower), self.query_nodes, beyond(self.radius))
         else:
             self.nearest = allocate_nearest(self.wanted, self.query_nodes)
+        self._plain = self.bounds, self.nearest
+        if self.solve_limited is not None:
+            apart = allocate_within(len(self.lower), self.query_nodes, np.inf)._replace(limit=self.nearest.limit)
+            self._plain = self.bounds._replace(upper=self.bounds.upper.copy()), apart
         self._settled = np.zeros(len(self.lower), dtype=bool)
 
     def run(self, proposed: Numbers) -> None:
@@ -198,7 +219,8 @@ class NearestSearch:
     def found(self) -> tuple[Numbers, NDArray[np.int64]]:
         """The nearest candidates so far, or those within the radius, with maps of the query to them."""
         if self.wanted is None:
-            graphs = np.flatnonzero(self.upper_rates <= self.radius * (1 + 1e-12))
+            rates = self.upper_rates
+            graphs = np.flatnonzero((rates <= self.radius * (1 + 1e-12)) & np.isfinite(rates))
             return graphs, self.nearest.maps[graphs]
         size = self.nearest.status[SIZE]
         return self.nearest.graphs[:size], self.nearest.maps[:size]
@@ -253,17 +275,26 @@ class NearestSearch:
     def run_here(self, proposed: Numbers) -> None:
         """Search in this thread."""
         is_hard = self.query_nodes > LARGEST_EASY
-        if len(proposed):
+        if self.solve_limited is not None:
+            self._search_part_within_limits(proposed, is_hard)
+        elif len(proposed):
             self._search_proposed(self.encode(np.sort(proposed)), proposed, is_hard)
         rest = self._left()
+        if self.solve_limited is not None:  # what is left of the proposed ones had its time
+            rest = rest[~np.isin(rest, proposed)]
         for start in range(0, len(rest), _BOUNDED):
             part = rest[start : start + _BOUNDED]
             part = self._tightened(part[self._is_open(part)])
             if self._is_late():
                 break
-            if len(part):
+            if self.solve_limited is not None:
+                self._search_part_within_limits(part, is_hard)
+            elif len(part):
                 self._search_part(self.encode(np.sort(part)), part, is_hard)
-        self._search_what_is_open()
+        if self.solve_limited is None:
+            self._search_what_is_open()
+        else:
+            self._solve_what_is_open()
 
     def _search_proposed(self, encoded: EncodedCandidates, proposed: Numbers, is_hard: bool) -> None:
         if not is_hard:
@@ -277,7 +308,49 @@ class NearestSearch:
         """Branch bounds and short searches of some candidates."""
         self._search(encoded, part, 1 if is_hard else _FIRST_STEPS)
         if is_hard:
-            self._search_briefly(encoded, self._by_bounds(part[self._is_open(part)]))
+            self._search_briefly(encoded, self._by_bounds(part[self._is_unclear(part)]))
+
+    def _search_part_within_limits(self, part: Numbers, is_hard: bool) -> None:
+        """Solve some candidates within the limits, most promising first; without them, exclude as many as possible.
+
+        While there are fewer than are wanted nothing can be excluded.
+        """
+        part = self._by_bounds(part)
+        while len(part) and np.isinf(self.limit):
+            self._solve_each(part[:1], _FIRST_SECONDS)
+            part = part[1:]
+        part = part[self._is_open(part)]
+        if len(part) and not self._is_late():
+            self._search_part(self.encode(np.sort(part)), part, is_hard)
+            self._solve_each(self._by_bounds(part[self._is_open(part)]), _FIRST_SECONDS)
+
+    def _solve_what_is_open(self) -> None:
+        """Rounds of searches within the limits, each with more time than the one before."""
+        seconds = _FIRST_SECONDS
+        while len(left := self._left()) and not self._is_late():
+            seconds *= _MORE_SECONDS
+            self._solve_each(left, seconds)
+
+    def _solve_each(self, graphs: Numbers, seconds: float) -> None:
+        """Solve candidates within the limits one after another, each for so many seconds at most."""
+        assert self.solve_limited is not None
+        for graph in graphs.tolist():
+            if self._is_late():
+                return
+            if not self._is_open(graph):
+                continue
+            most = max(0.0, (self.limit - SAME / 2) * self.bounds.weight[graph])
+            given = min(seconds, max(0.0, self.deadline - clock()))
+            found = self.solve_limited(graph, None if np.isinf(most) else most, given, self.watch)
+            self._settled[graph] = not self.watch.expired
+            self.watch.check()
+            if found.node_map is not None and found.upper < self.bounds.upper[graph]:
+                node_map = np.array([[-1 if v is None else v for v in found.node_map]], dtype=np.int64)
+                self.replaced[graph] = found.replaced
+                admit_maps(self.bounds, self.nearest, np.array([graph]), np.array([found.upper]), node_map)
+            lower = max(self.bounds.lower[graph], found.lower)
+            self.bounds.lower[graph] = min(lower, self.bounds.upper[graph])
+            self.bounds.stage[graph] = BY_SEARCH
 
     def _tightened(self, graphs: Numbers) -> Numbers:
         """Bound candidates by common branches; returns those that may still enter."""
@@ -314,15 +387,15 @@ class NearestSearch:
             wave, graphs = graphs[:_WAVE], graphs[_WAVE:]
             gap = self.limit * self.bounds.weight[wave] - self.bounds.lower[wave]
             self._search_queue(encoded, wave[gap <= _CLOSE * edit] if fits else wave, steps)
-            wave = wave[self._is_open(wave)]
+            wave = wave[self._is_unclear(wave)]
             if fits and len(wave):
                 self._bound_by_dual(encoded, wave)
-            graphs = graphs[self._is_open(graphs)]
+            graphs = graphs[self._is_unclear(graphs)]
 
     def _bound_by_dual(self, encoded: EncodedCandidates, graphs: Numbers) -> None:
         """A few rounds of the dual bound, for maps below the limit."""
         problem, pairs = encoded.problem, encoded.pairs(self.row, graphs)
-        bound = np.minimum(self.limit * self.bounds.weight[graphs], self.bounds.upper[graphs]) * problem.scale
+        bound = np.minimum(self.limit * self.bounds.weight[graphs], self._plain[0].upper[graphs]) * problem.scale
         limits = np.ceil(np.minimum(bound, NO_LIMIT) - ROUNDING).astype(np.int64) - 1
         with self.watch.limited(self.deadline - clock() if self.deadline < np.inf else None):
             found = search_with_dual_bound(problem, pairs, SearchLimits(limits, 0, 1 + _DUAL_ROUNDS, 0), self.watch)
@@ -354,14 +427,14 @@ class NearestSearch:
         work = self.watch.workspace(encoded.size)
         while queue.status[PLACE] < len(graphs) and not (self._is_late() and (self._is_ended or self.limit < np.inf)):
             self.watch.check()
-            search_queue(problem.packed, queue, limits, self.bounds, self.nearest, work)
+            search_queue(problem.packed, queue, limits, *self._plain, work)
 
     def _search_each(self, encoded: EncodedCandidates, graphs: Numbers, steps: int) -> None:
         """The same where graphs are large, where each pair needs cost tables of its own, or where memory is short."""
         for graph in graphs.tolist():
             if self._is_late() and (self.wanted is None or self.nearest.status[SIZE] > 0):
                 return
-            weight, upper = self.bounds.weight[graph], self.bounds.upper[graph]
+            weight, upper = self.bounds.weight[graph], self._plain[0].upper[graph]
             if self._settled[graph] or self.bounds.lower[graph] >= min(self.limit * weight, upper):
                 continue
             limit = max(0.0, min((self.limit - SAME / 2) * weight, upper))
@@ -391,10 +464,10 @@ class NearestSearch:
 
     def _note(self, graphs: Numbers, lower: Floats, upper: Floats, maps: NDArray[np.int64], stage: int) -> None:
         """Record bounds and maps of candidates."""
-        known = self.bounds.lower
-        admit_maps(self.bounds, self.nearest, graphs, upper, maps)
-        known[graphs] = np.minimum(np.maximum(known[graphs], lower), self.bounds.upper[graphs])
-        self.bounds.stage[graphs] = stage
+        bounds, nearest = self._plain
+        admit_maps(bounds, nearest, graphs, upper, maps)
+        bounds.lower[graphs] = np.minimum(np.maximum(bounds.lower[graphs], lower), bounds.upper[graphs])
+        bounds.stage[graphs] = stage
 
     def _sorted(self, chosen: NDArray[np.bool_]) -> Numbers:
         """The candidates of a mask by rising lower bounds."""
@@ -404,10 +477,15 @@ class NearestSearch:
         rates = self.bounds.lower[graphs] / self.bounds.weight[graphs]
         return graphs[np.argsort(rates, kind="stable")]
 
-    def _is_open(self, graphs: Numbers | slice) -> NDArray[np.bool_]:
+    def _is_open(self, graphs: Numbers | slice | int) -> NDArray[np.bool_]:
         lower, upper = self.bounds.lower[graphs], self.bounds.upper[graphs]
         is_open: NDArray[np.bool_] = (lower < (self.limit - SAME) * self.bounds.weight[graphs]) & (lower < upper)
         return is_open
+
+    def _is_unclear(self, graphs: Numbers) -> NDArray[np.bool_]:
+        """Which open candidates have a distance, without limits on edits, that is not known."""
+        unknown: NDArray[np.bool_] = self.bounds.lower[graphs] < self._plain[0].upper[graphs]
+        return self._is_open(graphs) & unknown
 
     def _is_late(self) -> bool:
         """Whether time is over, or whoever watches the search says that it is."""

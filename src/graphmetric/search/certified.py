@@ -8,7 +8,7 @@ searched once. Several queries are searched in several threads.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -27,6 +27,8 @@ from graphmetric.edit_distance import (
     steinhaus_distance,
 )
 from graphmetric.edit_distance.collection_bounds import count_graphs, digest_branches
+from graphmetric.edit_distance.edit_path import Edge
+from graphmetric.edit_distance.limited import LimitedAnswer, LimitedSearch, check_limits
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.nearest import EncodedCandidates, beyond
 from graphmetric.edit_distance.normalize import View
@@ -111,8 +113,11 @@ class CertifiedOptions:
     time_limit: float | None = CERTIFIED_SECONDS
     n_jobs: int | None = -1
     watch: Callable[[SearchProgress], object] | None = None
+    limits: Mapping[str, int] | None = None
 
     def __post_init__(self) -> None:
+        if self.limits is not None:
+            object.__setattr__(self, "limits", check_limits(self.limits) or None)
         if not isinstance(self.costs, EditCosts):
             raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {self.costs!r}")
         if self.view == "steinhaus" and not self.costs.is_unit:
@@ -211,6 +216,12 @@ class CertifiedSearch:
             collection = self._graphs.collection(self._selection.first[classes[numbers]])
             return EncodedCandidates.of(self._queries[row : row + 1], collection, options.costs, numbers)
 
+        def solve(number: int, most: float | None, seconds: float, watch: Watch) -> LimitedAnswer:
+            assert options.limits is not None
+            (found,) = self._graphs.collection(self._selection.first[classes[number : number + 1]])
+            limited = LimitedSearch(options.limits, None if np.isinf(seconds) else seconds, most)
+            return limited.solve_watched(view.query, found, options.costs, watch)
+
         search = NearestSearch(
             lower=lower,
             weight=view.weight,
@@ -223,6 +234,7 @@ class CertifiedSearch:
             row=0 if self._shared is None else row,
             deadline=np.inf if options.time_limit is None else clock() + options.time_limit,
             watch=watch,
+            solve_limited=None if options.limits is None else solve,
         )
         if options.watch is not None:
             search.report = partial(self._report, search, view, classes, row, clock())
@@ -280,8 +292,16 @@ class CertifiedSearch:
             original = None if first == position else self._graphs.loader(first)
             low, high = float(raw[0][k]), float(raw[1][k])
             lower, upper = shown[0][k], shown[1][k]
-            node_map = maps[places[k]].copy()
-            edits = partial(_explain, view.query, node_map, original, (low, high), self._options.costs, seconds)
+            edits = partial(
+                _explain,
+                view.query,
+                maps[places[k]].copy(),
+                original,
+                (low, high),
+                self._options,
+                search.replaced.get(int(numbers[k])),
+                seconds,
+            )
             hits.append(SearchHit(id, upper, load, upper if low == high else None, lower, upper, proven[k], edits))
         return tuple(hits)
 
@@ -329,17 +349,19 @@ def _explain(
     node_map: NDArray[np.int64],
     original: Callable[[], Graph] | None,
     bounds: tuple[float, float],
-    costs: EditCosts,
+    options: CertifiedOptions,
+    replaced: frozenset[Edge] | None,
     seconds: float,
     found: Graph,
 ) -> EditDistance:
     """Bounds and edits; the map leads to the original, of which the graph that was found may be a copy."""
     if original is not None:
-        node_map = np.where(node_map < 0, -1, match_nodes(original(), found)[node_map])
+        node_map, kept = node_map.copy(), node_map >= 0
+        node_map[kept] = match_nodes(original(), found)[node_map[kept]]
     return EditDistance(
         first=query,
         second=found,
-        costs=costs,
+        costs=options.costs,
         method="exact",
         lower=bounds[0],
         upper=bounds[1],
@@ -347,4 +369,6 @@ def _explain(
         node_map=tuple(None if v < 0 else v for v in node_map.tolist()),
         nodes_expanded=0,
         seconds=seconds,
+        limits=options.limits,
+        replaced=replaced,
     )

@@ -56,6 +56,7 @@ class RangeOptions(TypedDict, total=False):
     distinct: bool
     time_limit: TimeLimit
     costs: EditCosts | None
+    limits: Mapping[str, int] | None
     n_jobs: int | None
     watch: Callable[[SearchProgress], object] | None
 
@@ -343,6 +344,7 @@ class GraphIndex:
         distinct: bool = False,
         time_limit: TimeLimit = "auto",
         costs: EditCosts | None = None,
+        limits: Mapping[str, int] | None = None,
         n_jobs: int | None = -1,
         watch: Callable[[SearchProgress], object] | None = None,
     ) -> SearchResult | list[SearchResult]:
@@ -367,13 +369,17 @@ class GraphIndex:
                 60 seconds, None is no limit.
             costs: Edit costs of a certified search; by default those of the index. Others are possible: what is proven
                 does not depend on the model, which only says where to look first.
+            limits: The most edits of each kind that a hit of a certified search may need, such as ``{"ring": 0,
+                "element": 2}``, by the kinds of :func:`graphmetric.graph_edit_distance`. Distances are then the least
+                costs of edits that keep the limits. Graphs that no such edits lead to are not listed, so the result may
+                be shorter.
             n_jobs: Threads for the queries of a certified search; -1 is one per core. A query is searched by one.
             watch: A function that a certified search calls about ten times a second, from its thread, with a
                 :class:`~graphmetric.search.hits.SearchProgress`: how many graphs are found, excluded and open, and
                 the answer so far. The search of that query ends if it returns True.
         """
         k, view = checked_count(k, "k"), _checked_view(view)
-        learned = self._learned if certified is None else None if certified else self._needed_model("search")
+        learned = self._chosen_model("search", certified, limits)
         if learned is None and candidates is not None:
             raise InvalidArgument("a certified search looks at all graphs it has to: leave out candidates")
         graphs = self._resolve(query)
@@ -383,7 +389,7 @@ class GraphIndex:
             limit = self._limit_candidates(exact, candidates, k)
             results = learned.nearest(self._graphs, selection, graphs, view, k, limit)
         elif len(graphs):
-            options = self._certified_options(costs, view, time_limit, n_jobs, watch)
+            options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
             search = CertifiedSearch(self._graphs, selection, graphs, options)
             asked = (self._graphs, selection, graphs, view)
             results = search.nearest(k, None if self._learned is None else partial(self._learned.propose, *asked))
@@ -406,6 +412,7 @@ class GraphIndex:
         distinct: bool = False,
         time_limit: TimeLimit = "auto",
         costs: EditCosts | None = None,
+        limits: Mapping[str, int] | None = None,
         n_jobs: int | None = -1,
         watch: Callable[[SearchProgress], object] | None = None,
     ) -> SearchResult | list[SearchResult]:
@@ -424,18 +431,19 @@ class GraphIndex:
             distinct: Only the first of isomorphic graphs.
             time_limit: Seconds for each query of a certified search.
             costs: Edit costs of a certified search.
+            limits: The most edits of each kind in a certified search.
             n_jobs: Threads for the queries of a certified search.
             watch: A function that a certified search tells how far it is.
         """
         radius, view = checked_number(radius, "radius", "a number that is not negative"), _checked_view(view)
-        learned = self._learned if certified is None else None if certified else self._needed_model("range")
+        learned = self._chosen_model("range", certified, limits)
         graphs = self._resolve(query)
         selection = self._graphs.select(where, distinct, "certificates" if learned is None else learned.classes)
         results: list[SearchResult] = []
         if learned is not None:
             results = learned.within(self._graphs, selection, graphs, view, radius)
         elif len(graphs):
-            options = self._certified_options(costs, view, time_limit, n_jobs, watch)
+            options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
             results = CertifiedSearch(self._graphs, selection, graphs, options).within(radius)
         return results if _is_several(query) else results[0]
 
@@ -541,9 +549,22 @@ class GraphIndex:
         time_limit: TimeLimit,
         n_jobs: int | None,
         watch: Callable[[SearchProgress], object] | None,
+        limits: Mapping[str, int] | None,
     ) -> CertifiedOptions:
         seconds = CERTIFIED_SECONDS if time_limit == "auto" else time_limit
-        return CertifiedOptions(self.costs if costs is None else costs, view, seconds, n_jobs, watch)
+        return CertifiedOptions(self.costs if costs is None else costs, view, seconds, n_jobs, watch, limits)
+
+    def _chosen_model(
+        self, question: str, certified: bool | None, limits: Mapping[str, int] | None
+    ) -> LearnedSearches | None:
+        """What searches by the learned distance; None for a certified search."""
+        if certified or (certified is None and self._learned is None):
+            return None
+        if limits is not None:
+            raise InvalidArgument(
+                f"limits count edits, and this {question} is by the learned distance: say certified=True"
+            )
+        return self._needed_model(question)
 
     def _needed_model(self, question: str) -> LearnedSearches:
         """What searches by the learned distance; raises where there is none."""
