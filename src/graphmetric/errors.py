@@ -81,7 +81,7 @@ class TrainingDiverged(GraphMetricError, ArithmeticError):
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """Ctrl-C was pressed while the distance of two graphs was computed.
+    """Ctrl-C was pressed while the distance of two graphs was computed, or during a certified search.
 
     It is not a :class:`GraphMetricError`, so that it ends a program as every ``KeyboardInterrupt`` does.
     """
@@ -89,7 +89,7 @@ class SearchInterrupted(KeyboardInterrupt):
     def __init__(self, known: Any) -> None:
         super().__init__(f"stopped by Ctrl-C; known by then: {known!r}")
         self.known = known
-        """What was found so far: a :class:`~graphmetric.EditDistance` with valid bounds."""
+        """What was found so far: a :class:`~graphmetric.EditDistance` with valid bounds, or the result of a search."""
 
 
 class ConversionWarning(UserWarning):

@@ -17,7 +17,7 @@ from tests.command_line import run
 
 READING = ("info", "convert", "ged", "label", "train", "evaluate", "distance", "embed", "index", "search")
 OPTIONS = ("--format", "--node-label", "--edge-label", "--directed / --undirected", "--distinguish", "--skip-bad")
-OPTIONS = (*OPTIONS, "--limits", "--root")
+OPTIONS = (*OPTIONS, "--reading-limits", "--root")
 
 NODE_LINK = {
     "nodes": [{"id": 0, "kind": "a", "label": "x"}, {"id": 1, "kind": "b", "label": "x"}],
@@ -130,13 +130,14 @@ def test_limits_hold_also_where_bad_graphs_are_skipped(capsys: pytest.CaptureFix
     write_graphs([Graph(1), Graph(3), Graph(2)], path)
     with pytest.raises(FileError, match="3 nodes; the limit is 2"):
         read_graphs(path, on_error="skip", limits=Limits(max_nodes=2))
-    code, _, errors = run(capsys, "info", path, "--limits", "max_nodes=2")
+    code, _, errors = run(capsys, "info", path, "--reading-limits", "max_nodes=2")
     assert code == 1
     assert "three.jsonl: line 2: 3 nodes; the limit is 2" in errors
-    assert "--limits max_nodes=..." in errors
+    assert "--reading-limits max_nodes=..." in errors
     assert run(capsys, "info", path, "--limits", "max_nodes=2", "--limits", "max_nodes=3,max_graphs=3")[0] == 0
-    assert run(capsys, "info", path, "--limits", "none")[0] == 0
+    assert run(capsys, "info", path, "--reading-limits", "none")[0] == 0
     assert "names are max_bytes" in run(capsys, "info", path, "--limits", "nodes=2")[2]
+    assert "--limits" not in run(capsys, "info", "--help")[1]  # the earlier name, beside --limit of edits
 
 
 def test_format_is_named_where_the_suffix_does_not_tell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

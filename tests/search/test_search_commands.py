@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
 
 import graphmetric as gm
 from graphmetric.cli import cli, main
+from graphmetric.cli import search as search_module
+from graphmetric.search.hits import SearchProgress, SearchResult
+from tests.command_line import run
+from tests.edit_distance.hard_graphs import sparse
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +67,46 @@ def test_other_queries_and_conditions(folders: tuple[Path, Path], molecules: gm.
     assert len(json.loads(search(folders[1], "molecules:4", "--radius", "1e9", "--json"))["hits"]) == 30
 
 
+def test_all_within_a_radius(folders: tuple[Path, Path], molecules: gm.GraphCollection) -> None:
+    asked = ("molecules:40", "--certified", "--within", "6", "--jobs", "1", "--json")
+    exact = gm.pairwise_edit_distances(molecules[40:41], molecules[:30]).distances[0]
+    found = json.loads(search(folders[1], *asked))
+    assert [hit["exact"] for hit in found["hits"]] == sorted(exact[exact <= 6].tolist())
+    report = found["report"]
+    assert (report["open"], report["least_open"], report["complete"]) == (0, None, True)
+    assert sum(report["stages"].values()) + len(found["hits"]) <= report["graphs"] == 30
+    limited = json.loads(search(folders[1], *asked, "--limit", "element=0", "--limit", "nodes_deleted=1"))
+    assert len(limited["hits"]) < len(found["hits"])
+    assert all(hit["edit_counts"]["nodes_relabeled"] == 0 for hit in limited["hits"])
+
+
+def test_ctrl_c_prints_what_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trees = [sparse(40, seed) for seed in range(8)]
+    gm.GraphIndex.build(trees[:7], ids=range(7)).save(tmp_path / "idx")
+    gm.write_graphs(trees[7:], tmp_path / "query.gmg")
+
+    def press(known: SearchProgress) -> str:
+        if known.seconds > 0.2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return how_far(known)
+
+    how_far = search_module._how_far
+    with mock.patch.object(search_module, "_how_far", press):
+        code, text, errors = run(capsys, "search", tmp_path / "idx", tmp_path / "query.gmg", "--within", 60)
+    assert code == 130
+    assert "none of them nearer than" in text
+    assert "stopped" in errors
+
+
+def test_progress_in_words() -> None:
+    def make_result() -> SearchResult:
+        raise NotImplementedError
+
+    known = SearchProgress(0, 3, 1200, 17, 4.5, 2.0, make_result)
+    assert search_module._how_far(known) == "3 found, 1,200 excluded, 17 open, none of these nearer than 4.5"
+    assert search_module._how_far(replace(known, open=0, least_open=None)) == "3 found, 1,200 excluded, 0 open"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), [("a.svg", b"<svg"), ("a.png", b"\x89PNG"), ("a.html", b"<!DOCTYPE html>")])
 def test_plots(folders: tuple[Path, Path], tmp_path: Path, name: str, start: bytes) -> None:
@@ -75,7 +123,9 @@ def test_plots(folders: tuple[Path, Path], tmp_path: Path, name: str, start: byt
         (["search", "INDEX", "nobody", "--id"], "no graph 'nobody'"),
         (["search", "INDEX", "molecules:1", "--where", "class"], "key=value"),
         (["search", "INDEX", "molecules:1", "-k", "0"], "0 is not in the range"),
-        (["search", "INDEX", "molecules:1", "--radius", "1", "--certified"], "leave out"),
+        (["search", "INDEX", "molecules:1", "--within", "1", "--candidates", "10"], "leave out --candidates"),
+        (["search", "INDEX", "molecules:1", "--limit", "ring=0"], "--limit goes with --certified"),
+        (["search", "INDEX", "molecules:1", "--certified", "--limit", "rings=0"], "limits names 'rings'"),
         (["index", "no-model", "molecules", "--out", "other"], "not a folder of a model"),
         (["index", "MODEL", "molecules", "--out", "INDEX"], "--overwrite"),
         (["index", "MODEL", "molecules"], "--out"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import InvalidArgument, SearchInterrupted
 from graphmetric.search.hits import SearchProgress
 from tests.edit_distance.hard_graphs import sparse
 from tests.search.test_certified import VIEWS, in_view
@@ -136,6 +138,24 @@ def test_a_watcher_may_stop_a_search() -> None:
 def test_errors_of_watchers_are_raised(bare: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     with pytest.raises(ZeroDivisionError):
         bare.range(molecules[104], 6, watch=lambda progress: 1 // 0)
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_ctrl_c_leaves_what_is_known(several: bool) -> None:
+    trees = [sparse(40, seed) for seed in range(9)]
+    index = gm.GraphIndex.build(trees[:7], ids=range(7))
+    query: Any = trees[7:] if several else trees[7]
+
+    def press(progress: SearchProgress) -> None:
+        if progress.seconds > 0.2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(SearchInterrupted) as stopped:
+        index.range(query, 60, time_limit=None, watch=press)
+    known = stopped.value.known[0] if several else stopped.value.known
+    assert known.report.open > 0
+    assert known.report.least_open is not None
+    assert all(hit.lower <= hit.upper for hit in known)
 
 
 def test_threads_find_the_same(bare: gm.GraphIndex, molecules: gm.GraphCollection) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from graphmetric.cli.options import FOLDER
+from graphmetric.cli.options import FOLDER, RenamedOption
 from graphmetric.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
 from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs, read_graphs
@@ -42,7 +42,7 @@ class Reading:
 
 
 def _limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Limits:
-    """``--limits max_nodes=1000,max_graphs=10``, or ``--limits none`` for data that is trusted."""
+    """``--reading-limits max_nodes=1000,max_graphs=10``, or ``none`` for data that is trusted."""
     known = [field.name for field in fields(Limits)]
     changes: dict[str, int] = {}
     for item in ",".join(given).split(",") if given else ():
@@ -75,7 +75,16 @@ _OPTIONS = {
     "directed": click.option("--directed/--undirected", default=None, help=_DIRECTIONS),
     "distinguish": click.option("--distinguish", multiple=True, callback=_distinctions, metavar="NAMES", help=_FACTS),
     "on_error": click.option("--skip-bad", "on_error", flag_value="skip", help=_SKIP),
-    "limits": click.option("--limits", multiple=True, callback=_limits, metavar="NAME=N", help=_LIMITS),
+    "limits": click.option(
+        "--reading-limits",
+        "--limits",
+        "limits",
+        cls=RenamedOption,
+        multiple=True,
+        callback=_limits,
+        metavar="NAME=N",
+        help=_LIMITS,
+    ),
     "root": click.option("--root", type=FOLDER, help="Folder that holds the benchmark data sets."),
 }
 """The options for reading graphs, by the names of their parameters."""

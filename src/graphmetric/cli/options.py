@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,6 +56,15 @@ class _TimeLimit(FloatParamType):
         if not seconds >= 0:
             self.fail(f"{value} is not a number of seconds, 0 or more, nor 'none' for no limit.", param, ctx)
         return seconds
+
+
+class RenamedOption(click.Option):
+    """An option that can still be called by its earlier names; the help shows the first name only."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        shown = copy(self)
+        shown.opts = self.opts[:1]
+        return click.Option.get_help_record(shown, ctx)
 
 
 JOBS = _Jobs()
@@ -122,9 +132,9 @@ def ignore_option(more: str = "") -> Decorator:
     return click.option("--ignore", multiple=True, metavar="ATTRIBUTE", help=shown)
 
 
-def limit_option() -> Decorator:
+def limit_option(more: str = "") -> Decorator:
     """``--limit`` of a command that counts edits, by the name ``edit_limits``: the most edits of each kind, or None."""
-    shown = "Allow at most N edits of this kind, such as ring=0 or element=2. Can be repeated."
+    shown = f"Allow at most N edits of this kind, such as ring=0 or element=2. Can be repeated.{more}"
     return click.option("--limit", "edit_limits", multiple=True, metavar="KIND=N", callback=_read_limits, help=shown)
 
 

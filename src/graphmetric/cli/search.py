@@ -7,7 +7,7 @@ import io
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -24,21 +24,25 @@ from graphmetric.cli.options import (
     FILE,
     FOLDER,
     NOT_NEGATIVE,
+    RenamedOption,
     costs_of,
     ignore_option,
+    jobs_option,
     json_option,
+    limit_option,
     smiles_option,
     time_limit_option,
     view_option,
 )
 from graphmetric.cli.output import output_errors_named, printable, show, show_result, to_json
-from graphmetric.errors import GraphMetricError, InvalidArgument, UnknownFormat
+from graphmetric.errors import GraphMetricError, InvalidArgument, SearchInterrupted, UnknownFormat
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
     from graphmetric.edit_distance import EditCosts
     from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search import GraphIndex, SearchHit, SearchResult
+    from graphmetric.search.hits import SearchProgress
 
 Search = Callable[[Sequence[Graph]], "list[SearchResult]"]
 """Finds the hits of some queries."""
@@ -58,14 +62,22 @@ _LARGEST_BATCH = 256
 @click.argument("index", type=FOLDER)
 @click.argument("query")
 @click.option("-k", default=10, type=COUNT, help="Number of graphs to find.")
-@click.option("--radius", type=NOT_NEGATIVE, help="Find all graphs within this distance instead.")
 @click.option(
-    "--certified", is_flag=True, help="Search by edit distance, and prove every rank; always so without a model."
+    "--within",
+    "--radius",
+    "radius",
+    cls=RenamedOption,
+    type=NOT_NEGATIVE,
+    help="Find all graphs up to this distance instead.",
+)
+@click.option(
+    "--certified", is_flag=True, help="Search by edit distance, with proof; always so if the index has no model."
 )
 @time_limit_option("60 for each query", "Seconds after which a certified search reports what it has proven.")
 @view_option
 @click.option("--where", multiple=True, metavar="KEY=VALUE", help="Only graphs with this metadata. Can be repeated.")
 @ignore_option(" Needs --certified. By default what the index or its model ignores.")
+@limit_option(" Needs --certified.")
 @click.option("--distinct", is_flag=True, help="Show only the first of several isomorphic graphs.")
 @click.option("--candidates", type=COUNT, help="Look at this many graphs only. Faster, but may miss near ones.")
 @click.option("--explain", is_flag=True, help="Also show how the query becomes each graph.")
@@ -77,6 +89,7 @@ _LARGEST_BATCH = 256
 )
 @smiles_option
 @click.option("--id", "by_id", is_flag=True, help="QUERY is the id of a graph of the index.")
+@jobs_option
 @reading_options
 @json_option
 def search_command(
@@ -85,6 +98,7 @@ def search_command(
     k: int,
     radius: float | None,
     ignore: tuple[str, ...],
+    edit_limits: dict[str, int] | None,
     where: tuple[str, ...],
     explain: bool,
     plot: str | None,
@@ -99,12 +113,15 @@ def search_command(
 
     QUERY is a file that holds one graph, or SOURCE:POSITION, where SOURCE is a file, a folder or a data set that holds
     many; - reads standard input, whose format --format must name. With --out, all graphs of QUERY are searched for:
-    their hits are written as they are found, and stay if the command is stopped.
+    their hits are written as they are found, and stay if the command is stopped. Ctrl-C ends a certified search and
+    prints what it has proven.
 
     \b
     Examples:
       graphmetric search idx/ molecules:3 -k 10
       graphmetric search idx/ query.json --certified --explain
+      graphmetric search idx/ query.json --certified --within 4
+      graphmetric search idx/ query.json --certified --within 4 --limit ring=0 --limit element=2
       graphmetric search idx/ "CC(=O)O" --smiles --plot nearest.svg
       graphmetric search idx/ 17 --id --where class=1
       graphmetric search idx/ queries.smi -k 5 --out hits.csv
@@ -115,17 +132,14 @@ def search_command(
     _check_targets(plot, out)
     opened = GraphIndex.load(index)
     options["certified"] |= opened.model is None
-    options |= {"where": dict(map(_condition, where)) or None, "costs": costs_of(ignore)}
-    if ignore and not options["certified"]:
-        raise InvalidArgument("--ignore goes with --certified: a learned distance ignores what its training did")
+    options |= {"where": dict(map(_condition, where)) or None, "costs": costs_of(ignore), "limits": edit_limits}
+    _check_options(options, ignore, radius)
 
-    def search(graphs: Sequence[Graph]) -> list[SearchResult]:
+    def search(graphs: Sequence[Graph], **more: Any) -> list[SearchResult]:
         if radius is None:
-            return opened.search(list(graphs), k, **options)  # type: ignore[no-any-return]
-        if options["certified"] or options["candidates"] is not None:
-            raise InvalidArgument("--radius needs the learned distance alone: leave out --certified and --candidates")
-        chosen = {name: options[name] for name in ("view", "where", "distinct")}
-        return [opened.range(graph, radius, **chosen) for graph in graphs]
+            return opened.search(list(graphs), k, **options, **more)  # type: ignore[no-any-return]
+        chosen = {name: value for name, value in options.items() if name != "candidates"}
+        return opened.range(list(graphs), radius, **chosen, **more)  # type: ignore[no-any-return]
 
     def explained(result: SearchResult) -> list[str | None]:
         return [str(opened.explain(result.query, hit)) if explain else None for hit in result]
@@ -138,11 +152,20 @@ def search_command(
     if out is not None:
         _answer_all([graph], 1, out, as_json, search, explained)
         return
-    (result,) = search([graph])
-    explanations = explained(result)
-    counts = _what_counts(opened, None if options["certified"] else opened.model, options["costs"])
-    data = {**_as_data(result, explanations), "counts": counts}
-    show_result(f"{_in_words(result, explanations)}\n{counts}", data, as_json)
+
+    def show_hits(result: SearchResult) -> None:
+        explanations = explained(result)
+        counts = _what_counts(opened, None if options["certified"] else opened.model, options["costs"])
+        data = {**_as_data(result, explanations), "counts": counts}
+        show_result(f"{_in_words(result, explanations)}\n{counts}", data, as_json)
+
+    try:
+        with progress("search", None) as bar:
+            (result,) = search([graph], watch=lambda known: bar.advance(0, _how_far(known)))
+    except SearchInterrupted as stopped:
+        show_hits(stopped.known[0])
+        raise
+    show_hits(result)
     if plot is not None:
         with atomic_write(plot) as file:
             file.write(_draw(result, Path(plot).suffix))
@@ -160,6 +183,22 @@ def _check_targets(plot: str | None, out: str | None) -> None:
     for target in (plot, out):
         if target not in (None, "-"):
             check_writable(str(target))
+
+
+def _check_options(options: Mapping[str, Any], ignore: tuple[str, ...], radius: float | None) -> None:
+    """Refuse options that have no meaning together."""
+    if ignore and not options["certified"]:
+        raise InvalidArgument("--ignore goes with --certified: a learned distance ignores what its training did")
+    if options["limits"] and not options["certified"]:
+        raise InvalidArgument("--limit goes with --certified: a learned distance does not count edits")
+    if radius is not None and options["candidates"] is not None:
+        raise InvalidArgument("--within finds all graphs up to a distance: leave out --candidates")
+
+
+def _how_far(known: SearchProgress) -> str:
+    """What a certified search knows so far, in a few words."""
+    counts = f"{known.found:,} found, {known.excluded:,} excluded, {known.open:,} open"
+    return counts if known.least_open is None else f"{counts}, none of these nearer than {known.least_open:.4g}"
 
 
 def _condition(text: str) -> tuple[str, Any]:
@@ -206,8 +245,9 @@ def _as_data(result: SearchResult, explanations: Sequence[str | None]) -> dict[s
             plain["edits"] = [str(edit) for edit in path or ()]
         hits.append(plain if explanation is None else {**plain, "explanation": explanation})
     report = result.report
-    about = {"graphs": report.graphs, "exact": report.exact, "complete": report.complete, "refined": report.refined}
-    return {"view": result.view, "hits": hits, "report": {**about, "removed": dict(report.stages)}}
+    names = ("graphs", "exact", "complete", "open", "least_open", "refined", "seconds")
+    about = {name: getattr(report, name) for name in names}
+    return {"view": result.view, "hits": hits, "report": {**about, "stages": dict(report.stages)}}
 
 
 def _plain(id: Any) -> Any:

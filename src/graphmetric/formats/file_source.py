@@ -73,7 +73,7 @@ class Limits:
         """The error for something beyond a limit; the place is added by whoever knows it."""
         return LimitExceeded(
             f"{found}; the limit is {getattr(self, name):,} (for data you trust: limits=Limits({name}=...), "
-            f"or --limits {name}=... on the command line)"
+            f"or --reading-limits {name}=... on the command line)"
         )
 
 

@@ -33,7 +33,7 @@ from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.nearest import EncodedCandidates, beyond
 from graphmetric.edit_distance.normalize import View
 from graphmetric.edit_distance.stopping import Watch, work_in_threads
-from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
+from graphmetric.errors import InvalidArgument, SearchInterrupted, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import IndexedGraphs, Selection
@@ -138,6 +138,7 @@ class CertifiedSearch:
         self._note = cache(graphs.note)  # many queries find the same graphs
         self._nodes, self._edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
         self._bounds = ClassBounds(graphs, selection, queries, options.costs)
+        self._interrupted = dict[int, SearchResult]()
         self._shared: EncodedCandidates | None = None
         if len(selection.first) <= _SHARED * len(queries):
             self._shared = EncodedCandidates.of(queries, graphs.collection(selection.first), options.costs)
@@ -155,8 +156,7 @@ class CertifiedSearch:
             if proposed is not None:
                 both = np.concatenate([proposed[row], first])
                 first = both[np.sort(np.unique(both, return_index=True)[1])]
-            search.run_here(first)
-            return self._result(search, view, everyone, clock() - started)
+            return self._run(row, search, first, partial(self._result, search, view, everyone), started)
 
         return self._answer(answer)
 
@@ -171,13 +171,31 @@ class CertifiedSearch:
                 classes = np.flatnonzero(lower <= beyond(rate) * view.weight)
                 lower, view = lower[classes], self._view(row, classes)
             search = self._open(row, view, classes, lower, watch, None, rate)
-            search.run_here(classes[:0])
-            return self._result(search, view, classes, clock() - started)
+            return self._run(row, search, classes[:0], partial(self._result, search, view, classes), started)
 
         return self._answer(answer)
 
+    def _run(
+        self,
+        row: int,
+        search: NearestSearch,
+        proposed: Numbers,
+        make_result: Callable[[float], SearchResult],
+        started: float,
+    ) -> SearchResult:
+        """Search, and make the result, also when all work must end."""
+        try:
+            search.run_here(proposed)
+        except KeyboardInterrupt:
+            self._interrupted[row] = make_result(clock() - started)
+            raise
+        return make_result(clock() - started)
+
     def _answer(self, answer: Callable[[int, Watch], SearchResult]) -> list[SearchResult]:
-        """The answers to all queries, which threads take one after another."""
+        """The answers to all queries, which threads take one after another.
+
+        Raises SearchInterrupted after Ctrl-C, with a list of the results so far, those of unfinished searches included.
+        """
         if len(self._selection) == 0:
             return [SearchResult(graph, (), self._options.view, SearchReport(0, True)) for graph in self._queries]
         waiting, results = deque(range(len(self._queries))), dict[int, SearchResult]()
@@ -189,7 +207,11 @@ class CertifiedSearch:
                     results[row] = answer(row, watch)
 
         jobs = min(effective_n_jobs(self._options.n_jobs), len(self._queries))
-        work_in_threads(work, [Watch() for _ in range(jobs)])
+        try:
+            work_in_threads(work, [Watch() for _ in range(jobs)])
+        except KeyboardInterrupt:
+            known = sorted((results | self._interrupted).items())
+            raise SearchInterrupted([result for _, result in known]) from None
         return [results[row] for row in range(len(self._queries))]
 
     def _view(self, row: int, classes: Numbers) -> EditView:

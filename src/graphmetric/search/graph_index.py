@@ -17,7 +17,7 @@ from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.normalize import View
-from graphmetric.errors import FileError, GraphMetricError, InvalidArgument
+from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, SearchInterrupted
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
@@ -377,6 +377,10 @@ class GraphIndex:
             watch: A function that a certified search calls about ten times a second, from its thread, with a
                 :class:`~graphmetric.search.hits.SearchProgress`: how many graphs are found, excluded and open, and
                 the answer so far. The search of that query ends if it returns True.
+
+        Raises:
+            SearchInterrupted: Ctrl-C was pressed during a certified search. Its ``known`` is the result so far; for
+                a list of queries, the results of those whose search had begun.
         """
         k, view = checked_count(k, "k"), _checked_view(view)
         learned = self._chosen_model("search", certified, limits)
@@ -392,7 +396,8 @@ class GraphIndex:
             options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
             search = CertifiedSearch(self._graphs, selection, graphs, options)
             asked = (self._graphs, selection, graphs, view)
-            results = search.nearest(k, None if self._learned is None else partial(self._learned.propose, *asked))
+            propose = None if self._learned is None else partial(self._learned.propose, *asked)
+            results = _or_interrupted(partial(search.nearest, k, propose), query)
         return results if _is_several(query) else results[0]
 
     @overload
@@ -444,7 +449,8 @@ class GraphIndex:
             results = learned.within(self._graphs, selection, graphs, view, radius)
         elif len(graphs):
             options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
-            results = CertifiedSearch(self._graphs, selection, graphs, options).within(radius)
+            search = CertifiedSearch(self._graphs, selection, graphs, options)
+            results = _or_interrupted(partial(search.within, radius), query)
         return results if _is_several(query) else results[0]
 
     def warm(self) -> None:
@@ -619,6 +625,18 @@ class GraphIndex:
 def _is_several(query: Any) -> bool:
     """Whether this is a list of queries; a tuple (edges, labels) or a matrix is one graph."""
     return isinstance(query, list | GraphCollection | Iterator)
+
+
+def _or_interrupted(ask: Callable[[], list[SearchResult]], query: Any) -> list[SearchResult]:
+    """The results of all queries; Ctrl-C leaves the result of a single one on its own."""
+    try:
+        return ask()
+    except SearchInterrupted as stopped:
+        if not stopped.known:
+            raise KeyboardInterrupt from None
+        if _is_several(query):
+            raise
+        raise SearchInterrupted(stopped.known[0]) from None
 
 
 def _checked_view(view: View) -> View:
