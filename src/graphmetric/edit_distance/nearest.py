@@ -356,8 +356,10 @@ class NearestSearch:
         """Bound candidates by common branches; returns those that may still enter."""
         if self.tighten is None or len(graphs) == 0:
             return graphs
-        self.bounds.lower[graphs] = np.maximum(self.bounds.lower[graphs], self.tighten(graphs))
-        self.bounds.stage[graphs] = BY_COMMON
+        lower, tight = self.bounds.lower, self.tighten(graphs)
+        better = (tight > lower[graphs]) & (self.bounds.stage[graphs] < BY_COMMON)
+        self.bounds.stage[graphs[better]] = BY_COMMON
+        lower[graphs] = np.maximum(lower[graphs], tight)
         return graphs[self._is_open(graphs)]
 
     def _search_what_is_open(self) -> None:
