@@ -400,7 +400,7 @@ class NearestSearch:
         bound = np.minimum(self.limit * self.bounds.weight[graphs], self._plain[0].upper[graphs]) * problem.scale
         limits = np.ceil(np.minimum(bound, NO_LIMIT) - ROUNDING).astype(np.int64) - 1
         with self.watch.limited(self.deadline - clock() if self.deadline < np.inf else None):
-            found = search_with_dual_bound(problem, pairs, SearchLimits(limits, 0, 1 + _DUAL_ROUNDS, 0), self.watch)
+            found = search_with_dual_bound(problem, pairs, SearchLimits(limits, 0, 1 + _DUAL_ROUNDS, 0, 1), self.watch)
         self.watch.check()
         seen = found.expanded > 0  # the others wait for another time
         assert found.node_map is not None

@@ -125,7 +125,10 @@ from graphmetric.edit_distance._kernels.workspace import (
 )
 
 STEPS_PER_BOUND = 25  # primal-dual steps between two bounds at the root
-SHORT_ROUNDS, STEPS_PER_SHORT_ROUND = 6, 10  # where a limit may be exceeded soon, bounds come earlier than maps
+SHORT_ROUNDS, STEPS_PER_SHORT_ROUND = (
+    6,
+    10,
+)  # bounds before any map, if most pairs are above the limit
 MOST_DENSE = 8  # bounds from dense steps before the sparse problem, unless that is too large
 MOST_DENSE_IF_FULL = 40
 FEW_PAIRS = 0.33  # share of pairs left below which the sparse problem is quicker
@@ -203,7 +206,7 @@ def search_dual(
             load_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair)
             load_dual_pair(problem, pairs[p, 0], pairs[p, 1], work.base.pair, work.dual)
             seed_pair(work.random, pairs[p, 0], pairs[p, 1])
-            start_dual(work, limits.upper_limit[p], limits.stop_at_limit, np.int64(ROOT_SHIFTS))
+            start_dual(work, limits.upper_limit[p], limits.stop_at_limit, limits.refute, np.int64(ROOT_SHIFTS))
             if not is_over(work) and signals[STOP] == 0:
                 start_steps(work.dual, work.steps)
         status = work.status
@@ -224,7 +227,7 @@ def search_dual(
 
 
 @fragment
-def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int, shifts: int) -> None:
+def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int, refute: int, shifts: int) -> None:
     """Start a pair with the branch bound and first maps, improved by so many shifts per row.
 
     Nothing is ruled out yet, and the steps are not ready.
@@ -242,7 +245,7 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int, shifts: int
     work.sparse.values[0, BEST_BOUND], work.sparse.values[0, ROOT_BOUND] = -1e300, -1e300
     work.orbits.known[QUERY, 0] = UNKNOWN
     status[DEPTH] = 0
-    status[MAPS_DUE] = SHORT_ROUNDS if work.base.progress.status[UPPER] > upper_limit else 0
+    status[MAPS_DUE] = SHORT_ROUNDS if refute == 1 and work.base.progress.status[UPPER] > upper_limit else 0
     if dual.sizes[N_ROWS] > 0 and status[MAPS_DUE] == 0:
         make_first_maps(work, shifts)
     if status[BEST_LOWER] > best_of_interest(work) or dual.sizes[N_ROWS] == 0:
@@ -380,10 +383,7 @@ def round_root(work: DualWork, n_shifts: int) -> None:
 
 @part
 def make_first_maps(work: DualWork, shifts: int) -> None:
-    """Improve the map of the branch bound, and round equal colours to another one.
-
-    Where that map is not within the limit of the search, this waits until a first bound has not decided the question.
-    """
+    """Improve the map of the branch bound, and round equal colours to another one."""
     improve_best(work, np.int64(0))
     round_colours(work, shifts * work.dual.sizes[N_ROWS])
 

@@ -82,6 +82,7 @@ class SearchLimits(NamedTuple):
     stop_at_limit: int  # 1: any map within the limit will do
     max_expanded: int  # for each pair, counted from its start
     resume: int  # 1: continue the one pair given, which max_expanded has stopped before
+    refute: int = 0  # 1: most pairs are above the limit, so the dual search makes no map before some bounds
 
 
 @entry

@@ -152,7 +152,7 @@ def relax_pairs(
     for p in range(len(pairs)):
         load_pair(problem, pairs[p, 0], pairs[p, 1], root.base.pair)
         load_dual_pair(problem, pairs[p, 0], pairs[p, 1], root.base.pair, root.dual)
-        start_dual(root, np.int64(NO_LIMIT), np.int64(0), NO_SHIFTS)
+        start_dual(root, np.int64(NO_LIMIT), np.int64(0), np.int64(0), NO_SHIFTS)
         start_steps(root.dual, root.steps)
         relax_pair(work, limits, relaxed, p)
         write_bounds(root.base, results, p, lower_bound_of(root))
