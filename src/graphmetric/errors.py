@@ -12,6 +12,7 @@
     ├── MissingExtra            (ImportError)        an optional dependency that is not installed
     ├── NotEnoughMemory         (MemoryError)        work that would need more memory than there is
     ├── WorkBudgetExceeded      (RuntimeError)       a search that was stopped by its own limit
+    ├── ServiceError            (ConnectionError)    a service that cannot be reached, or does not answer now
     └── TrainingDiverged        (ArithmeticError)    a training whose loss has exploded or is not finite
 
     SearchInterrupted           (KeyboardInterrupt)  Ctrl-C during one search, with the bounds found so far
@@ -74,6 +75,17 @@ class NotEnoughMemory(GraphMetricError, MemoryError):
 
 class WorkBudgetExceeded(GraphMetricError, RuntimeError):
     """A search was stopped by its own work limit before it could answer."""
+
+
+class ServiceError(GraphMetricError, ConnectionError):
+    """A service cannot be reached, refuses the token, or has no time now."""
+
+    def __init__(self, problem: str, status: int | None = None, retry_after: int | None = None) -> None:
+        super().__init__(problem)
+        self.status = status
+        """The status of its answer; None if there was none."""
+        self.retry_after = retry_after
+        """Seconds after which it asks to try again, if it does."""
 
 
 class TrainingDiverged(GraphMetricError, ArithmeticError):

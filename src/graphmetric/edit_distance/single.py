@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,7 @@ def graph_edit_distance(
     costs: EditCosts | None = None,
     limits: Mapping[str, int] | None = None,
     time_limit: TimeLimit = "auto",
+    should_end: Callable[[], bool] | None = None,
 ) -> EditDistance:
     """The least cost of edits that turn ``first`` into ``second``, or bounds on it.
 
@@ -119,6 +121,7 @@ def graph_edit_distance(
             ``total``, and ``element`` and ``bond`` for relabeled nodes and edges. Limits go with ``exact`` only.
         time_limit: Seconds after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is 10 seconds for
             a method that is given by its name, while a method object keeps its own limits. None is no limit.
+        should_end: A function that is asked many times a second; if it returns True, the bounds so far are returned.
 
     Raises:
         SearchInterrupted: Ctrl-C was pressed. It is a ``KeyboardInterrupt``; its ``known`` is the result so far.
@@ -142,7 +145,7 @@ def graph_edit_distance(
     costs = costs or EditCosts()
     solver = as_method(method, time_limit=time_limit, auto=SECONDS)
     if limits is not None:
-        return _limited(g, h, costs, limits, solver)
+        return _limited(g, h, costs, limits, solver, should_end)
     started = clock()
     problem = encode(GraphCollection([g]), GraphCollection([h]), costs)
     found = list[tuple[Answers, str | None]]()
@@ -161,6 +164,7 @@ def graph_edit_distance(
                 bounds = watches[0].bounds()
                 if bounds is not None:
                     bar.advance(0, f"between {bounds[0]:g} and {bounds[1]:g}")
+                _end_if_asked(should_end, watches)
 
             work_in_threads(solve, [Watch()], show)
     except KeyboardInterrupt:
@@ -171,7 +175,12 @@ def graph_edit_distance(
 
 
 def _limited(
-    first: Graph, second: Graph, costs: EditCosts, limits: Mapping[str, int], solver: EditDistanceMethod
+    first: Graph,
+    second: Graph,
+    costs: EditCosts,
+    limits: Mapping[str, int],
+    solver: EditDistanceMethod,
+    should_end: Callable[[], bool] | None,
 ) -> EditDistance:
     """The limited edit distance, with the limits of the method on time and cost."""
     if not isinstance(solver, ExactSearch) or solver.node_limit is not None or solver.decide:
@@ -206,12 +215,18 @@ def _limited(
 
     try:
         with progress("edit distance within limits", None, "s"):
-            work_in_threads(solve, [Watch()])
+            work_in_threads(solve, [Watch()], partial(_end_if_asked, should_end))
     except KeyboardInterrupt:
         if not found:
             raise
         raise SearchInterrupted(result()) from None
     return result()
+
+
+def _end_if_asked(should_end: Callable[[], bool] | None, watches: Sequence[Watch]) -> None:
+    if should_end is not None and should_end():
+        for watch in watches:
+            watch.end()
 
 
 def _result(

@@ -101,6 +101,12 @@ class Watch:
             self.stopped = True
             self.signals[STOP] = 1
 
+    def end(self) -> None:
+        """End the current search with the bounds it has, as if its time had passed."""
+        with self._lock:
+            self.expired = True
+            self.signals[STOP] = 1
+
     def restart(self) -> None:
         """Make the watch usable for more work."""
         with self._lock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -38,6 +39,10 @@ _NEEDS_TOKEN = ("/v1/", "/metrics")
 _OPEN = ("/v1/openapi.json",)
 
 
+_DRAINED = 8
+"""The part of a body that is read though it is refused, as a multiple of what is allowed."""
+
+
 class Guard:
     """An ASGI application that lets through what is allowed."""
 
@@ -61,6 +66,7 @@ class Guard:
             self._check_token(scope["path"], headers.get("authorization", ""))
             body.check_announced(headers)
         except Problem as problem:
+            await body.drain()
             await problem.response()(scope, receive, guarded)
             return
         await self._app(scope, body.receive, guarded)
@@ -126,8 +132,18 @@ class _Body:
         self._whole = message["type"] != "http.request" or not message.get("more_body", False)
         self._size += len(message.get("body", b""))
         if self._size > self._settings.max_body:
+            await self.drain()
             raise self._too_large(self._size)
         return message
+
+    async def drain(self) -> None:
+        """Let the client finish a body that is refused, within limits, since many clients read no answer before."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._deadline):
+                while not self._whole and self._size <= _DRAINED * self._settings.max_body:
+                    message = await self._receive()
+                    self._whole = not message.get("more_body", False)
+                    self._size += len(message.get("body", b""))
 
     def _too_large(self, size: int) -> Problem:
         return Problem(413, f"the body has {size:,} bytes or more; {self._settings.max_body:,} are allowed")

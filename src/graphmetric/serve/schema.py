@@ -287,6 +287,8 @@ class DistanceAnswer(_Answer):
 
     distance: Aligned
     learned: float | None
+    first: dict[str, Any]
+    second: dict[str, Any]
 
 
 class ExplainAnswer(_Answer):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import io
 import threading
 import warnings
@@ -21,7 +20,7 @@ from graphmetric.drawing.layout import lay_out
 from graphmetric.drawing.svg import draw_graph, label_colors
 from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
 from graphmetric.edit_distance.edit_path import edit_path_of
-from graphmetric.edit_distance.limited import COUNTED_KINDS
+from graphmetric.edit_distance.limited import COUNTED_KINDS, check_limits
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs
 from graphmetric.formats.conversion import from_smiles
@@ -61,7 +60,6 @@ _READABLE = {
     for suffix in known.suffixes
 }
 """Formats of text that never name another file."""
-_SUPPORTS_LIMITS = "limits" in inspect.signature(GraphIndex.search).parameters
 
 
 class ServedIndex:
@@ -230,9 +228,7 @@ class ServedIndex:
             "distinct": asked.distinct,
         }
         if asked.limits:
-            if not _SUPPORTS_LIMITS:
-                raise Problem(501, "this version cannot limit the edits of a search; leave out limits")
-            options["limits"] = asked.limits
+            options["limits"] = check_limits(asked.limits)
         if certified:
 
             def watch(progress: SearchProgress) -> bool:
@@ -270,7 +266,13 @@ class ServedIndex:
                 raise InvalidArgument("the index has no model, so there is no learned distance: leave out learned")
             learned = number(self.index.model.measure(first, second))
         found = self._measure(first, second, asked.limits, stop)
-        return {"distance": write_alignment(found, listed=True), "learned": learned, **self.stamp}
+        return {
+            "distance": write_alignment(found, listed=True),
+            "learned": learned,
+            "first": write_graph(first),
+            "second": write_graph(second),
+            **self.stamp,
+        }
 
     def _measure(self, first: Graph, second: Graph, limits: Mapping[str, int] | None, stop: Stop) -> EditDistance:
         return graph_edit_distance(
@@ -279,6 +281,7 @@ class ServedIndex:
             method=ExactSearch(time_limit=stop.seconds),
             costs=self.index.costs,
             limits=limits or None,
+            should_end=stop.asked,
         )
 
     def explain(self, asked: ExplainRequest, stop: Stop) -> dict[str, Any]:

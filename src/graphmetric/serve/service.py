@@ -11,10 +11,13 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from graphmetric.edit_distance import graph_edit_distance
 from graphmetric.errors import GraphMetricError
+from graphmetric.graphs.graph import Graph
 from graphmetric.index.index_folder import IndexFolder
 from graphmetric.search import GraphIndex
 from graphmetric.serve.lanes import Lane, Stop
@@ -23,6 +26,9 @@ from graphmetric.serve.problems import busy
 from graphmetric.serve.schema import SearchRequest
 from graphmetric.serve.served_index import ServedIndex
 from graphmetric.serve.settings import ServiceSettings
+
+_HARD, _COMPILING_SECONDS = 40, 0.5
+"""Nodes of the graphs that are searched in order to compile, and seconds, compilation not counted."""
 
 logger = logging.getLogger("graphmetric.serve")
 
@@ -82,10 +88,17 @@ class Service:
 
     def warm(self) -> None:
         """Compile and read what the first requests would wait for."""
-        self.current.index.warm()
-        self.current.info()
+        compile_searches()
+        self._prepare(self.current)
         self.is_ready = True
         logger.info("ready", extra={"graphs": len(self.current.index), "edition": self.current.index.edition})
+
+    def _prepare(self, served: ServedIndex) -> None:
+        """Make once what all requests to an edition share."""
+        served.index.warm()
+        served.info()
+        for id in served.index.ids[:1]:
+            served.index.explain(served.index.graph(id), id)
 
     def take_new_edition(self) -> bool:
         """Load the index again if its folder has another edition; returns whether it had one."""
@@ -97,9 +110,8 @@ class Service:
             return False
         same_model = old.index.model is not None and old.index.model.digest == manifest.model
         index = GraphIndex.load(self._folder.path, model=old.index.model if same_model else None)
-        index.warm()
         fresh = ServedIndex(index, old.name, self.settings)
-        fresh.info()
+        self._prepare(fresh)
         self.current = fresh
         self.metrics.swaps.labels("taken").inc()
         logger.info("new edition", extra={"graphs": len(index), "edition": index.edition})
@@ -125,6 +137,26 @@ class Service:
         self.closing.set()
         for lane in (self.certified, self.quick):
             lane.close()
+
+
+@cache
+def compile_searches() -> None:
+    """Search once for distances that are hard to prove, so that all stages of a search are compiled.
+
+    Queries that are in the index, as :meth:`GraphIndex.warm` asks, are found by the first stage already.
+    """
+    ring = [(u, (u + 1) % _HARD) for u in range(_HARD)]
+    graphs = [Graph(_HARD, sorted({(min(e), max(e)) for e in [*ring, *_chords(step)]})) for step in (2, 3, 5, 7)]
+    index = GraphIndex.build(graphs[1:])
+    for limits in (None, {"total": 3}):
+        index.search(graphs[0], 2, time_limit=_COMPILING_SECONDS, limits=limits)
+        graph_edit_distance(graphs[0], graphs[1], limits=limits, time_limit=_COMPILING_SECONDS)
+    index.range(graphs[0], 3.0, time_limit=_COMPILING_SECONDS)
+    index.explain(Graph(2, [(0, 1)]), index.ids[0])
+
+
+def _chords(step: int) -> list[tuple[int, int]]:
+    return [(u, (u + step) % _HARD) for u in range(0, _HARD, 2)]
 
 
 async def _in_own_thread(work: Callable[[], Any]) -> Any:

@@ -1,0 +1,143 @@
+"""The command itself, in a process of its own: it says where it is, obeys SIGTERM, and takes over new editions."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import graphmetric as gm
+from graphmetric.cli import main
+from graphmetric.errors import ServiceError
+from tests.serve.running import as_body, hard_graphs, running, wait_until
+
+SLOW = {"graph": as_body(hard_graphs(1, seed=9)[0]), "k": 3, "time_limit": 30}
+
+
+@contextmanager
+def _command(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """``graphmetric serve`` on a free port, and its address."""
+    command = [sys.executable, "-m", "graphmetric", "serve", *arguments]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("serving at http://"), (line, process.communicate())
+        yield process, line.split()[2].rstrip("/")
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def _wait_until_ready(url: str) -> None:
+    def is_ready() -> bool:
+        try:
+            return bool(gm.connect(url).info()["ready"])
+        except ServiceError:
+            return False
+
+    wait_until(is_ready)
+
+
+@pytest.mark.slow
+def test_sigterm_answers_searches_with_their_bounds(tmp_path: Path) -> None:
+    gm.GraphIndex.build(hard_graphs(12)).save(tmp_path / "idx")
+    with _command(str(tmp_path / "idx"), GRAPHMETRIC_PORT="0", GRAPHMETRIC_WORKERS="2") as (process, url):
+        _wait_until_ready(url)
+        port = int(url.rpartition(":")[2])
+        content = json.dumps(SLOW).encode()
+        head = "POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        searching = [socket.create_connection(("127.0.0.1", port), timeout=30) for _ in range(2)]
+        for connection in searching:
+            connection.sendall(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+        time.sleep(1.0)
+        process.send_signal(signal.SIGTERM)
+        started = time.monotonic()
+        for connection in searching:
+            with connection:
+                answer = b""
+                while part := connection.recv(65536):
+                    answer += part
+                body = json.loads(answer.partition(b"\r\n\r\n")[2])
+                assert body["stopped"]
+                assert not body["report"]["complete"]
+                assert all(hit["lower"] <= hit["upper"] for hit in body["hits"])
+        process.wait(20)
+        assert time.monotonic() - started < 10
+        _, log = process.communicate()
+        events = [json.loads(line) for line in log.splitlines()]
+        assert {"ready", "request"} <= {event["event"] for event in events}
+        assert all({"time", "level", "logger"} <= event.keys() for event in events)
+
+
+def test_a_new_edition_is_taken_over_without_a_failed_request(tmp_path: Path) -> None:
+    graphs = hard_graphs(6, nodes=6)
+    index = gm.GraphIndex.build(graphs[:3])
+    index.save(tmp_path / "idx")
+    opened = gm.GraphIndex.load(tmp_path / "idx")
+    answers: list[Any] = []
+    done = threading.Event()
+    with running(opened, folder=tmp_path / "idx", poll_seconds=0.05, workers=1) as found:
+
+        def ask() -> None:
+            while not done.is_set():
+                answers.append(found.post("/v1/search", {"graph": as_body(graphs[5]), "k": 10}))
+
+        crew = [threading.Thread(target=ask) for _ in range(3)]
+        for one in crew:
+            one.start()
+        for graph in graphs[3:]:
+            index.add([graph])
+            index.save(tmp_path / "idx")
+            wait_until(lambda: found.service.current.index.edition == index.edition)
+        done.set()
+        for one in crew:
+            one.join()
+        assert found.get("/v1/info").json["graphs"] == 6
+    assert {answer.status for answer in answers} == {200}
+    sizes = [len(answer.json["hits"]) for answer in answers]
+    assert set(sizes) <= {3, 4, 5, 6}
+    assert len({answer.json["edition"] for answer in answers}) >= 2
+
+
+def test_an_edition_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
+    gm.GraphIndex.build(hard_graphs(3, nodes=6)).save(tmp_path / "idx")
+    with running(gm.GraphIndex.load(tmp_path / "idx"), folder=tmp_path / "idx", poll_seconds=0.05) as found:
+        (tmp_path / "idx" / "index.json").write_text("{")
+        wait_until(lambda: 'editions_total{result="failed"}' in found.get("/metrics").content.decode())
+        assert found.post("/v1/search", {"id": "hard 1", "k": 1}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["no-such-thing"], "no-such-thing"),
+        (["molecules", "--host", "0.0.0.0"], "needs a token"),
+        (["molecules", "--token-file", "no-such-file"], "cannot be read as a token"),
+        (["molecules", "--port", "99999"], "65535"),
+        (["molecules", "--max-nodes", "0"], "max-nodes"),
+        (["molecules", "--model", "x", "--no-model"], "exclude each other"),
+    ],
+)
+def test_a_wrong_command_says_why(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GRAPHMETRIC_TOKEN", raising=False)
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", *arguments])
+    assert ended.value.code != 0
+    assert problem in capsys.readouterr().err
