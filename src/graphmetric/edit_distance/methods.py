@@ -191,13 +191,8 @@ class ExactSearch(EditDistanceMethod):
                     return found
             most = min(chunks, (limit - spent) // worth)
             known = np.full(1, NO_LIMIT) if found is None else found.upper
-            limits = SearchLimits(
-                self._upper_limits(problem, known),
-                int(self.decide),
-                1 + most,
-                resume,
-                int(self.upper_bound is not None),
-            )
+            upper, refute = self._upper_limits(problem, known), int(self.upper_bound is not None)
+            limits = SearchLimits(upper, int(self.decide), 1 + most, resume, refute)
             better = search_with_dual_bound(problem, pair, limits, watch)
             used = int(better.expanded[0]) - 1
             found = better if found is None else _better_of(found, better)
