@@ -138,6 +138,8 @@ def test_a_watcher_may_stop_a_search() -> None:
 def test_errors_of_watchers_are_raised(bare: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     with pytest.raises(ZeroDivisionError):
         bare.range(molecules[104], 6, watch=lambda progress: 1 // 0)
+    with pytest.raises(IndexError):
+        bare.range(molecules[104], 6, watch=lambda progress: [][0])
 
 
 @pytest.mark.parametrize("several", [True, False])

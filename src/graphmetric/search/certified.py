@@ -201,10 +201,12 @@ class CertifiedSearch:
         waiting, results = deque(range(len(self._queries))), dict[int, SearchResult]()
 
         def work(watch: Watch) -> None:
-            while waiting:
-                with suppress(IndexError):  # another thread took the last one
+            while True:
+                try:
                     row = waiting.popleft()
-                    results[row] = answer(row, watch)
+                except IndexError:
+                    return
+                results[row] = answer(row, watch)
 
         jobs = min(effective_n_jobs(self._options.n_jobs), len(self._queries))
         try:
