@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphmetric.datasets import Dataset, dataset_names, load_dataset
-from graphmetric.datasets.known_distances import ListedDistances
+from graphmetric.datasets.dataset import ListedDistances
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.datasets.known_distances import DistanceTable, KnownDistances, ListedDistances
+from graphmetric.datasets.dataset import DistanceTable, KnownDistances, ListedDistances
 from graphmetric.errors import InvalidArgument
 
 

@@ -125,7 +125,7 @@ def test_with_a_model(index: gm.GraphIndex, bare: gm.GraphIndex, molecules: gm.G
     alone = gm.GraphIndex.build(molecules[:100]).search(query, 5, limits=limits)
     assert [hit.exact for hit in learned] == [hit.exact for hit in alone]
     for ask in (index.search, index.range):
-        with pytest.raises(InvalidArgument, match=r"limits count edits, and this .* say certified=True"):
+        with pytest.raises(InvalidArgument, match=r"limits is for certified searches, .* say certified=True"):
             ask(query, 5, limits=limits)
     with pytest.raises(InvalidArgument, match="limits names 'rings'"):
         bare.search(query, 5, limits={"rings": 0})

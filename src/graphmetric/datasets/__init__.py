@@ -2,13 +2,11 @@
 
 ::
 
-    dataset.py          Dataset: graphs, split, known distances, the leak-free view
-    known_distances.py  the known distances: a table, or a list of pairs
-    catalogue.py        load_dataset, the names, and how the files are read
+    dataset.py    Dataset: graphs, split, known distances, the leak-free view
+    catalogue.py  load_dataset, the names, and how the files are read
 """
 
 from graphmetric.datasets.catalogue import dataset_names, load_dataset, recognize_dataset
-from graphmetric.datasets.dataset import Dataset
-from graphmetric.datasets.known_distances import KnownPairs
+from graphmetric.datasets.dataset import Dataset, KnownPairs
 
 __all__ = ["Dataset", "KnownPairs", "dataset_names", "load_dataset", "recognize_dataset"]

@@ -29,8 +29,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.datasets.dataset import Dataset
-from graphmetric.datasets.known_distances import DistanceTable, KnownDistances, ListedDistances
+from graphmetric.datasets.dataset import Dataset, DistanceTable, KnownDistances, ListedDistances
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
 from graphmetric.formats import read_graphs
 from graphmetric.graphs.collection import GraphCollection

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +152,19 @@ class EncodedCandidates:
         return bool(exceeds_memory(np.array([count_bytes(self.size)], dtype=np.float64))[0])
 
 
+class KnownCandidates(NamedTuple):
+    """Bounds of some candidates, and maps of the query to those that have an upper bound."""
+
+    graphs: Numbers
+    """Rising numbers of the candidates."""
+    lower: Floats
+    upper: Floats
+    """Infinite where no map is known."""
+    maps: NDArray[np.int64]
+    """(candidates with a map, nodes of the query)."""
+    stage: NDArray[np.int64]
+
+
 @dataclass(eq=False)
 class NearestSearch:
     """One query against candidates no two of which are isomorphic; arrays have one entry for each candidate."""
@@ -259,6 +272,22 @@ class NearestSearch:
         behind = np.minimum(np.append(later[1:], np.inf), lower[outside].min(initial=np.inf))
         proven: NDArray[np.bool_] = np.logical_and.accumulate(exact) & (self.upper_rates[ranked] <= behind + SAME)
         return proven
+
+    def recall(self, known: KnownCandidates) -> None:
+        """Begin with what was proven before."""
+        graphs, bounds, has_map = known.graphs, self.bounds, np.isfinite(known.upper)
+        bounds.stage[graphs] = np.maximum(bounds.stage[graphs], known.stage)
+        admit_maps(bounds, self.nearest, graphs[has_map], known.upper[has_map], known.maps)
+        bounds.lower[graphs] = np.minimum(np.maximum(bounds.lower[graphs], known.lower), bounds.upper[graphs])
+
+    def known(self) -> KnownCandidates:
+        """What is proven about the candidates that common branches did not exclude."""
+        found, maps = self.found
+        order = np.argsort(found)
+        graphs = np.union1d(np.flatnonzero(self.bounds.stage > BY_COMMON), found)
+        upper = np.full(len(graphs), np.inf)
+        upper[np.searchsorted(graphs, found)] = self.bounds.upper[found]
+        return KnownCandidates(graphs, self.bounds.lower[graphs], upper, maps[order], self.bounds.stage[graphs])
 
     def find_promising(self, count: int) -> Numbers:
         """The candidates with the smallest lower bounds, most promising first."""

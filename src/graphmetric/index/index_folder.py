@@ -5,6 +5,7 @@
     index.json          which model and which segments belong together, and its own digest
     model-<digest>/     the model, as GraphDistance.save writes it, if the index has one
     segments/<name>/    graphs and their vectors; a folder never changes once it has its name
+    remembered-<digest> what searches have proven, if they were asked to remember it
 
 A writer adds new folders beside the old ones, then replaces ``index.json`` in one step, then removes what is no longer
 needed. A reader, or a crash, meets the old index or the new one. Files that a reader has mapped stay readable after
@@ -40,7 +41,7 @@ FORMAT, VERSION, READABLE = "graphmetric index", 2, (1, 2)
 """In version 1 every index had a model, and the costs were those of the model."""
 MANIFEST, SEGMENTS, LOCK = "index.json", "segments", ".lock"
 _UNFINISHED = ".part"
-_OURS = re.compile(r"segments|\.lock|\.?model-.*|index\.json|\.index\.json\..*")
+_OURS = re.compile(r"segments|\.lock|\.?model-.*|\.?remembered-.*|index\.json|\.index\.json\..*")
 """Names in the folder of an index; hidden ones are files under way."""
 
 
@@ -66,6 +67,8 @@ class Manifest:
     segments: tuple[StoredSegment, ...]
     costs: EditCosts | None = None
     """The edit costs of certified searches; None for those of the model, or unit costs without one."""
+    remembered: str | None = None
+    """The digest of what searches have proven; None if nothing is remembered."""
     edition: str = ""
     """A new random text each time the index is written."""
 
@@ -83,6 +86,10 @@ class IndexFolder:
     def segment(self, name: str) -> Path:
         """The folder of a segment."""
         return self.path / SEGMENTS / name
+
+    def remembered(self, digest: str) -> Path:
+        """The file of what searches have proven."""
+        return self.path / f"remembered-{digest[:16]}"
 
     def read(self) -> Manifest:
         """Read the description; raises FileError where there is no index, or one that cannot be read."""
@@ -113,6 +120,7 @@ class IndexFolder:
                 next_number=int(plain["next_number"]),
                 segments=segments,
                 costs=None if costs is None else EditCosts.from_dict(costs),
+                remembered=None if (remembered := plain.get("remembered")) is None else _file_name(remembered),
                 edition=str(plain["edition"]),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -141,6 +149,24 @@ class IndexFolder:
                 self._remove_unfinished(is_new)
                 raise
 
+    def read_remembered(self, digest: str) -> bytes:
+        """The file of what searches have proven; raises FileError where it is missing, cut or changed."""
+        path = self.remembered(digest)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise FileError(f"cannot be read: {error.strerror}", path) from None
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise FileError("was changed after it was written: its SHA-256 does not match", path)
+        return content
+
+    def write_remembered(self, content: bytes) -> str:
+        """Write the file of what searches have proven; returns its digest, for the description."""
+        digest = hashlib.sha256(content).hexdigest()
+        with atomic_write(self.remembered(digest)) as file:
+            file.write(content)
+        return digest
+
     def new_segment(self) -> SegmentFolder:
         """A folder with a provisional name; :meth:`adopt` gives it its own."""
         return SegmentFolder(self.segment(f"{secrets.token_hex(8)}{_UNFINISHED}"))
@@ -159,6 +185,7 @@ class IndexFolder:
             "edition": secrets.token_hex(8),
             "model": manifest.model,
             "costs": None if manifest.costs is None else manifest.costs.to_dict(),
+            "remembered": manifest.remembered,
             "next_number": manifest.next_number,
             "segments": [asdict(segment) for segment in manifest.segments],
         }
@@ -172,7 +199,10 @@ class IndexFolder:
         unused = [entry for entry in (self.path / SEGMENTS).iterdir() if entry.name not in used]
         kept = None if manifest.model is None else self.model(manifest.model)
         unused += [entry for entry in self.path.glob("model-*") if entry != kept]
-        unused += self.path.glob(f".{MANIFEST}.*{_UNFINISHED}")
+        remembered = None if manifest.remembered is None else self.remembered(manifest.remembered)
+        unused += [entry for entry in self.path.glob("remembered-*") if entry != remembered]
+        for name in (MANIFEST, "remembered-"):
+            unused += self.path.glob(f".{name}*{_UNFINISHED}")
         for entry in unused:
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)

@@ -38,6 +38,7 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import IndexedGraphs, Selection
 from graphmetric.search.hits import SearchHit, SearchProgress, SearchReport, SearchResult
+from graphmetric.search.remembered import Load, Names, SearchMemory, as_names, memory_keys
 
 Numbers = NDArray[np.int64]
 """Numbers of isomorphism classes among those that may be answers."""
@@ -132,13 +133,23 @@ class CertifiedSearch:
     """Certified answers to the queries of one call."""
 
     def __init__(
-        self, graphs: IndexedGraphs, selection: Selection, queries: GraphCollection, options: CertifiedOptions
+        self,
+        graphs: IndexedGraphs,
+        selection: Selection,
+        queries: GraphCollection,
+        options: CertifiedOptions,
+        memory: SearchMemory | None = None,
     ) -> None:
+        """``memory`` is what earlier searches have proven; these searches add to it."""
         self._graphs, self._selection, self._queries, self._options = graphs, selection, queries, options
         self._note = cache(graphs.note)  # many queries find the same graphs
         self._nodes, self._edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
         self._bounds = ClassBounds(graphs, selection, queries, options.costs)
         self._interrupted = dict[int, SearchResult]()
+        self._memory = memory
+        if memory is not None:
+            parts = [one.segment.arrays["certificates"][chosen] for one, chosen in graphs.split(selection.first)]
+            self._names, self._keys = as_names(np.concatenate(parts)), memory_keys(queries, options.costs)
         self._shared: EncodedCandidates | None = None
         if len(selection.first) <= _SHARED * len(queries):
             self._shared = EncodedCandidates.of(queries, graphs.collection(selection.first), options.costs)
@@ -156,7 +167,7 @@ class CertifiedSearch:
             if proposed is not None:
                 both = np.concatenate([proposed[row], first])
                 first = both[np.sort(np.unique(both, return_index=True)[1])]
-            return self._run(row, search, first, partial(self._result, search, view, everyone), started)
+            return self._run(row, search, view, everyone, first, started)
 
         return self._answer(answer)
 
@@ -171,7 +182,7 @@ class CertifiedSearch:
                 classes = np.flatnonzero(lower <= beyond(rate) * view.weight)
                 lower, view = lower[classes], self._view(row, classes)
             search = self._open(row, view, classes, lower, watch, None, rate)
-            return self._run(row, search, classes[:0], partial(self._result, search, view, classes), started)
+            return self._run(row, search, view, classes, classes[:0], started)
 
         return self._answer(answer)
 
@@ -179,17 +190,29 @@ class CertifiedSearch:
         self,
         row: int,
         search: NearestSearch,
+        view: EditView,
+        classes: Numbers,
         proposed: Numbers,
-        make_result: Callable[[float], SearchResult],
         started: float,
     ) -> SearchResult:
         """Search, and make the result, also when all work must end."""
         try:
             search.run_here(proposed)
         except KeyboardInterrupt:
-            self._interrupted[row] = make_result(clock() - started)
+            self._interrupted[row] = self._result(search, view, classes, clock() - started)
             raise
-        return make_result(clock() - started)
+        finally:
+            if self._memory is not None:
+                self._memory.keep(*self._about(row, classes), search.known())
+        return self._result(search, view, classes, clock() - started)
+
+    def _about(self, row: int, classes: Numbers) -> tuple[str, Graph, Names, Load]:
+        """What a memory must know about a query, and about the candidates of some classes."""
+
+        def load(numbers: Numbers) -> GraphCollection:
+            return self._graphs.collection(self._selection.first[classes[numbers]])
+
+        return self._keys[row], self._queries[row], self._names[classes], load
 
     def _answer(self, answer: Callable[[int, Watch], SearchResult]) -> list[SearchResult]:
         """The answers to all queries, which threads take one after another.
@@ -260,6 +283,10 @@ class CertifiedSearch:
             watch=watch,
             solve_limited=None if options.limits is None else solve,
         )
+        if self._memory is not None:
+            known = self._memory.recall(*self._about(row, classes))
+            if known is not None:
+                search.recall(known)
         if options.watch is not None:
             search.report = partial(self._report, search, view, classes, row, clock())
         return search

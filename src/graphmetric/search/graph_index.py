@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
@@ -28,6 +29,7 @@ from graphmetric.index.segment_folder import read_segment
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedOptions, CertifiedSearch
 from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult
+from graphmetric.search.remembered import SearchMemory
 
 if TYPE_CHECKING:
     from graphmetric.learned.learned_distance import LearnedDistance
@@ -59,6 +61,7 @@ class RangeOptions(TypedDict, total=False):
     limits: Mapping[str, int] | None
     n_jobs: int | None
     watch: Callable[[SearchProgress], object] | None
+    remember: bool
 
 
 class SearchOptions(RangeOptions, total=False):
@@ -92,6 +95,8 @@ class GraphIndex:
         self._learned: LearnedSearches | None = None if model is None else _search_by(model)
         self._costs, self._graphs, self._next_number = costs, IndexedGraphs(), next_number
         self._home: tuple[Path, str] | None = None  # where it was read from or written to, and which edition
+        self._memory = SearchMemory()
+        self._stored_memory: tuple[IndexFolder, str] | None = None  # what is to be read into the memory when needed
 
     @overload
     @classmethod
@@ -200,6 +205,10 @@ class GraphIndex:
             segment, lists = read_segment(folder, stored.digest, verify, with_model=manifest.model is not None)
             graphs.append(OpenSegment(segment, lists, stored))
         self._graphs, self._home = graphs, (place.path, manifest.edition)
+        self._memory = SearchMemory()
+        self._stored_memory = None if manifest.remembered is None else (place, manifest.remembered)
+        if verify and self._stored_memory is not None:
+            _read_memory(*self._stored_memory)
 
     def __len__(self) -> int:
         return len(self._graphs)
@@ -347,6 +356,7 @@ class GraphIndex:
         limits: Mapping[str, int] | None = None,
         n_jobs: int | None = -1,
         watch: Callable[[SearchProgress], object] | None = None,
+        remember: bool = False,
     ) -> SearchResult | list[SearchResult]:
         """The ``k`` nearest graphs, nearest first, equally near ones in the order in which they were added.
 
@@ -377,13 +387,16 @@ class GraphIndex:
             watch: A function that a certified search calls about ten times a second, from its thread, with a
                 :class:`~graphmetric.search.hits.SearchProgress`: how many graphs are found, excluded and open, and
                 the answer so far. The search of that query ends if it returns True.
+            remember: Keep what a certified search proves, and begin with what is known from earlier ones for the same
+                query and costs. Asked again, with more time, a larger ``k`` or radius, it continues instead of starting
+                over. What is remembered is in memory, and on disk after :meth:`save`. Not with ``limits``.
 
         Raises:
             SearchInterrupted: Ctrl-C was pressed during a certified search. Its ``known`` is the result so far; for
                 a list of queries, the results of those whose search had begun.
         """
         k, view = checked_count(k, "k"), _checked_view(view)
-        learned = self._chosen_model("search", certified, limits)
+        learned = self._chosen_model("search", certified, limits, remember)
         if learned is None and candidates is not None:
             raise InvalidArgument("a certified search looks at all graphs it has to: leave out candidates")
         graphs = self._resolve(query)
@@ -394,7 +407,7 @@ class GraphIndex:
             results = learned.nearest(self._graphs, selection, graphs, view, k, limit)
         elif len(graphs):
             options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
-            search = CertifiedSearch(self._graphs, selection, graphs, options)
+            search = CertifiedSearch(self._graphs, selection, graphs, options, self._remembered() if remember else None)
             asked = (self._graphs, selection, graphs, view)
             propose = None if self._learned is None else partial(self._learned.propose, *asked)
             results = _or_interrupted(partial(search.nearest, k, propose), query)
@@ -420,6 +433,7 @@ class GraphIndex:
         limits: Mapping[str, int] | None = None,
         n_jobs: int | None = -1,
         watch: Callable[[SearchProgress], object] | None = None,
+        remember: bool = False,
     ) -> SearchResult | list[SearchResult]:
         """All graphs at most at this distance from a query, nearest first; none is missed.
 
@@ -439,9 +453,10 @@ class GraphIndex:
             limits: The most edits of each kind in a certified search.
             n_jobs: Threads for the queries of a certified search.
             watch: A function that a certified search tells how far it is.
+            remember: Keep what a certified search proves.
         """
         radius, view = checked_number(radius, "radius", "a number that is not negative"), _checked_view(view)
-        learned = self._chosen_model("range", certified, limits)
+        learned = self._chosen_model("range", certified, limits, remember)
         graphs = self._resolve(query)
         selection = self._graphs.select(where, distinct, "certificates" if learned is None else learned.classes)
         results: list[SearchResult] = []
@@ -449,7 +464,7 @@ class GraphIndex:
             results = learned.within(self._graphs, selection, graphs, view, radius)
         elif len(graphs):
             options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
-            search = CertifiedSearch(self._graphs, selection, graphs, options)
+            search = CertifiedSearch(self._graphs, selection, graphs, options, self._remembered() if remember else None)
             results = _or_interrupted(partial(search.within, radius), query)
         return results if _is_several(query) else results[0]
 
@@ -544,7 +559,9 @@ class GraphIndex:
         digest = None if self.model is None else self.model.digest
         if self.model is not None and not place.model(self.model.digest).exists():
             self.model.save(place.model(self.model.digest))
-        manifest = place.publish(Manifest(digest, self._next_number, segments, self._costs))
+        memory = self._remembered()
+        remembered = place.write_remembered(memory.to_bytes()) if len(memory) else None
+        manifest = place.publish(Manifest(digest, self._next_number, segments, self._costs, remembered))
         self._home = place.path, manifest.edition
         return manifest
 
@@ -561,16 +578,30 @@ class GraphIndex:
         return CertifiedOptions(self.costs if costs is None else costs, view, seconds, n_jobs, watch, limits)
 
     def _chosen_model(
-        self, question: str, certified: bool | None, limits: Mapping[str, int] | None
+        self, question: str, certified: bool | None, limits: Mapping[str, int] | None, remember: bool
     ) -> LearnedSearches | None:
         """What searches by the learned distance; None for a certified search."""
+        if limits is not None and remember:
+            raise InvalidArgument("what is proven within limits is not remembered: leave out limits or remember")
         if certified or (certified is None and self._learned is None):
             return None
-        if limits is not None:
+        if limits is not None or remember:
+            given = "remember" if remember else "limits"
             raise InvalidArgument(
-                f"limits count edits, and this {question} is by the learned distance: say certified=True"
+                f"{given} is for certified searches, not for the learned distance: say certified=True"
             )
         return self._needed_model(question)
+
+    def _remembered(self) -> SearchMemory:
+        """What searches have proven, read from the folder if that was not done yet."""
+        if self._stored_memory is not None:
+            place, digest = self._stored_memory
+            self._stored_memory = None
+            try:
+                self._memory = _read_memory(place, digest)
+            except FileError as error:
+                warnings.warn(f"{error}; searches begin without what was proven before", stacklevel=3)
+        return self._memory
 
     def _needed_model(self, question: str) -> LearnedSearches:
         """What searches by the learned distance; raises where there is none."""
@@ -643,6 +674,14 @@ def _checked_view(view: View) -> View:
     if view not in get_args(View):
         raise InvalidArgument(f"no view {view!r}; there are: {', '.join(get_args(View))}")
     return view
+
+
+def _read_memory(place: IndexFolder, digest: str) -> SearchMemory:
+    """What searches have proven, from the folder of an index; raises FileError where that cannot be read."""
+    try:
+        return SearchMemory.from_bytes(place.read_remembered(digest))
+    except ValueError as error:
+        raise FileError(f"does not hold what searches have proven: {error}", place.remembered(digest)) from None
 
 
 def _load_model(folder: Path, n_jobs: int | None) -> LearnedDistance:
