@@ -9,7 +9,7 @@ NOTEBOOKS_READY := $(VENV)/.notebooks-ready
 SPEED := approximations canonical certified_search edit_distance_peers embedding exact_search heads large_pairs loading metric_repair
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-fast lint coverage wheel docs notebooks bench fuzz clean
+.PHONY: help demo test test-fast test-browser lint coverage wheel docs notebooks bench fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -35,6 +35,12 @@ test: $(READY) lint  ## every check: style, types, layers, tests
 
 test-fast: $(READY)  ## the tests that are not marked slow, with few random examples: two minutes of CPU time
 	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n auto -m "not slow"
+
+test-browser: $(READY)  ## the page in chromium, with a picture of each screen in build/pictures
+	@$(BIN)/python -c 'import playwright' 2>/dev/null || { echo "playwright is missing: $(BIN)/python -m pip install --constraint constraints.txt --editable '.[browser]'"; exit 1; }
+	@test -n "$$GRAPHMETRIC_CHROMIUM" || command -v chromium chromium-browser google-chrome >/dev/null || { echo "no chromium is found: apt-get install chromium, or set GRAPHMETRIC_CHROMIUM to its path"; exit 1; }
+	@GRAPHMETRIC_PICTURES=build/pictures $(BIN)/python -m pytest tests/serve/test_page.py
+	@echo "==> pictures are in build/pictures"
 
 lint: $(READY)  ## style, types and layers
 	@echo "==> ruff, mypy, import-linter"

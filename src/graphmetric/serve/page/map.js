@@ -286,6 +286,7 @@ export function makeMap(page) {
     const place = new Map(data.ids.map((id, index) => [JSON.stringify(id), index]));
     hits = page.hits().map((hit) => ({ index: place.get(JSON.stringify(hit.id)), rank: hit.rank })).filter(({ index }) => index !== undefined);
     query = null;
+    element.dataset.hits = hits.length;
     if (page.hasQuery()) query = await post("v1/embed", { query: page.queryBody() }).catch(() => null);
     paint();
   }
