@@ -79,6 +79,7 @@ class Screen:
         self.page.wait_for_timeout(200)  # pictures are drawn, and nothing fades any more
         folder = os.environ.get("GRAPHMETRIC_PICTURES")
         if folder:
+            self.page.evaluate("scrollTo(0, 0)")
             Path(folder).mkdir(parents=True, exist_ok=True)
             self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
         width = self.page.viewport_size["width"]
@@ -204,6 +205,9 @@ def test_bounds_close_while_one_waits(browser: Any, hard: gm.GraphIndex) -> None
         opened.keep("bounds_are_closing")
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".progress-line")).to_contain_text("Stopped")
+        page.locator(".card").nth(1).click()
+        expect(page.locator(".pair .badge.open")).to_contain_text("between")
+        expect(page.locator(".edit").first).to_be_visible()
         opened.page.locator("#time").fill("0.5")
         page.locator("#time").press("Tab")
         page.get_by_role("button", name="Search", exact=True).click()

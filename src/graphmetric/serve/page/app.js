@@ -95,6 +95,7 @@ async function start() {
       if (location.hash !== write(state)) history.pushState(null, "", write(state));
       results.begin();
       query.busy(true);
+      query.understood().then((found) => found && running === mine && results.know(found));
       try {
         const result = await stream({
           ...page.queryBody(), certified, view: state.scale, distinct: state.distinct, time_limit: state.time, explain: true,

@@ -3,6 +3,7 @@
 import { describe, layoutOf, post } from "./api.js";
 import { h, say, short, shown } from "./dom.js";
 import { makePair, status } from "./pair.js";
+import { kindName } from "./query.js";
 import { typed } from "./sketch.js";
 
 /** A query as it stands in a field: how it is given, and its text. */
@@ -76,6 +77,7 @@ export function makeCompare(page) {
       const [kind, text] = status(distance);
       const names = [shown(answer.first.id ?? first.smiles ?? "first graph"), shown(answer.second.id ?? second.smiles ?? "second graph")];
       const facts = h("p", { class: "facts" }, h("span", { class: "big" }, distance.impossible ? "∞" : short(distance.upper)), h("span", { class: `badge ${kind}` }, kind === "proven" && !distance.impossible ? "✓ proven" : text),
+        limits ? h("span", { class: "hint" }, `within limits: ${Object.entries(limits).map(([kind, most]) => `${kindName(kind)} ≤ ${most}`).join(", ")}`) : null,
         learned === null ? null : h("span", { class: "hint" }, `learned distance ${short(learned)}`));
       result.replaceChildren(makePair({ first: { graph: answer.first, layout: layouts[0], name: names[0] }, second: { graph: answer.second, layout: layouts[1], name: names[1] }, aligned: distance, heading: `${names[0]} and ${names[1]}`, facts }));
       say(`edit distance ${short(distance.upper)}, ${text}`);

@@ -122,8 +122,11 @@ export function makeQuery(page) {
         panels.draw.replaceChildren(sketch.element);
       }
       const query = await understood();
-      if (query && JSON.stringify(sketch.read().graph) !== JSON.stringify(query.graph)) sketch.load(query.graph, query.layout);
-      else sketch.show();
+      if (query && JSON.stringify(sketch.read().graph) !== JSON.stringify(query.graph)) {
+        silent = true;
+        sketch.load(query.graph, query.layout);
+        silent = false;
+      } else sketch.show();
     } else if (way === "molecule") {
       if (!molecule) {
         panels.molecule.replaceChildren(h("p", { class: "hint" }, "loading the editor …"));
@@ -148,7 +151,6 @@ export function makeQuery(page) {
   async function understood() {
     const { state } = page;
     try {
-      silent = true;
       if (state.graph) return { graph: state.graph, layout: state.layout ?? await layoutOf(state.graph) };
       if (state.id !== null) return await storedGraph(state.id);
       if (state.smiles) {
@@ -156,9 +158,7 @@ export function makeQuery(page) {
         const answer = await post("v1/explain", { first: query, second: query, certified: false, time_limit: 1 });
         return { graph: answer.first, layout: answer.layout };
       }
-    } catch { /* the search says what is wrong */ } finally {
-      setTimeout(() => { silent = false; });
-    }
+    } catch { /* the search says what is wrong */ }
     return null;
   }
 
@@ -229,8 +229,7 @@ export function makeQuery(page) {
   explainMode();
 
   return {
-    element: form,
-    open: () => open(state.smiles ? "text" : state.id !== null ? "id" : "draw"),
+    element: form, understood,
     openFor(current) {
       open(current.graph ? (current.layout ? "draw" : "text") : current.smiles ? "text" : current.id !== null ? "id" : "draw");
       for (const [field, value] of [[k, current.k], [within, current.within ?? ""], [time, current.time]]) field.value = value;

@@ -13,12 +13,13 @@ export function makeResults(page) {
   const trouble = h("div", { role: "alert" });
   const element = h("div", { class: "results" }, trouble, line, cards, detail);
   const wide = () => h("button", { type: "button", class: "quiet", "aria-pressed": String(cards.classList.contains("all")), onclick: (event) => event.currentTarget.setAttribute("aria-pressed", String(cards.classList.toggle("all"))) }, "All cards");
-  let [answer, query, selected, scale] = [null, null, null, 1];
+  let [answer, query, selected, scale, latest] = [null, null, null, 1, null];
   const known = new Map();
 
   function begin() {
     answer = null;
     query = null;
+    latest = null;
     known.clear();
     trouble.replaceChildren();
     cards.replaceChildren();
@@ -27,6 +28,15 @@ export function makeResults(page) {
     line.replaceChildren(h("p", {}, h("span", { class: "spinner", "aria-hidden": "true" }), "Searching …"));
     element.setAttribute("aria-busy", "true");
     if (matchMedia("(max-width: 860px)").matches) element.scrollIntoView({ block: "start" });
+  }
+
+  /** The query is understood: hits can be drawn like it while they are still being proven. */
+  function know({ graph, layout }) {
+    if (answer) return;
+    query = { graph, layout, name: page.queryName() };
+    const picture = draw(graph, layout, { colors: nodeColors(graph, layout), title: query.name });
+    detail.replaceChildren(h("section", { class: "panel pair", "aria-label": "The query" }, h("figure", {}, picture, h("figcaption", {}, h("strong", {}, query.name), h("span", {}, `${many(graph.num_nodes, "node")}, ${many(graph.edges.length, "edge")}`)))));
+    if (latest) fill(latest.hits, query);
   }
 
   function bar(found, excluded, open) {
@@ -47,7 +57,19 @@ export function makeResults(page) {
     line.replaceChildren(bar(told.found, told.excluded, open),
       h("p", {}, h("span", { class: "spinner", "aria-hidden": "true" }), h("b", { class: "found" }, `${told.found} proven`), " · ", h("span", {}, `${told.excluded.toLocaleString("en")} excluded`), " · ", h("span", {}, `${open.toLocaleString("en")} open`),
         told.least_open === null ? "" : ` · nothing open is nearer than ${short(told.least_open)}`, h("span", { class: "seconds" }, lasted(told.seconds))));
-    fill(told.hits, null);
+    latest = told;
+    fill(told.hits, query);
+  }
+
+  /** The search was stopped: what was known by then stays, and can be looked at. */
+  function stopped() {
+    element.setAttribute("aria-busy", "false");
+    line.querySelector(".spinner")?.remove();
+    line.append(h("p", { class: "hint" }, "Stopped."));
+    if (!latest?.hits.length || !query) return;
+    answer = { certified: true, stopped: true, query: query.graph, hits: latest.hits };
+    line.append(tools());
+    select(1, false);
   }
 
   async function finish(result) {
@@ -68,7 +90,7 @@ export function makeResults(page) {
       report.open ? h("p", { class: "hint" }, "The time ended before all was proven. Give it more seconds, or ask for fewer hits.") : null,
       tools());
     } else {
-      line.replaceChildren(h("p", {}, h("b", {}, "Learned distance"), ` over ${many(report.graphs, "graph")}`, " · not proven ", h("button", { type: "button", class: "quiet", onclick: () => { page.set({ mode: "certified" }); page.search(); } }, "Certify"), h("span", { class: "seconds" }, lasted(report.seconds))), tools());
+      line.replaceChildren(h("p", {}, h("b", {}, "Learned distance"), ` over ${many(report.graphs, "graph")}`, " · not proven", h("span", { class: "seconds" }, lasted(report.seconds))), tools());
     }
     fill(result.hits, query);
     if (!result.hits.length) {
@@ -159,7 +181,7 @@ export function makeResults(page) {
         closing.replaceChildren(s("rect", { class: "track", x: 0, y: 3, width: 100, height: 2 }),
           s("rect", { class: kind, x: at(low) - 1.5, y: 1, width: Math.max(3, at(high) - at(low) + 3), height: 6, rx: 1.5 }));
         const edits = hit.edits?.edits;
-        counts.textContent = edits ? many(edits.length, "edit") : `${hit.num_nodes} nodes`;
+        counts.textContent = edits ? `${hit.edits.exact ? "" : "≤ "}${many(edits.length, "edit")}` : `${hit.num_nodes} nodes`;
         paint(asked);
       },
     };
@@ -195,8 +217,10 @@ export function makeResults(page) {
         ],
       }));
       show(hit.edits, facts(hit.edits));
-      if (hit.proven === null && !hit.edits?.exact) {
-        const proof = await post("v1/explain", { first: page.queryBody(), second: { id: hit.id }, time_limit: 1 }).catch(() => null);
+      const isListed = Boolean(hit.edits?.edits);
+      if ((hit.proven === null && !hit.edits?.exact) || (hit.edits?.node_map && !isListed)) {
+        const asked = hit.proven === null ? { time_limit: 1 } : { node_map: hit.edits.node_map };
+        const proof = await post("v1/explain", { first: page.queryBody(), second: { id: hit.id }, ...asked }).catch(() => null);
         if (selected !== rank || !answer || !proof?.distance.edits) return;
         hit.edits = proof.distance;
         show(hit.edits, facts(hit.edits));
@@ -209,6 +233,7 @@ export function makeResults(page) {
 
   function tools() {
     return h("p", { class: "tools" },
+      answer.certified ? null : h("button", { type: "button", class: "quiet strong", onclick: () => { page.ask({ mode: "certified", smiles: page.state.smiles, graph: page.state.graph, id: page.state.id, layout: page.state.layout }); } }, "Certify"),
       h("button", { type: "button", class: "quiet", onclick: copyLink }, "Copy link"),
       h("button", { type: "button", class: "quiet", onclick: () => save("hits.json", JSON.stringify(answer, null, 1), "application/json") }, "JSON"),
       h("button", { type: "button", class: "quiet", onclick: () => save("hits.csv", csv(answer.hits), "text/csv") }, "CSV"),
@@ -255,7 +280,7 @@ export function makeResults(page) {
     }
   }
 
-  return { element, begin, progress, finish, fail, welcome, stopped: () => { element.setAttribute("aria-busy", "false"); line.querySelector(".spinner")?.remove(); line.append(h("p", { class: "hint" }, "Stopped.")); }, hits: () => answer?.hits ?? [] };
+  return { element, begin, progress, finish, fail, welcome, know, stopped, hits: () => answer?.hits ?? [] };
 }
 
 /** Hits as CSV; a cell that a spreadsheet would take for a formula gets an apostrophe. */
