@@ -16,7 +16,7 @@ import graphmetric as gm
 from graphmetric.edit_distance import NearestSearch
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.search import remembered
-from graphmetric.search.hits import SearchResult
+from graphmetric.search.hits import SearchProgress, SearchResult
 from graphmetric.search.remembered import RememberedPairs, SearchMemory
 from tests.edit_distance.hard_graphs import sparse
 from tests.search.test_within import CUSTOM
@@ -56,6 +56,19 @@ def test_asking_again_continues(bare: gm.GraphIndex, molecules: gm.GraphCollecti
     assert count_searches(lambda: bare.range(again, 7, remember=True)) > 0
     assert count_searches(lambda: bare.range(query, 6)) == first
     assert count_searches(lambda: bare.range(query, 6, remember=True, costs=CUSTOM)) > 0
+
+
+def test_watchers_see_what_is_remembered(bare: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    found = len(bare.range(molecules[104], 6, remember=True))
+    seen = list[tuple[int, int, int]]()
+
+    def watch(progress: SearchProgress) -> None:
+        seen.append((progress.found, progress.excluded, progress.open))
+
+    bare.range(molecules[104], 6, remember=True, watch=watch)
+    assert set(seen) <= {(found, 100 - found, 0)}
+    bare.range(molecules[104], 8, remember=True, watch=watch)
+    assert seen[-1][0] >= found > 0
 
 
 @pytest.mark.parametrize("costs", [None, CUSTOM])

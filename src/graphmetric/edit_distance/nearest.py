@@ -203,6 +203,10 @@ class NearestSearch:
     maps of its own, while lower bounds and the limit of the search are the same arrays."""
     _settled: NDArray[np.bool_] = field(init=False)
     """Candidates whose bounds a longer search would not improve."""
+    _recalled: KnownCandidates | None = field(default=None, init=False)
+    _earlier: Floats = field(init=False)
+    """Lower bounds of earlier searches. They exclude candidates, but join the others only at the end: how a candidate
+    is searched depends on how far the cheap bounds get, which these would hide."""
     _is_ended: bool = field(default=False, init=False)
     _next_report: float = field(default=-np.inf, init=False)
 
@@ -275,10 +279,12 @@ class NearestSearch:
 
     def recall(self, known: KnownCandidates) -> None:
         """Begin with what was proven before."""
-        graphs, bounds, has_map = known.graphs, self.bounds, np.isfinite(known.upper)
-        bounds.stage[graphs] = np.maximum(bounds.stage[graphs], known.stage)
-        admit_maps(bounds, self.nearest, graphs[has_map], known.upper[has_map], known.maps)
-        bounds.lower[graphs] = np.minimum(np.maximum(bounds.lower[graphs], known.lower), bounds.upper[graphs])
+        has_map = np.isfinite(known.upper)
+        admit_maps(self.bounds, self.nearest, known.graphs[has_map], known.upper[has_map], known.maps)
+        self._recalled, self._earlier = known, np.zeros(len(self.lower))
+        self._earlier[known.graphs] = known.lower
+        exact = known.graphs[known.lower >= known.upper]
+        self.bounds.lower[exact] = self.bounds.upper[exact]
 
     def known(self) -> KnownCandidates:
         """What is proven about the candidates that common branches did not exclude."""
@@ -303,6 +309,12 @@ class NearestSearch:
 
     def run_here(self, proposed: Numbers) -> None:
         """Search in this thread."""
+        try:
+            self._run(proposed[self._is_open(proposed)])
+        finally:
+            self._take_recalled()
+
+    def _run(self, proposed: Numbers) -> None:
         is_hard = self.query_nodes > LARGEST_EASY
         if self.solve_limited is not None:
             self._search_part_within_limits(proposed, is_hard)
@@ -324,6 +336,15 @@ class NearestSearch:
             self._search_what_is_open()
         else:
             self._solve_what_is_open()
+
+    def _take_recalled(self) -> None:
+        """Let the bounds of earlier searches join the others."""
+        if self._recalled is not None:
+            graphs, bounds = self._recalled.graphs, self.bounds
+            bounds.lower[graphs] = np.minimum(
+                np.maximum(bounds.lower[graphs], self._recalled.lower), bounds.upper[graphs]
+            )
+            bounds.stage[graphs] = np.maximum(bounds.stage[graphs], self._recalled.stage)
 
     def _search_proposed(self, encoded: EncodedCandidates, proposed: Numbers, is_hard: bool) -> None:
         if not is_hard:
@@ -396,6 +417,7 @@ class NearestSearch:
         left = self._left()
         if len(left) == 0 or self._is_late():
             return
+        self._take_recalled()
         encoded, steps = self.encode(np.sort(left)), _MORE_STEPS * _FIRST_STEPS
         while steps <= NO_LIMIT and len(left := self._left()) and not self._is_late():
             self._search(encoded, left, steps)
@@ -510,6 +532,8 @@ class NearestSearch:
 
     def _is_open(self, graphs: Numbers | slice | int) -> NDArray[np.bool_]:
         lower, upper = self.bounds.lower[graphs], self.bounds.upper[graphs]
+        if self._recalled is not None:
+            lower = np.maximum(lower, self._earlier[graphs])
         is_open: NDArray[np.bool_] = (lower < (self.limit - SAME) * self.bounds.weight[graphs]) & (lower < upper)
         return is_open
 
