@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 import pytest
 
 import graphmetric as gm
-from tests.serve.running import Running, running
+from tests.serve.running import Running, running, wait_until
 
 sync_api = pytest.importorskip(
     "playwright.sync_api", reason="the browser tests need playwright: pip install 'graphmetric[browser]'"
@@ -270,8 +270,10 @@ def test_a_molecule_is_drawn(screen: Screen) -> None:
     page = screen.open()
     page.get_by_role("tab", name="Molecule").click()
     page.wait_for_selector(".molecule")
-    page.wait_for_function(
-        "document.querySelector('.molecule').shadowRoot || document.querySelector('.molecule').children.length"
+    wait_until(
+        lambda: page.evaluate(
+            "document.querySelector('.molecule').shadowRoot || document.querySelector('.molecule').children.length"
+        )
     )
     box = page.locator(".molecule").bounding_box()
     page.mouse.click(box["x"] + 200, box["y"] + 180)
@@ -323,8 +325,8 @@ def test_the_map_shows_query_and_hits(screen: Screen) -> None:
     expect(page.locator(".legend span").first).to_be_visible()
     expect(page.locator(".map-view .hint")).to_contain_text("120 graphs")
     painted = "one => one.getContext('2d').getImageData(0, 0, one.width, one.height).data.some((value) => value)"
-    page.wait_for_function(f"({painted})(document.querySelector('.points'))")
-    page.wait_for_function(f"({painted})(document.querySelector('.over'))")
+    wait_until(lambda: page.evaluate(f"({painted})(document.querySelector('.points'))"))
+    wait_until(lambda: page.evaluate(f"({painted})(document.querySelector('.over'))"))
     page.locator("#map-color").select_option("metadata half")
     expect(page.locator(".legend")).to_contain_text("60")
     page.locator(".over").focus()
@@ -336,7 +338,7 @@ def test_the_map_shows_query_and_hits(screen: Screen) -> None:
     expect(page.locator(".chosen-panel svg")).to_be_visible()
     before = page.evaluate("document.querySelector('.points').toDataURL()")
     page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_function("before => document.querySelector('.points').toDataURL() !== before", arg=before)
+    wait_until(lambda: page.evaluate("document.querySelector('.points').toDataURL()") != before)
     page.locator(".chosen-panel").get_by_role("button", name="Search from it").click()
     expect(page.locator(".same")).to_be_visible()
 
