@@ -271,9 +271,7 @@ def test_a_molecule_is_drawn(screen: Screen) -> None:
     page.get_by_role("tab", name="Molecule").click()
     page.wait_for_selector(".molecule")
     wait_until(
-        lambda: page.evaluate(
-            "document.querySelector('.molecule').shadowRoot || document.querySelector('.molecule').children.length"
-        )
+        lambda: page.evaluate("(one => one.shadowRoot || one.children.length)(document.querySelector('.molecule'))")
     )
     box = page.locator(".molecule").bounding_box()
     page.mouse.click(box["x"] + 200, box["y"] + 180)
@@ -321,6 +319,7 @@ def test_problems_say_what_to_do(screen: Screen) -> None:
 
 
 def test_the_map_shows_query_and_hits(screen: Screen) -> None:
+    screen.allowed = "readback operations"  # it is the test that reads the canvas
     page = screen.open(view="map", smiles=_PHENOL)
     expect(page.locator(".legend span").first).to_be_visible()
     expect(page.locator(".map-view .hint")).to_contain_text("120 graphs")
