@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument, SearchInterrupted
+from graphmetric.search.certified import CertifiedSearch
 from graphmetric.search.hits import SearchProgress
 from tests.edit_distance.hard_graphs import sparse
 from tests.search.test_certified import VIEWS, in_view
@@ -122,6 +124,23 @@ def test_watching_a_search(bare: gm.GraphIndex, molecules: gm.GraphCollection) -
     assert {progress.query for progress in seen} == {0, 1}
     assert all(progress.found + progress.excluded + progress.open == 100 for progress in seen)
     assert all(progress.found <= count for progress, count in zip(seen, answers, strict=True))
+
+
+def test_a_watched_search_leaves_nothing_in_memory(bare: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
+    """Without the collector of cycles, which may not run for long while searches hold much memory in few objects."""
+
+    def count() -> int:
+        return sum(type(one) is CertifiedSearch for one in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        before = count()
+        bare.search(molecules[104], 3, watch=lambda progress: False)
+        bare.range(molecules[104], 3, watch=lambda progress: False)
+        assert count() == before
+    finally:
+        gc.enable()
 
 
 def test_a_watcher_may_stop_a_search() -> None:

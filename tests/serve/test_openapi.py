@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from tests.serve.running import Running
+import graphmetric as gm
+from tests.serve.running import Running, running
+from tests.serve.test_limits import TOKEN
 
 FORMS = ("graph", "smiles", "id", "file")
 
@@ -69,6 +71,17 @@ def test_answers_are_as_described(served: Running, described: dict[str, Any], pa
     _validator(described, schema).validate(answer.json)
     model = described["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     assert answer.json.keys() <= model["properties"].keys()
+
+
+def test_only_a_service_with_a_token_asks_for_one(described: dict[str, Any], hard: gm.GraphIndex) -> None:
+    with running(hard, token=TOKEN) as found:
+        closed = found.get("/v1/openapi.json").json["paths"]
+    for path, methods in described["paths"].items():
+        for method, route in methods.items():
+            assert "security" not in route
+            needs_token = path.startswith("/v1/") or path == "/metrics"
+            assert ("security" in closed[path][method]) == needs_token
+            assert not needs_token or "401" in route["responses"]
 
 
 def test_problems_are_as_described(served: Running, described: dict[str, Any]) -> None:

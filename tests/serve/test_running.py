@@ -13,7 +13,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 import pytest
 
@@ -26,21 +27,28 @@ SLOW = {"graph": as_body(hard_graphs(1, seed=9)[0]), "k": 3, "time_limit": 30}
 
 
 @contextmanager
-def _command(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def _command(*arguments: str, **environment: str) -> Iterator[tuple[subprocess.Popen[str], str, IO[str]]]:
     """``graphmetric serve`` on a free port, and its address."""
-    command = [sys.executable, "-m", "graphmetric", "serve", *arguments]
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line.startswith("serving at http://"), (line, process.communicate())
-        yield process, line.split()[2].rstrip("/")
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    with _process([sys.executable, "-m", "graphmetric", "serve", *arguments], **environment) as found:
+        yield found
+
+
+@contextmanager
+def _process(command: list[str], **environment: str) -> Iterator[tuple[subprocess.Popen[str], str, IO[str]]]:
+    with TemporaryFile("w+") as log:  # not a pipe: nobody reads the log while the service runs
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, text=True, env={**os.environ, **environment}
+        )
+        try:
+            assert process.stdout is not None
+            line = process.stdout.readline()
+            log.seek(0)
+            assert line.startswith("serving at http://"), log.read()
+            yield process, line.split()[2].rstrip("/"), log
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
 
 
 def _wait_until_ready(url: str) -> None:
@@ -56,7 +64,7 @@ def _wait_until_ready(url: str) -> None:
 @pytest.mark.slow
 def test_sigterm_answers_searches_with_their_bounds(tmp_path: Path) -> None:
     gm.GraphIndex.build(hard_graphs(12)).save(tmp_path / "idx")
-    with _command(str(tmp_path / "idx"), GRAPHMETRIC_PORT="0", GRAPHMETRIC_WORKERS="2") as (process, url):
+    with _command(str(tmp_path / "idx"), GRAPHMETRIC_PORT="0", GRAPHMETRIC_WORKERS="2") as (process, url, log):
         _wait_until_ready(url)
         port = int(url.rpartition(":")[2])
         content = json.dumps(SLOW).encode()
@@ -78,10 +86,22 @@ def test_sigterm_answers_searches_with_their_bounds(tmp_path: Path) -> None:
                 assert all(hit["lower"] <= hit["upper"] for hit in body["hits"])
         process.wait(20)
         assert time.monotonic() - started < 10
-        _, log = process.communicate()
-        events = [json.loads(line) for line in log.splitlines()]
+        log.seek(0)
+        events = [json.loads(line) for line in log]
         assert {"ready", "request"} <= {event["event"] for event in events}
         assert all({"time", "level", "logger"} <= event.keys() for event in events)
+
+
+@pytest.mark.slow
+def test_without_torch_the_molecules_are_served_with_proofs() -> None:
+    code = "import sys; sys.modules['torch'] = None; from graphmetric.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "serve", "molecules", "--port", "0"]
+    with _process(command) as (_, url, _):
+        _wait_until_ready(url)
+        remote = gm.connect(url)
+        assert remote.info()["learned"] is False
+        assert remote.search("NSC 16", 2)[1].proven
+        assert len(remote) == 973
 
 
 def test_a_new_edition_is_taken_over_without_a_failed_request(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -75,6 +76,8 @@ def serve_command(source: str, model: str | None, no_model: bool, open_page: boo
     allow_many_connections()
     service = Service(index, settings, name=Path(source).name or source, folder=folder)
     server = make_server(service)
+    gc.freeze()  # what is loaded by now stays
+    gc.set_threshold(700, 10, 10)  # a finished search may hold much memory in few objects; see cli.main
     address = f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}"
     threading.Thread(target=_announce, args=(server, address, open_page), daemon=True).start()
     server.run()
@@ -112,7 +115,7 @@ def _open_index(source: str, folder: Path | None, model: str | None, no_model: b
 
 def _limit_torch() -> None:
     """One thread of torch for each request: its own threads cost more than they bring, and spin."""
-    if "torch" in sys.modules:
+    if sys.modules.get("torch") is not None:
         import torch
 
         torch.set_num_threads(1)

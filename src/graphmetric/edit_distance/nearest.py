@@ -336,6 +336,7 @@ class NearestSearch:
             self._search_what_is_open()
         else:
             self._solve_what_is_open()
+        self.report = None  # it may refer to this search, which would then stay in memory until a collection of cycles
 
     def _take_recalled(self) -> None:
         """Let the bounds of earlier searches join the others."""

@@ -272,7 +272,13 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         index, is_ready = service.current, service.is_ready
         return await answer(request, service.quick, lambda stop: {"ready": is_ready, **index.info()})
 
-    @app.get("/metrics", tags=["service"], response_class=Response, dependencies=[bearer])
+    @app.get(
+        "/metrics",
+        tags=["service"],
+        response_class=Response,
+        dependencies=[bearer],
+        responses={401: _PROBLEMS[401], 200: {"description": "Lines of text.", "content": {"text/plain": {}}}},
+    )
     async def metrics() -> Response:
         """Metrics for Prometheus."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -288,6 +294,9 @@ def _describe(app: FastAPI, service: Service) -> dict[str, Any]:
     fields = described["components"]["schemas"]["GraphData"]["properties"]
     fields["num_nodes"]["maximum"] = service.settings.max_nodes
     fields["edges"]["maxItems"] = service.settings.max_edges
+    if service.settings.token is None:
+        for route in (route for methods in described["paths"].values() for route in methods.values()):
+            route.pop("security", None)
     return described
 
 

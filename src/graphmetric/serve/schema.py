@@ -69,8 +69,15 @@ class FileData(_Asked):
     """Which graph of the file."""
 
 
+_FORMS = ("graph", "smiles", "id", "file")
+_ONE_FORM: dict[str, Any] = {"oneOf": [{"required": [name]} for name in _FORMS]}
+"""How JSON Schema says that a query has one form."""
+
+
 class GraphQuery(_Asked):
     """A graph in exactly one of four forms."""
+
+    model_config = ConfigDict(json_schema_extra=_ONE_FORM)
 
     graph: GraphData | None = None
     smiles: Annotated[StrictStr, Field(min_length=1, max_length=LONGEST_SMILES)] | None = None
@@ -79,7 +86,7 @@ class GraphQuery(_Asked):
 
     @model_validator(mode="after")
     def _check_one(self) -> Self:
-        given = [name for name in ("graph", "smiles", "id", "file") if getattr(self, name) is not None]
+        given = [name for name in _FORMS if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"exactly one of graph, smiles, id and file; there are {', '.join(given) or 'none'}")
         return self
@@ -129,12 +136,13 @@ class SearchRequest(GraphQuery):
 
     model_config = ConfigDict(
         json_schema_extra={
+            **_ONE_FORM,
             "examples": [
                 {"smiles": "CC(=O)Oc1ccccc1C(=O)O", "k": 5},
                 {"smiles": "CCO", "k": 3, "certified": True, "explain": True, "time_limit": 2},
                 {"id": "NSC 16", "within": 3, "certified": True},
                 {"graph": {"num_nodes": 3, "edges": [[0, 1], [1, 2]], "node_labels": ["C", "C", "O"]}},
-            ]
+            ],
         }
     )
 
