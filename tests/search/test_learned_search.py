@@ -93,7 +93,10 @@ def test_many_copies_are_ranked_by_position(
     k = data.draw(st.integers(1, 12))
     found = index.search(query, k, view=view, where=where, distinct=distinct)
     assert sum(found.report.stages.values()) <= found.report.graphs
-    if (apart < 1e-4).any():  # kinds that the encoder does not tell apart: their order is one of rounding
+    precision = 1e-4
+    if head == "edge-matching":  # it is solved to a tolerance, batch by batch
+        precision = 0.2 if view == "raw" else 2e-2
+    if (apart < precision).any():  # kinds that the model does not tell apart: their order is one of rounding
         return
     if distinct:
         copies = gm.isomorphism_classes(graphs)
