@@ -150,9 +150,7 @@ class CertifiedSearch:
         if memory is not None:
             parts = [one.segment.arrays["certificates"][chosen] for one, chosen in graphs.split(selection.first)]
             self._names, self._keys = as_names(np.concatenate(parts)), memory_keys(queries, options.costs)
-        self._shared: EncodedCandidates | None = None
-        if len(selection.first) <= _SHARED * len(queries):
-            self._shared = EncodedCandidates.of(queries, graphs.collection(selection.first), options.costs)
+        self._shared: EncodedCandidates | None = None  # all graphs, coded once for all queries, if they are few
 
     def nearest(self, k: int, propose: Propose | None) -> list[SearchResult]:
         """The ``k`` nearest graphs for each query. Without a model, bounds alone propose graphs."""
@@ -221,6 +219,9 @@ class CertifiedSearch:
         """
         if len(self._selection) == 0:
             return [SearchResult(graph, (), self._options.view, SearchReport(0, True)) for graph in self._queries]
+        if len(self._selection.first) <= _SHARED * len(self._queries):
+            collection = self._graphs.collection(self._selection.first)
+            self._shared = EncodedCandidates.of(self._queries, collection, self._options.costs)
         waiting, results = deque(range(len(self._queries))), dict[int, SearchResult]()
 
         def work(watch: Watch) -> None:

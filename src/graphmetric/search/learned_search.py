@@ -72,21 +72,15 @@ class LearnedSearches:
         candidates: int | None,
     ) -> list[SearchResult]:
         """For each query the ``k`` nearest of the selected graphs."""
-        queries = Query.encode(self.model, asked, view)
         with self.model.limited_threads():
-            parts = self._parts(graphs, selection)
-            searches = (LearnedSearch(graphs, selection, parts, query) for query in queries)
-            return [search.nearest(graph, k, candidates) for graph, search in zip(asked, searches, strict=True)]
+            return [one.nearest(graph, k, candidates) for graph, one in self._searches(graphs, selection, asked, view)]
 
     def within(
         self, graphs: IndexedGraphs, selection: Selection, asked: GraphCollection, view: View, radius: float
     ) -> list[SearchResult]:
         """For each query all selected graphs at most at this distance."""
-        queries = Query.encode(self.model, asked, view)
         with self.model.limited_threads():
-            parts = self._parts(graphs, selection)
-            searches = (LearnedSearch(graphs, selection, parts, query) for query in queries)
-            return [search.within(graph, radius) for graph, search in zip(asked, searches, strict=True)]
+            return [one.within(graph, radius) for graph, one in self._searches(graphs, selection, asked, view)]
 
     def propose(
         self,
@@ -101,6 +95,14 @@ class LearnedSearches:
         queries = Query.encode(self.model, asked, view)
         with self.model.limited_threads():
             return propose(self._parts(graphs, selection), queries, k, candidates)
+
+    def _searches(
+        self, graphs: IndexedGraphs, selection: Selection, asked: GraphCollection, view: View
+    ) -> Iterator[tuple[Graph, LearnedSearch]]:
+        """Each query with a search of its own."""
+        queries, parts = Query.encode(self.model, asked, view), self._parts(graphs, selection)
+        for graph, query in zip(asked, queries, strict=True):
+            yield graph, LearnedSearch(graphs, selection, parts, query)
 
     def _parts(self, graphs: IndexedGraphs, selection: Selection) -> list[SegmentSelection]:
         """What a search looks at in each segment."""
