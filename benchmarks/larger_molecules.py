@@ -35,11 +35,11 @@ from numpy.typing import NDArray
 import graphmetric as gm
 from graphmetric import estimator
 from graphmetric.baselines import build_baseline
+from graphmetric.datasets.dataset import split_indices
 from graphmetric.distance import Comparison, pair_distances
 from graphmetric.edit_distance import ExactSearch
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
 from graphmetric.evaluation.scores import spearman_rho
-from graphmetric.graphs.splits import split_indices
 from graphmetric.graphs.summary import component_counts
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.training.supervision import SMALLEST_CLIQUE, Mutator, find_distinct, make_supervision

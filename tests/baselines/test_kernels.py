@@ -14,11 +14,11 @@ from graphmetric.baselines.kernels import (
     DeepGraphKernel,
     GraphKernel,
     Graphlet,
+    MultiscaleLaplacian,
     WassersteinWeisfeilerLehman,
     WeisfeilerLehmanSubtree,
     wasserstein_distances,
 )
-from graphmetric.baselines.multiscale_laplacian import MultiscaleLaplacian
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph

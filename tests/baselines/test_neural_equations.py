@@ -9,22 +9,20 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from graphmetric.baselines.neural_encoders import (
+from graphmetric.baselines.neural_networks import (
     FEATURES,
     AttentionPooling,
     ConvolutionEncoder,
     GatedMessages,
     GraphConvolution,
     GraphIsomorphism,
-    MaxPooling,
-    MeanPooling,
-    SumPooling,
-)
-from graphmetric.baselines.neural_pairs import (
     HausdorffDistance,
     InputsAndEdges,
     MatchingDistance,
+    MaxPooling,
+    MeanPooling,
     SimGNNDistance,
+    SumPooling,
     pad_nodes,
 )
 from graphmetric.distance import Representation

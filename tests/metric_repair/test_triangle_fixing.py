@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import graphmetric.metric_repair
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair import RepairDuals, RepairResult, triangle_violations
-from graphmetric.metric_repair._kernels import scan, sweeps
+from graphmetric.metric_repair._kernels import triangles
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from tests.naive import metric_nearness as naive
 
@@ -371,6 +371,12 @@ def test_every_kernel_is_compiled_once() -> None:
     for options in ({}, {"weights": np.ones((30, 30))}, {"bounds": (0.2, 0.6)}, {"max_scans": 1}):
         triangle_fixing(distances, **options)
     triangle_fixing(distances.astype(np.float32).T)
-    kernels = (scan.quantise, scan.scan_rows, sweeps.sweep_evenly, sweeps.sweep_weighted, sweeps.sweep_bounds)
-    kernels += (sweeps.add_forces, sweeps.number_sides, sweeps.order_triangles, sweeps.lower_long_sides)
+    kernels = (
+        triangles.quantise,
+        triangles.scan_rows,
+        triangles.sweep_evenly,
+        triangles.sweep_weighted,
+        triangles.sweep_bounds,
+    )
+    kernels += (triangles.add_forces, triangles.number_sides, triangles.order_triangles, triangles.lower_long_sides)
     assert [len(kernel.signatures) for kernel in kernels] == [1] * len(kernels)

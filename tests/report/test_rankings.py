@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.report.rankings import RankingTask, choose_examples, plan_rankings
-from graphmetric.report.true_distances import KnownDistances
+from graphmetric.report.rankings import KnownDistances, RankingTask, choose_examples, plan_rankings
 
 
 @given(st.integers(3, 400), st.integers(1, 5_000), st.integers(0, 5))

@@ -161,7 +161,7 @@ _HOMES = {
     "graphlet": ("kernels", "Graphlet"),
     "wl-subtree": ("kernels", "WeisfeilerLehmanSubtree"),
     "wwl": ("kernels", "WassersteinWeisfeilerLehman"),
-    "multiscale-laplacian": ("multiscale_laplacian", "MultiscaleLaplacian"),
+    "multiscale-laplacian": ("kernels", "MultiscaleLaplacian"),
     "deep-graph-kernel": ("kernels", "DeepGraphKernel"),
     "size-difference": ("floors", "SizeDifference"),
     "label-counts": ("floors", "LabelCounts"),

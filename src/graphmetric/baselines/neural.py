@@ -22,21 +22,19 @@ from torch import nn
 from graphmetric._foundation.options import to_plain
 from graphmetric._foundation.threads import working_threads
 from graphmetric.baselines.method import Baseline, PredictionScale, TrainingTask
-from graphmetric.baselines.neural_encoders import (
+from graphmetric.baselines.neural_networks import (
     FEATURES,
     AttentionPooling,
     AverageEncoder,
     ConvolutionEncoder,
+    HausdorffDistance,
+    InputsAndEdges,
     IsomorphismEncoder,
+    MatchingDistance,
+    MatchingModel,
     MaxPooling,
     MeanPooling,
     MessagePassingEncoder,
-)
-from graphmetric.baselines.neural_pairs import (
-    HausdorffDistance,
-    InputsAndEdges,
-    MatchingDistance,
-    MatchingModel,
     SimGNNDistance,
 )
 from graphmetric.distance import BlockNorm, Comparison, Representation, SquaredFC, distance_matrix

@@ -32,9 +32,9 @@ from graphmetric.cli.options import (
     seed_option,
 )
 from graphmetric.cli.output import show, show_result
+from graphmetric.datasets.dataset import hold_out_classes
 from graphmetric.errors import GraphMetricError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
-from graphmetric.graphs.splits import hold_out_classes
 
 if TYPE_CHECKING:
     from graphmetric.estimator import GraphDistance

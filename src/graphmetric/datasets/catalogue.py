@@ -29,14 +29,20 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.datasets.dataset import Dataset, DistanceTable, KnownDistances, ListedDistances
+from graphmetric.datasets.dataset import (
+    Dataset,
+    DistanceTable,
+    KnownDistances,
+    ListedDistances,
+    hold_out_validation,
+    split_indices,
+)
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
 from graphmetric.formats import read_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Has, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
-from graphmetric.graphs.splits import hold_out_validation, split_indices
 
 DATA_FOLDER_VARIABLE = "GRAPHMETRIC_DATA"
 

@@ -2,19 +2,30 @@
 
 ::
 
-    scores.py       rank correlations, precision, errors, exact hits; errors by true distance and by size
-    bounds.py       the same where the true distances are known only to lie between bounds
+    scores.py       rank correlations, precision, errors, exact hits; errors by true distance and by size; the same
+                    where the true distances are known only to lie between bounds
     axioms.py       the axioms of a metric, measured
     protocols.py    which pairs train, tune and test
-    run_record.py   one JSON file per run
-    tables.py       tables of many runs, with published numbers
+    run_record.py   one JSON file per run, and tables of many runs with published numbers
 """
 
 from graphmetric.evaluation.axioms import AxiomCheck, MeasuredAxioms, measure_axioms
-from graphmetric.evaluation.bounds import BoundScores, score_against_bounds
 from graphmetric.evaluation.protocols import PROTOCOLS, Protocol, forget_other_sizes, make_protocol
-from graphmetric.evaluation.run_record import RunRecord, installed_versions, read_record, read_records, write_record
+from graphmetric.evaluation.run_record import (
+    PUBLISHED,
+    PublishedResult,
+    ResultTable,
+    RunRecord,
+    find_published,
+    installed_versions,
+    make_tables,
+    read_record,
+    read_records,
+    write_record,
+    write_tables,
+)
 from graphmetric.evaluation.scores import (
+    BoundScores,
     Calibration,
     RankingScores,
     Raw,
@@ -28,17 +39,10 @@ from graphmetric.evaluation.scores import (
     mean_rank_correlation,
     mean_squared_error,
     precision_at,
+    score_against_bounds,
     score_distances,
     score_rankings,
     spearman_rho,
-)
-from graphmetric.evaluation.tables import (
-    PUBLISHED,
-    PublishedResult,
-    ResultTable,
-    find_published,
-    make_tables,
-    write_tables,
 )
 
 __all__ = [

@@ -2,7 +2,6 @@
 
 from graphmetric.formats.file_format import FileFormat
 from graphmetric.formats.file_source import Limits
-from graphmetric.formats.files import iter_graphs, read_graphs, write_graphs
-from graphmetric.formats.registry import formats
+from graphmetric.formats.files import formats, iter_graphs, read_graphs, write_graphs
 
 __all__ = ["FileFormat", "Limits", "formats", "iter_graphs", "read_graphs", "write_graphs"]

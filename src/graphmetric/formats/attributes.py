@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.formats.file_format import EVERYTHING, FileFormat
+from graphmetric.formats.file_format import EVERYTHING, FileFormat, NotKept
 from graphmetric.formats.file_source import FileSource, natural_key
-from graphmetric.formats.not_kept import NotKept
 from graphmetric.formats.values import (
     format_json,
     id_from_text,

@@ -26,9 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.formats.file_format import EVERYTHING, FileFormat, NoOptions
+from graphmetric.formats.file_format import EVERYTHING, FileFormat, NoOptions, NotKept
 from graphmetric.formats.file_source import FileSource, Limits, located
-from graphmetric.formats.not_kept import NotKept
 from graphmetric.formats.values import format_json, is_integer, parse_json, plain, read_labels, shortened
 from graphmetric.graphs.collection import GraphCollection, pack
 from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, pointers, read_only

@@ -11,6 +11,7 @@ import numpy as np
 
 from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats.edge_lists import from_adjacency, from_edge_list, to_adjacency
+from graphmetric.formats.file_format import NotKept, warns_at_the_end
 from graphmetric.formats.libraries import (
     IfPresent,
     from_igraph,
@@ -21,7 +22,6 @@ from graphmetric.formats.libraries import (
     to_pyg,
 )
 from graphmetric.formats.molecules import from_rdkit, from_smiles, to_rdkit, to_smiles
-from graphmetric.formats.not_kept import NotKept, warns_at_the_end
 from graphmetric.formats.values import shortened
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph

@@ -23,9 +23,8 @@ from graphmetric.formats.attributes import (
     node_rows,
     scalar_text,
 )
-from graphmetric.formats.file_format import writer_of_lines
+from graphmetric.formats.file_format import NotKept, writer_of_lines
 from graphmetric.formats.file_source import FileSource
-from graphmetric.formats.not_kept import NotKept
 from graphmetric.formats.values import id_from_text, shortened, value_from_text
 from graphmetric.graphs.graph import Graph
 

@@ -20,9 +20,8 @@ from graphmetric.formats.attributes import (
     metadata_row,
     node_rows,
 )
-from graphmetric.formats.file_format import writer_of_lines
+from graphmetric.formats.file_format import NotKept, writer_of_lines
 from graphmetric.formats.file_source import FileSource
-from graphmetric.formats.not_kept import NotKept
 from graphmetric.formats.values import format_json, id_from_text, is_integer, shortened
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_from_json

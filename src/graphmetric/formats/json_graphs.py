@@ -35,9 +35,8 @@ from graphmetric.formats.attributes import (
     without_names,
 )
 from graphmetric.formats.batch_building import ParsedGraph, build_together
-from graphmetric.formats.file_format import EVERYTHING, FileFormat, Part, writer_of_lines
+from graphmetric.formats.file_format import EVERYTHING, FileFormat, NotKept, Part, writer_of_lines
 from graphmetric.formats.file_source import FileSource, Limits, located
-from graphmetric.formats.not_kept import NotKept
 from graphmetric.formats.values import (
     format_json,
     is_integer,

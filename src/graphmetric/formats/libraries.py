@@ -28,7 +28,7 @@ from graphmetric.formats.attributes import (
     rows_of_columns,
 )
 from graphmetric.formats.edge_lists import EdgeRows, ParallelEdges, merge_parallel_edges, pair_opposite_arcs
-from graphmetric.formats.not_kept import NotKept, warns_at_the_end
+from graphmetric.formats.file_format import NotKept, warns_at_the_end
 from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
 

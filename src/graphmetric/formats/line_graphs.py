@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from graphmetric.errors import FileError, InvalidArgument, InvalidGraph
 from graphmetric.formats.batch_building import ParsedGraph, build_together
-from graphmetric.formats.file_format import FileFormat, Part, writer_of_lines
+from graphmetric.formats.file_format import FileFormat, NotKept, Part, writer_of_lines
 from graphmetric.formats.file_source import FileSource
-from graphmetric.formats.not_kept import NotKept
 from graphmetric.formats.values import integer_from_text, is_integer, shortened
 from graphmetric.graphs.graph import Graph
 

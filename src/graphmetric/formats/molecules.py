@@ -16,9 +16,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from graphmetric.errors import InvalidArgument, InvalidGraph, MissingExtra
-from graphmetric.formats.file_format import FileFormat
+from graphmetric.formats.file_format import MOLECULE_FACTS, FileFormat, NotKept, warns_at_the_end
 from graphmetric.formats.file_source import FileSource
-from graphmetric.formats.not_kept import MOLECULE_FACTS, NotKept, warns_at_the_end
 from graphmetric.formats.values import id_from_text, shortened, value_from_text
 from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from graphmetric.errors import FileError
-from graphmetric.formats.file_format import FileFormat
+from graphmetric.formats.file_format import FileFormat, NotKept
 from graphmetric.formats.file_source import FileSource
-from graphmetric.formats.not_kept import NotKept
 from graphmetric.formats.values import is_integer, shortened
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import COLUMNS, Columns, Has, assemble_columns, pointers

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.limits import Deadline, OutOfTime, clock
 from graphmetric._foundation.progress import Progress, progress
-from graphmetric.metric_repair._kernels.sweeps import (
+from graphmetric.metric_repair._kernels.triangles import (
     BoundConstraints,
     Constraints,
     PairNumbers,

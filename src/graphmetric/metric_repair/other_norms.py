@@ -22,7 +22,7 @@ from scipy.sparse import coo_array, csr_array, hstack
 
 from graphmetric._foundation.limits import check_memory, clock, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.metric_repair._kernels.sweeps import lower_towards
+from graphmetric.metric_repair._kernels.triangles import lower_towards
 from graphmetric.metric_repair.nearness import (
     ROUNDING,
     Floats,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from graphmetric._foundation.limits import Deadline, OutOfTime, clock, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.metric_repair._kernels.sweeps import TILE, lower_long_sides, open_tile, relax_rows
+from graphmetric.metric_repair._kernels.triangles import TILE, lower_long_sides, open_tile, relax_rows
 from graphmetric.metric_repair.nearness import ROUNDING, Matrix, NearnessProblem, check_matrix
 from graphmetric.metric_repair.triangle_inequality import Scan, TriangleScanner, measure_depths, run_blocks
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from graphmetric._foundation.limits import Deadline, OutOfTime, check_memory, clock, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.metric_repair._kernels.sweeps import certify_triangles, sweep_triangles
+from graphmetric.metric_repair._kernels.triangles import certify_triangles, sweep_triangles
 from graphmetric.metric_repair.active_set import ScanAndSweep
 from graphmetric.metric_repair.copies import merge_copies
 from graphmetric.metric_repair.nearness import (

@@ -23,12 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.limits import Deadline, effective_n_jobs
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair._kernels.scan import (
+from graphmetric.metric_repair._kernels.triangles import (
     COUNT,
     COUNTED,
     LIST,
     LIST_WORST,
-    TILE,
+    SCANNED_ROWS,
     UNITS,
     FoundTriangles,
     ScanRows,
@@ -251,12 +251,12 @@ class TriangleScanner:
         self._unit = span / UNITS or 1.0
         quantise(x, self._unit, self._coarse, self._half_range)
         rows, m = ScanRows(x, self._coarse, self._half_range), len(x)
-        legs = max(TILE, _SLICE // max(m, 1))
+        legs = max(SCANNED_ROWS, _SLICE // max(m, 1))
 
         def scan(block: range) -> FoundTriangles:
-            room, place = max(min(enough, _LIST), worst) + TILE * m, np.array([block.start, 0, 0])
+            room, place = max(min(enough, _LIST), worst) + SCANNED_ROWS * m, np.array([block.start, 0, 0])
             found = FoundTriangles(np.empty((room, 3), np.int32), place, np.zeros(1 + worst))
-            tile, parts, total = np.empty((TILE, m), np.int16), [found.triangles[:0]], 0
+            tile, parts, total = np.empty((SCANNED_ROWS, m), np.int16), [found.triangles[:0]], 0
             while place[0] < block.stop and total < enough:
                 until.check()
                 count = scan_rows(rows, block.stop, threshold, mode, legs, tile, found)

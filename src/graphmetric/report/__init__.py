@@ -3,8 +3,7 @@
 ::
 
     model_evaluation.py   evaluate_model: everything measured, in one record
-    rankings.py           which graphs are queries, which they rank, and examples
-    true_distances.py     the true distances: known, or searched for
+    rankings.py           which graphs are queries, which they rank, their true distances, and examples
     page.py               write_report: one HTML file that needs nothing else
 """
 

@@ -40,8 +40,17 @@ from graphmetric.graphs.collection import GraphCollection, certificates, isomorp
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.learned.model_card import CLASS_DIGITS
 from graphmetric.learned.model_folder import find_model, read_config
-from graphmetric.report.rankings import QUERIES, ExampleQuery, RankingTask, choose_examples, plan_rankings
-from graphmetric.report.true_distances import KnownDistances, TrueBounds, affordable_pairs, search_bounds
+from graphmetric.report.rankings import (
+    QUERIES,
+    ExampleQuery,
+    KnownDistances,
+    RankingTask,
+    TrueBounds,
+    affordable_pairs,
+    choose_examples,
+    plan_rankings,
+    search_bounds,
+)
 
 LABEL_BUDGET = 50_000
 TIME_LIMIT = 120.0
@@ -225,7 +234,7 @@ def evaluate_model(
         label_budget: The number of pairs whose edit distance is searched for where it is not known.
         time_limit: Seconds of that search; None: as long as it takes. For large graphs, fewer pairs are drawn, and the
             model is measured against bounds where nothing is proven by then: see
-            :mod:`graphmetric.evaluation.bounds`.
+            :mod:`graphmetric.evaluation.scores`.
         costs: Costs of the edits; by default those that the model was trained for, and any others are refused.
         seed: Seed of everything that is drawn.
         n_jobs: Threads; -1: one per core. None: as many as the model uses.

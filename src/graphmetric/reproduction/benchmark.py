@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric.datasets import Dataset, load_dataset
+from graphmetric.datasets.dataset import separate_classes
 from graphmetric.edit_distance import ExactSearch, normalized_distance, pairwise_edit_distances, raw_distance
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import (
@@ -40,7 +41,6 @@ from graphmetric.evaluation import (
 )
 from graphmetric.evaluation.axioms import measure_axioms
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.splits import separate_classes
 from graphmetric.metric_repair import shortest_path_closure
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 

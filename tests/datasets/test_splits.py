@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.splits import (
+from graphmetric.datasets.dataset import (
     FRACTIONS,
     Split,
     hold_out_classes,
@@ -16,6 +15,7 @@ from graphmetric.graphs.splits import (
     separate_classes,
     split_indices,
 )
+from graphmetric.errors import InvalidArgument
 
 seeds = st.integers(0, 2**32 - 1)
 
