@@ -16,7 +16,7 @@ import torch
 
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument
-from graphmetric.search import graph_index
+from graphmetric.index import indexed_graphs
 from tests.search.conftest import HEADS
 
 
@@ -250,7 +250,7 @@ def test_kill_9_while_building_leaves_no_index(
 @pytest.mark.slow
 def test_a_reader_beside_a_writer(copy: Path, molecules: gm.GraphCollection, monkeypatch: pytest.MonkeyPatch) -> None:
     """The writer replaces the only segment again and again; every reader sees a whole index."""
-    monkeypatch.setattr(graph_index, "_MOST_SEGMENTS", 1)
+    monkeypatch.setattr(indexed_graphs, "_MOST_SEGMENTS", 1)
     index = gm.GraphIndex.load(copy)
     child = os.fork()
     if child == 0:

@@ -21,16 +21,19 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar, get_args
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import FileError
-from graphmetric.index.segment_folder import SegmentFolder
+from graphmetric.index.indexed_graphs import IndexedGraphs, OpenSegment
+from graphmetric.index.segment import GraphWriter, SegmentBuilder, StoredSegment
+from graphmetric.index.segment_folder import SegmentFolder, read_segment
+from graphmetric.index.vector_lists import VectorLists
 
 try:
     import fcntl
@@ -43,28 +46,25 @@ MANIFEST, SEGMENTS, LOCK = "index.json", "segments", ".lock"
 _UNFINISHED = ".part"
 _OURS = re.compile(r"segments|\.lock|\.?model-.*|\.?remembered-.*|index\.json|\.index\.json\..*")
 """Names in the folder of an index; hidden ones are files under way."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSegment:
-    """A segment on disk."""
-
-    name: str
-    digest: str
-    """The digest of its description, which has the digests of its files."""
-    removed: tuple[int, ...] = ()
-    """Positions of graphs that were removed."""
+_ATTEMPTS = 20
+"""Attempts to open an index that is being replaced at the same time."""
+Part = Literal["remembered"]
+"""Files beside the segments, named by their digest."""
+Make = Callable[[GraphWriter], Any]
+"""Gives all graphs to a writer; returns what that makes of them."""
+Chosen = TypeVar("Chosen")
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What ``index.json`` says."""
+    """What ``index.json`` says, or the catalogue of a database."""
 
     model: str | None
     """The digest of the model; None if the index has none."""
     next_number: int
     """The id for the next graph that has none."""
-    segments: tuple[StoredSegment, ...]
+    segments: tuple[StoredSegment, ...] = ()
+    """The segments of a folder; a database keeps graphs by rows."""
     costs: EditCosts | None = None
     """The edit costs of certified searches; None for those of the model, or unit costs without one."""
     remembered: str | None = None
@@ -73,28 +73,100 @@ class Manifest:
     """A new random text each time the index is written."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class IndexRecord:
+    """What is written beside the graphs of an index."""
+
+    model: str | None
+    """The digest of the model; None if the index has none."""
+    save_model: Callable[[Path], object]
+    """Writes the model into a folder."""
+    costs: EditCosts | None
+    next_number: int
+    """The id for the next graph that has none."""
+    parts: Mapping[Part, bytes] = field(default_factory=dict)
+
+
 class IndexFolder:
     """The folder of one index."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).resolve()
+        self.place = str(self.path)
+        """The same, for messages."""
 
-    def model(self, digest: str) -> Path:
-        """The folder of the model with this digest."""
-        return self.path / f"model-{digest[:16]}"
+    def open(self, choose: Callable[[Manifest], Chosen], verify: bool | None) -> tuple[Chosen, Manifest, IndexedGraphs]:
+        """Open the present edition; ``choose`` finds the model that belongs to it, and is asked for each attempt."""
+        for _ in range(_ATTEMPTS):
+            manifest = self.read()
+            try:
+                return choose(manifest), manifest, self._open_graphs(manifest, verify)
+            except FileNotFoundError as error:
+                if self.read().edition == manifest.edition:
+                    raise FileError(f"is missing: {error.filename}", self.path) from None
+        raise FileError("is replaced faster than it can be opened; try again later", self.path)
+
+    def replace(
+        self, make: Make, record: Callable[[], IndexRecord], base: str | None
+    ) -> tuple[Manifest, IndexedGraphs]:
+        """Write a whole index, of which memory holds some thousand graphs at a time.
+
+        Args:
+            make: Gives all graphs to a writer.
+            record: What else to write; asked after all graphs are made.
+            base: The edition that the new one comes from; raises FileError if that is no longer the present one. None
+                replaces whatever is there.
+        """
+        with self.writing():
+            self._is_at(base)
+            part = self.new_segment()
+            segment = make(SegmentBuilder(part.open_rows))
+            stored = self.adopt(part, part.finish(segment, VectorLists.worthwhile(segment)))
+            manifest = self._describe((stored,), record())
+            return manifest, self._open_graphs(manifest, verify=False)
+
+    def save(self, graphs: IndexedGraphs, record: IndexRecord, base: str | None) -> Manifest:
+        """Write what is not there yet: all that is new since the base, or the whole index."""
+        with self.writing():
+            at_home = self._is_at(base)
+            segments = graphs.segments
+            before = [one.stored for one in segments]
+            try:
+                for one in segments:
+                    if one.stored is None or not at_home:
+                        part = self.new_segment()
+                        part.write(one.segment)
+                        one.stored = self.adopt(part, part.finish(one.segment, one.lists))
+                return self._describe(tuple(one.describe() for one in segments), record)
+            except BaseException:  # what was not published is removed from the disk
+                for one, stored in zip(segments, before, strict=True):
+                    one.stored = stored
+                raise
+
+    @contextmanager
+    def model(self, digest: str) -> Iterator[Path]:
+        """The folder of the model with this digest; FileNotFoundError if it is gone."""
+        folder = self._model(digest)
+        if not folder.exists():
+            raise FileNotFoundError(2, "no such folder", str(folder))
+        yield folder
 
     def segment(self, name: str) -> Path:
         """The folder of a segment."""
         return self.path / SEGMENTS / name
 
-    def remembered(self, digest: str) -> Path:
-        """The file of what searches have proven."""
-        return self.path / f"remembered-{digest[:16]}"
+    def part(self, part: Part, digest: str) -> Path:
+        """The file of a part."""
+        return self.path / f"{part}-{digest[:16]}"
+
+    def exists(self) -> bool:
+        """Whether there is an index."""
+        return (self.path / MANIFEST).exists()
 
     def read(self) -> Manifest:
         """Read the description; raises FileError where there is no index, or one that cannot be read."""
         path = self.path / MANIFEST
-        if not path.exists():
+        if not self.exists():
             if (self.path / SEGMENTS).exists():
                 raise FileError("holds an index whose building was not finished; build it again", self.path)
             raise FileError(f"is not a folder of an index: it has no {MANIFEST}", self.path)
@@ -120,7 +192,7 @@ class IndexFolder:
                 next_number=int(plain["next_number"]),
                 segments=segments,
                 costs=None if costs is None else EditCosts.from_dict(costs),
-                remembered=None if (remembered := plain.get("remembered")) is None else _file_name(remembered),
+                **{part: _file_name(plain[part]) for part in get_args(Part) if plain.get(part) is not None},
                 edition=str(plain["edition"]),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -149,9 +221,9 @@ class IndexFolder:
                 self._remove_unfinished(is_new)
                 raise
 
-    def read_remembered(self, digest: str) -> bytes:
-        """The file of what searches have proven; raises FileError where it is missing, cut or changed."""
-        path = self.remembered(digest)
+    def read_part(self, part: Part, digest: str) -> bytes:
+        """The content of a part; raises FileError where it cannot be read, is cut or changed."""
+        path = self.part(part, digest)
         try:
             content = path.read_bytes()
         except OSError as error:
@@ -160,10 +232,10 @@ class IndexFolder:
             raise FileError("was changed after it was written: its SHA-256 does not match", path)
         return content
 
-    def write_remembered(self, content: bytes) -> str:
-        """Write the file of what searches have proven; returns its digest, for the description."""
+    def write_part(self, part: Part, content: bytes) -> str:
+        """Write a part; returns its digest, for the description."""
         digest = hashlib.sha256(content).hexdigest()
-        with atomic_write(self.remembered(digest)) as file:
+        with atomic_write(self.part(part, digest)) as file:
             file.write(content)
         return digest
 
@@ -185,7 +257,7 @@ class IndexFolder:
             "edition": secrets.token_hex(8),
             "model": manifest.model,
             "costs": None if manifest.costs is None else manifest.costs.to_dict(),
-            "remembered": manifest.remembered,
+            **{part: getattr(manifest, part) for part in get_args(Part)},
             "next_number": manifest.next_number,
             "segments": [asdict(segment) for segment in manifest.segments],
         }
@@ -194,15 +266,43 @@ class IndexFolder:
         self._remove_unused(manifest)
         return self.read()
 
+    def _is_at(self, base: str | None) -> bool:
+        """Whether the folder holds this edition; raises if it was changed meanwhile."""
+        if base is None or not self.exists():
+            return False
+        if self.read().edition != base:
+            raise FileError("was changed by another process since this index was read: load it again", self.path)
+        return True
+
+    def _describe(self, segments: tuple[StoredSegment, ...], record: IndexRecord) -> Manifest:
+        """Write what belongs to these segments, and publish all of it."""
+        if record.model is not None and not self._model(record.model).exists():
+            record.save_model(self._model(record.model))
+        parts = {part: self.write_part(part, content) for part, content in record.parts.items()}
+        return self.publish(Manifest(record.model, record.next_number, segments, record.costs, **parts))
+
+    def _open_graphs(self, manifest: Manifest, verify: bool | None) -> IndexedGraphs:
+        graphs = IndexedGraphs()
+        for stored in manifest.segments:
+            folder = self.segment(stored.name)
+            segment, lists = read_segment(folder, stored.digest, verify, with_model=manifest.model is not None)
+            graphs.append(OpenSegment(segment, lists, stored))
+        return graphs
+
+    def _model(self, digest: str) -> Path:
+        return self.path / f"model-{digest[:16]}"
+
     def _remove_unused(self, manifest: Manifest) -> None:
         used = {segment.name for segment in manifest.segments}
         unused = [entry for entry in (self.path / SEGMENTS).iterdir() if entry.name not in used]
-        kept = None if manifest.model is None else self.model(manifest.model)
+        kept = None if manifest.model is None else self._model(manifest.model)
         unused += [entry for entry in self.path.glob("model-*") if entry != kept]
-        remembered = None if manifest.remembered is None else self.remembered(manifest.remembered)
-        unused += [entry for entry in self.path.glob("remembered-*") if entry != remembered]
-        for name in (MANIFEST, "remembered-"):
-            unused += self.path.glob(f".{name}*{_UNFINISHED}")
+        unused += self.path.glob(f".{MANIFEST}*{_UNFINISHED}")
+        for part in get_args(Part):
+            digest = getattr(manifest, part)
+            used_file = None if digest is None else self.part(part, digest)
+            unused += [entry for entry in self.path.glob(f"{part}-*") if entry != used_file]
+            unused += self.path.glob(f".{part}-*{_UNFINISHED}")
         for entry in unused:
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)
@@ -211,7 +311,7 @@ class IndexFolder:
 
     def _remove_unfinished(self, folder: bool) -> None:
         """Remove what no index needs, so that a full disk does not stay full because of it."""
-        if (self.path / MANIFEST).exists():
+        if self.exists():
             with contextlib.suppress(FileError):
                 self._remove_unused(self.read())
         elif folder:

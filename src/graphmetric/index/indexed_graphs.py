@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import Any
 
@@ -26,8 +26,7 @@ from graphmetric.formats.conversion import as_graphs
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.index_folder import StoredSegment
-from graphmetric.index.segment import Arrays, Classes, Segment, SegmentBuilder, id_keys
+from graphmetric.index.segment import Arrays, Classes, GraphWriter, Segment, StoredSegment, id_keys
 from graphmetric.index.vector_lists import VectorLists
 
 CHUNK = 4096
@@ -37,6 +36,8 @@ Condition = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 Positions = NDArray[np.int64]
 
 _SHOWN_KEYS = 8
+_MOST_SEGMENTS, _MOST_REMOVED = 8, 0.25
+"""With more segments, or a larger share of removed graphs, saving makes one segment of all."""
 
 
 class OpenSegment:
@@ -131,9 +132,18 @@ class IndexedGraphs:
     def __len__(self) -> int:
         return sum(int(one.alive.sum()) for one in self.segments)
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether one segment should be made of all."""
+        return len(self.segments) > _MOST_SEGMENTS or len(self) < (1 - _MOST_REMOVED) * self.size
+
     def ids(self) -> Iterator[Hashable]:
         """The ids of all graphs that were not removed, in the order in which they were added."""
-        return (self.note(position)[0] for position in np.flatnonzero(self.alive).tolist())
+        return (note[0] for note in self.notes())
+
+    def notes(self) -> Iterator[tuple[Hashable, dict[str, Any]]]:
+        """Id and metadata of all graphs that were not removed."""
+        return chain.from_iterable(one.segment.notes(np.flatnonzero(one.alive)) for one in self.segments)
 
     def find(self, id: object) -> int | None:
         """The position of a graph by its id; None where there is none."""
@@ -169,6 +179,15 @@ class IndexedGraphs:
         one = self._at(position)
         return one.segment.note(position - one.offset)
 
+    def hits(self, positions: Iterable[int]) -> list[tuple[Hashable, Callable[[], Graph]]]:
+        """For each of a few graphs its id and a function that makes it, also after the index has changed."""
+        places = [(self._at(position), position) for position in positions]
+        found: dict[int, tuple[Hashable, Callable[[], Graph]]] = {}
+        for one in self.segments:
+            own = [position for home, position in places if home is one]
+            found |= zip(own, one.segment.hits([position - one.offset for position in own]), strict=True)
+        return [found[position] for _, position in places]
+
     def loader(self, position: int) -> Callable[[], Graph]:
         """A function that makes a graph with id and metadata; it works also after the index has changed."""
         one = self._at(position)
@@ -177,12 +196,12 @@ class IndexedGraphs:
     def collection(self, positions: Positions) -> GraphCollection:
         """Graphs at rising positions, without ids and metadata."""
         return GraphCollection._of(
-            concatenate([one.segment.graphs[one.own(positions)].columns for one in self.segments])
+            concatenate([one.segment.collection(one.own(positions)).columns for one in self.segments])
         )
 
     def per_graph(self, name: str) -> NDArray[np.int64]:
-        """An array of the collections of all segments, such as "sizes", end to end."""
-        parts = (getattr(one.segment.graphs, name) for one in self.segments)
+        """An array of all segments, "sizes" or "edge_counts", end to end."""
+        parts = (getattr(one.segment, name) for one in self.segments)
         return np.concatenate([np.empty(0, dtype=np.int64), *parts])
 
     def select(
@@ -206,7 +225,7 @@ class IndexedGraphs:
         for one, own, *rest in zip(self.segments, *parts, strict=True):
             yield one, own - one.offset, *rest
 
-    def copy_into(self, builder: SegmentBuilder, learned: Callable[[Segment, Positions], Arrays]) -> None:
+    def copy_into(self, builder: GraphWriter, learned: Callable[[Segment, Positions], Arrays]) -> None:
         """Add all graphs that were not removed to a new segment; ``learned`` gives what a model makes of some."""
         kept = [one for one in self.segments if one.alive.any()] or self.segments[:1]
         with progress("indexing", len(self), "graphs") as bar:
@@ -274,14 +293,14 @@ def _matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np
     return np.fromiter((bool(holds(facts)) for facts in metadata), dtype=bool, count=len(metadata))
 
 
-def _copy_graphs(segment: Segment, chosen: Positions, learned: Arrays, builder: SegmentBuilder) -> None:
-    ids, metadata = zip(*map(segment.note, chosen.tolist()), strict=True) if len(chosen) else ((), ())
+def _copy_graphs(segment: Segment, chosen: Positions, learned: Arrays, builder: GraphWriter) -> None:
+    ids, metadata = zip(*segment.notes(chosen), strict=True) if len(chosen) else ((), ())
     rows = learned | {"certificates": segment.arrays["certificates"][chosen]}
-    builder.append(replace(segment.graphs[chosen].columns, metadata=metadata), ids, rows)
+    builder.append(replace(segment.collection(chosen).columns, metadata=metadata), ids, rows)
 
 
 def store_graphs(
-    builder: SegmentBuilder,
+    builder: GraphWriter,
     graphs: Any,
     ids: Iterable[Hashable] | None,
     numbers: Iterator[int],

@@ -25,9 +25,9 @@ notes, note_ptr             for each graph a line of JSON: its id and its metada
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, Literal, Protocol
@@ -55,6 +55,17 @@ Classes = Literal["certificates", "seen"]
 """Arrays of names that graphs of a class share."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """A segment on disk."""
+
+    name: str
+    digest: str
+    """The digest of its description, which has the digests of its files."""
+    removed: tuple[int, ...] = ()
+    """Positions of graphs that were removed."""
+
+
 @dataclass(frozen=True, eq=False)
 class Segment:
     """Arrays and vocabularies of some graphs."""
@@ -75,6 +86,20 @@ class Segment:
         }
         required: dict[str, Any] = {name: self.arrays[name] for name in ("node_ptr", "edge_ptr", "flags", "edges")}
         return GraphCollection._of(Columns(**required, **optional))
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """The number of nodes of each graph."""
+        return np.diff(self.arrays["node_ptr"])
+
+    @property
+    def edge_counts(self) -> NDArray[np.int64]:
+        """The number of edges of each graph."""
+        return np.diff(self.arrays["edge_ptr"])
+
+    def collection(self, chosen: NDArray[np.int64]) -> GraphCollection:
+        """Chosen graphs, without ids and metadata."""
+        return self.graphs[chosen]
 
     @cached_property
     def label_numbers(self) -> tuple[dict[bytes, int], dict[bytes, int]]:
@@ -98,16 +123,34 @@ class Segment:
         """(graphs, 16): equal for graphs of one class; what a model sees was not stored in earlier versions."""
         return self.arrays[classes] if classes in self.arrays else self.arrays["certificates"]
 
+    def learned(self, chosen: NDArray[np.int64]) -> Arrays:
+        """What a model made of chosen graphs, without what follows from it."""
+        names = ("vectors", "projected", "to_empty")
+        arrays = {name: self.arrays[name][chosen] for name in names if name in self.arrays}
+        arrays["seen"] = self.names("seen")[chosen]
+        if "states" in self.arrays:
+            nodes = np.repeat(np.isin(np.arange(len(self)), chosen), self.sizes)
+            arrays["states"] = self.arrays["states"][nodes]
+        return arrays
+
     def note(self, k: int) -> tuple[Hashable, dict[str, Any]]:
         """Id and metadata of graph ``k``."""
         first, last = self.arrays["note_ptr"][k : k + 2].tolist()
         id, metadata = parse_json(self.arrays["notes"][first:last].tobytes())
         return label_from_json(id), metadata
 
+    def notes(self, chosen: NDArray[np.int64]) -> Iterator[tuple[Hashable, dict[str, Any]]]:
+        """Id and metadata of chosen graphs."""
+        return map(self.note, chosen.tolist())
+
     def graph(self, k: int) -> Graph:
         """Graph ``k`` with its id and metadata."""
         id, metadata = self.note(k)
         return self.graphs[k].replace(id=id, metadata=metadata)
+
+    def hits(self, chosen: Sequence[int]) -> list[tuple[Hashable, Callable[[], Graph]]]:
+        """For each of a few graphs its id and a function that makes it, also after the index has changed."""
+        return [(self.note(k)[0], partial(self.graph, k)) for k in chosen]
 
     @cached_property
     def metadata(self) -> list[dict[str, Any]]:
@@ -140,6 +183,14 @@ class MemoryRows:
 
     def close(self) -> NDArray[Any]:
         return np.concatenate(self._parts)
+
+
+class GraphWriter(Protocol):
+    """Takes one chunk of graphs after another, into a segment or into a database."""
+
+    def append(self, columns: Columns, ids: Sequence[Hashable], learned: Arrays) -> None: ...
+
+    def finish(self, **whole: NDArray[Any] | None) -> object: ...
 
 
 class SegmentBuilder:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import FileError, MissingExtra
+from graphmetric.index.segment import Segment
 
 LISTS_FROM = 200_000
 """The number of vectors from which lists are worth their memory."""
@@ -46,9 +47,12 @@ class VectorLists:
         self._lists = lists
 
     @classmethod
-    def worthwhile(cls, vectors: Floats) -> VectorLists | None:
-        """Lists of all vectors if there are many, and faiss to make them; else None."""
-        return cls.build(vectors) if len(vectors) >= LISTS_FROM and load_faiss() is not None else None
+    def worthwhile(cls, segment: Segment) -> VectorLists | None:
+        """Lists of the vectors of a segment if there are many, and faiss to make them; else None."""
+        vectors = segment.arrays.get("vectors")
+        if vectors is None or len(vectors) < LISTS_FROM or load_faiss() is None:
+            return None
+        return cls.build(vectors)
 
     @classmethod
     def build(cls, vectors: Floats) -> VectorLists:

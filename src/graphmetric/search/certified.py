@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,7 +142,6 @@ class CertifiedSearch:
     ) -> None:
         """``memory`` is what earlier searches have proven; these searches add to it."""
         self._graphs, self._selection, self._queries, self._options = graphs, selection, queries, options
-        self._note = cache(graphs.note)  # many queries find the same graphs
         self._nodes, self._edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
         self._bounds = ClassBounds(graphs, selection, queries, options.costs)
         self._interrupted = dict[int, SearchResult]()
@@ -338,8 +337,8 @@ class CertifiedSearch:
         proven = search.proven(numbers).tolist()
         shown = [view.show(bound, numbers) for bound in raw]
         hits = []
-        for k, position in enumerate(positions.tolist()):
-            id, load = self._note(position)[0], self._graphs.loader(position)
+        listed = self._graphs.hits(positions.tolist())
+        for k, (position, (id, load)) in enumerate(zip(positions.tolist(), listed, strict=True)):
             first = int(self._selection.first[classes[numbers[k]]])
             original = None if first == position else self._graphs.loader(first)
             low, high = float(raw[0][k]), float(raw[1][k])

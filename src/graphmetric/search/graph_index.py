@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import count
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args, overload
 
 import numpy as np
@@ -18,20 +16,21 @@ from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.normalize import View
-from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, SearchInterrupted
+from graphmetric.errors import GraphMetricError, InvalidArgument, SearchInterrupted
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.index_folder import IndexFolder, Manifest, StoredSegment
+from graphmetric.index.index_folder import IndexFolder, IndexRecord, Manifest, Part
 from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, store_graphs
-from graphmetric.index.segment import Segment, SegmentBuilder
-from graphmetric.index.segment_folder import read_segment
+from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedOptions, CertifiedSearch
 from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult
 from graphmetric.search.remembered import SearchMemory
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search.learned_search import LearnedSearches
 
@@ -39,10 +38,6 @@ EXACT_UP_TO = 100_000
 """The largest index whose learned searches are exact unless the caller says otherwise."""
 CANDIDATES = 300
 """The number of graphs that an approximate search looks at."""
-_ATTEMPTS = 20
-"""Attempts to open an index that is being replaced at the same time."""
-_MOST_SEGMENTS, _MOST_REMOVED = 8, 0.25
-"""With more segments, or a larger share of removed graphs, saving makes one segment of all."""
 _WARM_SECONDS = 1.0
 """The time limit of a search that is only made so that later ones need not wait."""
 _BEAM_WIDTH = 100
@@ -94,9 +89,8 @@ class GraphIndex:
             raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {costs!r}")
         self._learned: LearnedSearches | None = None if model is None else _search_by(model)
         self._costs, self._graphs, self._next_number = costs, IndexedGraphs(), next_number
-        self._home: tuple[Path, str] | None = None  # where it was read from or written to, and which edition
+        self._home: tuple[IndexFolder, str] | None = None  # where it was read from or written to, and which edition
         self._memory = SearchMemory()
-        self._stored_memory: tuple[IndexFolder, str] | None = None  # what is to be read into the memory when needed
 
     @overload
     @classmethod
@@ -149,7 +143,7 @@ class GraphIndex:
         if out is None:
             index.add(graphs, ids)
             return index
-        index._write_anew(IndexFolder(out), lambda builder: index._store(builder, graphs, ids))
+        index._replace(IndexFolder(out), lambda builder: index._store(builder, graphs, ids))
         return index
 
     @classmethod
@@ -170,45 +164,24 @@ class GraphIndex:
                 a folder that is known to be whole (False). Sizes are always compared.
             n_jobs: Threads for encoding queries.
         """
-        place = IndexFolder(folder)
-        for _ in range(_ATTEMPTS):
-            manifest = place.read()
-            try:
-                return cls._open(place, manifest, model, verify, n_jobs)
-            except FileNotFoundError as error:
-                if place.read().edition == manifest.edition:
-                    raise FileError(f"is missing: {error.filename}", folder) from None
-        raise FileError("is replaced faster than it can be opened; try again later", folder)
+        return cls._open(IndexFolder(folder), model, verify, n_jobs)
 
     @classmethod
-    def _open(
-        cls, place: IndexFolder, manifest: Manifest, model: Any, verify: bool | None, n_jobs: int | None
-    ) -> GraphIndex:
-        if manifest.model is None and model is not None:
-            raise InvalidArgument(f"{place.path} has no model: leave out model=, and add one by add_model")
-        if manifest.model is not None and model is None:
-            model = _load_model(place.model(manifest.model), n_jobs)
-        index = cls(model, costs=manifest.costs, next_number=manifest.next_number)
-        if index.model is not None and index.model.digest != manifest.model:
-            raise InvalidArgument(
-                f"{place.path} was built with another model (its digest is {str(manifest.model)[:12]}, not "
-                f"{index.model.digest[:12]}): leave out model= to use its own, or build the index again"
-            )
-        index._take(place, manifest, verify)
+    def _open(cls, store: IndexFolder, model: Any, verify: bool | None, n_jobs: int | None) -> GraphIndex:
+        learned, manifest, graphs = store.open(partial(_choose_model, store, model, n_jobs), verify)
+        index = cls(costs=manifest.costs)
+        index._learned = learned
+        index._settle(store, manifest, graphs)
+        if verify:
+            index._memory.check()
         return index
 
-    def _take(self, place: IndexFolder, manifest: Manifest, verify: bool | None) -> None:
-        """Take the graphs of a folder in place of the own ones."""
-        graphs = IndexedGraphs()
-        for stored in manifest.segments:
-            folder = place.segment(stored.name)
-            segment, lists = read_segment(folder, stored.digest, verify, with_model=manifest.model is not None)
-            graphs.append(OpenSegment(segment, lists, stored))
-        self._graphs, self._home = graphs, (place.path, manifest.edition)
-        self._memory = SearchMemory()
-        self._stored_memory = None if manifest.remembered is None else (place, manifest.remembered)
-        if verify and self._stored_memory is not None:
-            _read_memory(*self._stored_memory)
+    def _settle(self, store: IndexFolder, manifest: Manifest, graphs: IndexedGraphs) -> None:
+        """Take the graphs of an edition in place of the own ones."""
+        self._graphs, self._next_number = graphs, manifest.next_number
+        self._home = store, manifest.edition
+        digest = manifest.remembered
+        self._memory = SearchMemory(None if digest is None else partial(store.read_part, "remembered", digest))
 
     def __len__(self) -> int:
         return len(self._graphs)
@@ -253,7 +226,7 @@ class GraphIndex:
     @property
     def metadata(self) -> list[Mapping[str, Any]]:
         """The metadata of all graphs, in the order of their ids."""
-        return [self._graphs.note(position)[1] for position in np.flatnonzero(self._graphs.alive).tolist()]
+        return [facts for _, facts in self._graphs.notes()]
 
     def vectors(self, query: Any = None) -> NDArray[np.float32]:
         """(graphs, width): the vectors by which the model finds near graphs, of all graphs or of a query."""
@@ -294,7 +267,7 @@ class GraphIndex:
             if out is None:
                 self._compact(encode=True)
             else:
-                self._write_anew(IndexFolder(out), partial(self._copy, encode=True))
+                self._replace(IndexFolder(out), partial(self._copy, encode=True))
         except BaseException:
             self._learned, self._graphs = before
             raise
@@ -315,24 +288,11 @@ class GraphIndex:
 
         Saving to where it came from writes only what is new. Raises FileError if that index was changed meanwhile.
         """
-        place = IndexFolder(folder)
-        with place.writing():
-            at_home = self._check_home(place)
-            if len(self._graphs.segments) > _MOST_SEGMENTS or len(self) < (1 - _MOST_REMOVED) * self._graphs.size:
-                self._compact()
-            segments = self._graphs.segments
-            before = [one.stored for one in segments]
-            try:
-                for one in segments:
-                    if one.stored is None or not at_home:
-                        part = place.new_segment()
-                        part.write(one.segment)
-                        one.stored = place.adopt(part, part.finish(one.segment, one.lists))
-                self._publish(place, tuple(one.describe() for one in segments))
-            except BaseException:  # what was not published is removed from the disk
-                for one, stored in zip(segments, before, strict=True):
-                    one.stored = stored
-                raise
+        store = IndexFolder(folder)
+        if self._graphs.is_worn:
+            self._compact()
+        manifest = store.save(self._graphs, self._record(), self._base(store))
+        self._home = store, manifest.edition
 
     @overload
     def search(
@@ -407,7 +367,7 @@ class GraphIndex:
             results = learned.nearest(self._graphs, selection, graphs, view, k, limit)
         elif len(graphs):
             options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
-            search = CertifiedSearch(self._graphs, selection, graphs, options, self._remembered() if remember else None)
+            search = CertifiedSearch(self._graphs, selection, graphs, options, self._memory if remember else None)
             asked = (self._graphs, selection, graphs, view)
             propose = None if self._learned is None else partial(self._learned.propose, *asked)
             results = _or_interrupted(partial(search.nearest, k, propose), query)
@@ -464,7 +424,7 @@ class GraphIndex:
             results = learned.within(self._graphs, selection, graphs, view, radius)
         elif len(graphs):
             options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
-            search = CertifiedSearch(self._graphs, selection, graphs, options, self._remembered() if remember else None)
+            search = CertifiedSearch(self._graphs, selection, graphs, options, self._memory if remember else None)
             results = _or_interrupted(partial(search.within, radius), query)
         return results if _is_several(query) else results[0]
 
@@ -497,24 +457,25 @@ class GraphIndex:
         """Read every file of the index on disk and compare digests; raises FileError at the first that is wrong."""
         if self._home is None:
             raise InvalidArgument("the index is in memory only; there are no files to verify")
-        GraphIndex.load(self._home[0], verify=True)
+        self._open(self._home[0], None, True, 1)
 
-    def _store(self, builder: SegmentBuilder, graphs: Any, ids: Iterable[Hashable] | None) -> Segment:
-        """A segment of new graphs."""
+    def _store(self, builder: GraphWriter, graphs: Any, ids: Iterable[Hashable] | None) -> Any:
+        """Give new graphs to a writer; returns what it makes of them."""
         number = count(self._next_number)
         if self._learned is None:
             store_graphs(builder, graphs, ids, number, lambda chunk, certificates: {})
-            segment = builder.finish()
+            made = builder.finish()
         else:
             encoder = self._learned.encoder()
             store_graphs(builder, graphs, ids, number, encoder.encode)
-            segment = builder.finish(basis=encoder.basis)
-        self._graphs.check_new_ids(segment)
+            made = builder.finish(basis=encoder.basis)
+        if isinstance(made, Segment):
+            self._graphs.check_new_ids(made)
         self._next_number = next(number)
-        return segment
+        return made
 
-    def _copy(self, builder: SegmentBuilder, encode: bool = False) -> Segment:
-        """A segment of all graphs that were not removed. The model is asked again only if ``encode`` says so."""
+    def _copy(self, builder: GraphWriter, encode: bool = False) -> Any:
+        """Give all graphs that were not removed to a writer. The model is asked again only if ``encode`` says so."""
         if self._learned is None:
             self._graphs.copy_into(builder, lambda segment, chosen: {})
             return builder.finish()
@@ -533,37 +494,21 @@ class GraphIndex:
         self._append(merged)
 
     def _append(self, segment: Segment) -> None:
-        self._graphs.append(OpenSegment(segment, self._make_lists(segment)))
+        self._graphs.append(OpenSegment(segment, VectorLists.worthwhile(segment)))
 
-    def _make_lists(self, segment: Segment) -> VectorLists | None:
-        return None if self._learned is None else VectorLists.worthwhile(segment.arrays["vectors"])
+    def _replace(self, store: IndexFolder, make: Callable[[GraphWriter], Any]) -> None:
+        """Write a whole index, and take the graphs from there."""
+        self._settle(store, *store.replace(make, self._record, self._base(store)))
 
-    def _write_anew(self, place: IndexFolder, make: Callable[[SegmentBuilder], Segment]) -> None:
-        """Make one segment in a folder, which becomes the whole index, and take the graphs from there."""
-        with place.writing():
-            self._check_home(place)
-            part = place.new_segment()
-            segment = make(SegmentBuilder(part.open_rows))
-            stored = place.adopt(part, part.finish(segment, self._make_lists(segment)))
-            self._take(place, self._publish(place, (stored,)), verify=False)
+    def _base(self, store: IndexFolder) -> str | None:
+        """The edition of this index, if it came from this store or was written to it."""
+        return self._home[1] if self._home is not None and self._home[0].place == store.place else None
 
-    def _check_home(self, place: IndexFolder) -> bool:
-        """Whether the index came from this folder; raises if that was changed meanwhile."""
-        if self._home is None or self._home[0] != place.path or not (place.path / "index.json").exists():
-            return False
-        if place.read().edition != self._home[1]:
-            raise FileError("was changed by another process since this index was read: load it again", place.path)
-        return True
-
-    def _publish(self, place: IndexFolder, segments: tuple[StoredSegment, ...]) -> Manifest:
-        digest = None if self.model is None else self.model.digest
-        if self.model is not None and not place.model(self.model.digest).exists():
-            self.model.save(place.model(self.model.digest))
-        memory = self._remembered()
-        remembered = place.write_remembered(memory.to_bytes()) if len(memory) else None
-        manifest = place.publish(Manifest(digest, self._next_number, segments, self._costs, remembered))
-        self._home = place.path, manifest.edition
-        return manifest
+    def _record(self) -> IndexRecord:
+        """What is written beside the graphs."""
+        digest, save = (None, _nothing_to_save) if self.model is None else (self.model.digest, self.model.save)
+        parts: dict[Part, bytes] = {"remembered": self._memory.to_bytes()} if len(self._memory) else {}
+        return IndexRecord(digest, save, self._costs, self._next_number, parts)
 
     def _certified_options(
         self,
@@ -591,17 +536,6 @@ class GraphIndex:
                 f"{given} is for certified searches, not for the learned distance: say certified=True"
             )
         return self._needed_model(question)
-
-    def _remembered(self) -> SearchMemory:
-        """What searches have proven, read from the folder if that was not done yet."""
-        if self._stored_memory is not None:
-            place, digest = self._stored_memory
-            self._stored_memory = None
-            try:
-                self._memory = _read_memory(place, digest)
-            except FileError as error:
-                warnings.warn(f"{error}; searches begin without what was proven before", stacklevel=3)
-        return self._memory
 
     def _needed_model(self, question: str) -> LearnedSearches:
         """What searches by the learned distance; raises where there is none."""
@@ -676,20 +610,33 @@ def _checked_view(view: View) -> View:
     return view
 
 
-def _read_memory(place: IndexFolder, digest: str) -> SearchMemory:
-    """What searches have proven, from the folder of an index; raises FileError where that cannot be read."""
-    try:
-        return SearchMemory.from_bytes(place.read_remembered(digest))
-    except ValueError as error:
-        raise FileError(f"does not hold what searches have proven: {error}", place.remembered(digest)) from None
+def _nothing_to_save(folder: object) -> None:
+    """What saves the model of an index that has none."""
+
+
+def _choose_model(store: IndexFolder, model: Any, n_jobs: int | None, manifest: Manifest) -> LearnedSearches | None:
+    """What searches by the model of an index; ``model`` is the same one, if that is in memory already."""
+    if manifest.model is None and model is not None:
+        raise InvalidArgument(f"{store.place} has no model: leave out model=, and add one by add_model")
+    if manifest.model is None:
+        return None
+    if model is None:
+        with store.model(manifest.model) as folder:
+            learned = _search_by(_load_model(folder, n_jobs))
+    else:
+        learned = _search_by(model)
+    if learned.model.digest != manifest.model:
+        raise InvalidArgument(
+            f"{store.place} was built with another model (its digest is {manifest.model[:12]}, not "
+            f"{learned.model.digest[:12]}): leave out model= to use its own, or build the index again"
+        )
+    return learned
 
 
 def _load_model(folder: Path, n_jobs: int | None) -> LearnedDistance:
     """The model of an index; torch is imported only here and in :func:`_search_by`."""
     from graphmetric.learned.learned_distance import LearnedDistance
 
-    if not folder.exists():
-        raise FileNotFoundError(2, "no such folder", str(folder))
     return LearnedDistance.load(folder, n_jobs)
 
 

@@ -171,17 +171,11 @@ class SegmentEncoder:
 
     def encode_stored(self, segment: Segment, chosen: Positions) -> Arrays:
         """Encode graphs of a segment that was made without a model."""
-        return self.encode(segment.graphs[chosen], as_texts(segment.arrays["certificates"][chosen]))
+        return self.encode(segment.collection(chosen), as_texts(segment.arrays["certificates"][chosen]))
 
     def copy(self, segment: Segment, chosen: Positions) -> Arrays:
         """What is stored for graphs of another segment of the same model; the model is not asked again."""
-        names = ("vectors", "projected", "to_empty")
-        arrays = {name: segment.arrays[name][chosen] for name in names if name in segment.arrays}
-        arrays["seen"] = segment.names("seen")[chosen]
-        if "states" in segment.arrays:
-            nodes = np.repeat(np.isin(np.arange(len(segment)), chosen), segment.graphs.sizes)
-            arrays["states"] = segment.arrays["states"][nodes]
-        return self._with_axes(arrays, segment.graphs[chosen].sizes)
+        return self._with_axes(segment.learned(chosen), segment.sizes[chosen])
 
     def _with_axes(self, arrays: Arrays, sizes: NDArray[np.int64]) -> Arrays:
         if not (axes := self._model.cpu_head.sorted_axes):

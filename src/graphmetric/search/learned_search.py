@@ -225,10 +225,8 @@ class LearnedSearch:
         positions, places = self._selection.spread(self._selection.find(best.positions))
         order = np.lexsort((positions, best.distances[places]))[: best.k]
         near = best.distances[places[order]].tolist()
-        hits = tuple(
-            SearchHit(self._graphs.note(position)[0], distance, self._graphs.loader(position))
-            for position, distance in zip(positions[order].tolist(), near, strict=True)
-        )
+        found = self._graphs.hits(positions[order].tolist())
+        hits = tuple(SearchHit(id, distance, load) for (id, load), distance in zip(found, near, strict=True))
         seconds = time.perf_counter() - self._started
         report = SearchReport(len(self._selection), exact, self._removed, seconds, unsolved=query.unsolved.pairs)
         return SearchResult(asked, hits, query.view, report)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+import warnings
 import zipfile
 from collections.abc import Callable
 from hashlib import blake2b
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.nearest import KnownCandidates
+from graphmetric.errors import FileError
 from graphmetric.graphs.canonical import DEFAULT_BUDGET, search_orders
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
 from graphmetric.graphs.graph import Graph
@@ -77,12 +79,30 @@ class RememberedPairs(NamedTuple):
 class SearchMemory:
     """What an index remembers of certified searches; may be used by several threads."""
 
-    def __init__(self) -> None:
-        self._queries = dict[str, RememberedPairs]()
+    def __init__(self, read: Callable[[], bytes] | None = None) -> None:
+        """``read`` gives what was stored; it is asked when the memory is first used."""
+        self._known = dict[str, RememberedPairs]()
+        self._read = read
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._queries)
+        with self._lock:
+            return len(self._queries)
+
+    def check(self) -> None:
+        """Read what was stored now; raises FileError where that is not possible."""
+        if self._read is not None:
+            self._known, self._read = _parse(self._read()), None
+
+    @property
+    def _queries(self) -> dict[str, RememberedPairs]:
+        """What is known about each query, in the order in which they were asked; the lock must be held."""
+        try:
+            self.check()
+        except FileError as error:
+            self._read = None
+            warnings.warn(f"{error}; searches begin without what was proven before", stacklevel=5)
+        return self._known
 
     def recall(self, key: str, query: Graph, names: Names, load: Load) -> KnownCandidates | None:
         """What is known about the candidates of these names, by their numbers; None if nothing is."""
@@ -128,20 +148,20 @@ class SearchMemory:
         np.savez(file, **arrays)  # type: ignore[arg-type]
         return file.getvalue()
 
-    @classmethod
-    def from_bytes(cls, content: bytes) -> SearchMemory:
-        """The memory that :meth:`to_bytes` wrote; raises ValueError where it did not."""
-        memory = cls()
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as data:
-                if int(data["version"]) != VERSION:
-                    raise ValueError(f"version {int(data['version'])} is not {VERSION}")
-                for k, key in enumerate(data["keys"].tolist()):
-                    columns = (data[f"{name}{k}"] for name in RememberedPairs._fields)
-                    memory._queries[key] = _checked(RememberedPairs(*columns))
-        except (KeyError, EOFError, OSError, zipfile.BadZipFile, TypeError) as error:
-            raise ValueError(str(error)) from None
-        return memory
+
+def _parse(content: bytes) -> dict[str, RememberedPairs]:
+    """What :meth:`SearchMemory.to_bytes` wrote; raises FileError where it did not."""
+    known = dict[str, RememberedPairs]()
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as data:
+            if int(data["version"]) != VERSION:
+                raise ValueError(f"version {int(data['version'])} is not {VERSION}")
+            for k, key in enumerate(data["keys"].tolist()):
+                columns = (data[f"{name}{k}"] for name in RememberedPairs._fields)
+                known[key] = _checked(RememberedPairs(*columns))
+    except (KeyError, EOFError, OSError, zipfile.BadZipFile, TypeError, ValueError) as error:
+        raise FileError(f"what is stored is not what searches have proven: {error}") from None
+    return known
 
 
 def memory_keys(queries: GraphCollection, costs: EditCosts) -> list[str]:

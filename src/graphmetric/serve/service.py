@@ -61,7 +61,7 @@ class Service:
         self.is_ready = False
         self.closing = threading.Event()
         """Set when the service is about to end: searches then answer with what they have."""
-        self._folder = None if folder is None else IndexFolder(folder)
+        self._store = None if folder is None else IndexFolder(folder)
         workers, waiting = self.settings.workers, self.settings.waiting
         self.certified = Lane("certified", workers, waiting)
         """Searches with proofs, which take as long as they may."""
@@ -105,14 +105,14 @@ class Service:
 
     def take_new_edition(self) -> bool:
         """Load the index again if its folder has another edition; returns whether it had one."""
-        if self._folder is None:
+        if self._store is None:
             return False
         old = self.current
-        manifest = self._folder.read()
+        manifest = self._store.read()
         if manifest.edition == old.index.edition:
             return False
         same_model = old.index.model is not None and old.index.model.digest == manifest.model
-        index = GraphIndex.load(self._folder.path, model=old.index.model if same_model else None)
+        index = GraphIndex.load(self._store.place, model=old.index.model if same_model else None)
         fresh = ServedIndex(index, old.name, self.settings)
         self._prepare(fresh)
         self.current = fresh
@@ -127,7 +127,7 @@ class Service:
         except Exception:
             logger.exception("the index cannot be made ready")
             raise
-        while self._folder is not None and not self.closing.is_set():
+        while self._store is not None and not self.closing.is_set():
             await asyncio.sleep(self.settings.poll_seconds)
             try:
                 await _in_own_thread(self.take_new_edition)
