@@ -35,6 +35,7 @@ CONFIGURATIONS = {
         positions="learned",
     ),
     "messages": EncoderOptions(hidden_size=8, heads=0, messages="sum", context=True, residual="none", output_size=5),
+    "typed": EncoderOptions(hidden_size=8, heads=0, messages="typed", residual="none", norm="pre", output_size=5),
     "bias": EncoderOptions(
         hidden_size=8, attention_size=4, structural_bias=True, residual="none", tags="positional", norm="pre"
     ),

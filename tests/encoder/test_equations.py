@@ -13,6 +13,7 @@ from torch import Tensor
 import graphmetric.encoder
 from graphmetric.encoder import EncoderOptions, GraphEncoder, normalised_adjacency, to_tensors
 from graphmetric.encoder.embeddings import PositionEmbed
+from graphmetric.encoder.graph_transformer import Surroundings, TypedMessages
 from graphmetric.features import FeatureOptions, GraphFeaturizer
 from graphmetric.graphs.graph import Graph
 from tests.naive import encoder_equations as paper
@@ -132,6 +133,22 @@ def test_heads_share_the_columns() -> None:
         for q, k, v in zip(query.split(4, -1), key.split(4, -1), value.split(4, -1), strict=True)
     ]
     torch.testing.assert_close(attention(states, None), torch.cat(expected, dim=-1))
+
+
+def test_typed_messages_against_plain_loops() -> None:
+    graph = Graph(4, [(0, 1), (1, 2), (3, 1)], edge_labels="aba", edge_weights=[1.0, 0.5, 2.0], directed=True)
+    featurizer = GraphFeaturizer(FeatureOptions(canonical=False)).fit([graph])
+    batch = to_tensors(featurizer.transform([Graph(2), graph]).padded([0, 1]), dtype=torch.float64)
+    messages = TypedMessages(featurizer.schema, 6).double()
+    states = torch.randn(2, 4, 6, dtype=torch.float64)
+    received = torch.zeros_like(states)
+    codes = {label: featurizer.schema.num_relations // 2 + 2 + k for k, label in enumerate("ab")}
+    for (u, v), label, weight in zip(graph.edges.tolist(), "aba", [0.5, 0.25, 1.0], strict=True):
+        for source, target, back in ((u, v, 0), (v, u, featurizer.schema.num_relations)):
+            sent = states[1, source] + messages.kind[codes[label] + back] + weight * messages.weight
+            received[1, target] += sent.clamp(min=0)
+    around = Surroundings(batch, None, None, None)
+    torch.testing.assert_close(messages(states, around), received @ messages.receive.weight.T)
 
 
 def test_normalised_adjacency() -> None:

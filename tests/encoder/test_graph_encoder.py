@@ -102,7 +102,7 @@ def test_what_graphs_carry_reaches_z(name: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("what", ["direction", "weight", "edge label"])
-@pytest.mark.parametrize("name", ["everything", "bias"])
+@pytest.mark.parametrize("name", ["everything", "bias", "typed"])
 def test_edges_reach_the_layers_without_the_help_of_roles_and_degrees(name: str, what: str) -> None:
     options = replace(CONFIGURATIONS[name], inputs=("attributes", "neighbourhood"))
     features = FeatureOptions(max_hops=3, canonical=False)
@@ -159,7 +159,8 @@ def test_a_collection_is_embedded_in_chunks(threads: int, monkeypatch: pytest.Mo
     np.testing.assert_allclose(found, model.z(*graphs), atol=1e-5)
 
 
-def test_gradients_reach_every_parameter_and_match_finite_differences() -> None:
+@pytest.mark.parametrize("name", ["everything", "typed"])
+def test_gradients_reach_every_parameter_and_match_finite_differences(name: str) -> None:
     graphs = [
         Graph(3, [(0, 1), (1, 2)], node_labels="aba", edge_labels="xy", edge_weights=[1.0, 2.0], directed=True),
         Graph(2, [(0, 1)], node_features=[[1.0], [2.0]]),
@@ -167,15 +168,15 @@ def test_gradients_reach_every_parameter_and_match_finite_differences() -> None:
     featurizer = GraphFeaturizer(FEATURES).fit(graphs)
     batch = to_tensors(featurizer.transform(graphs).padded([0, 1]), dtype=torch.float64)
     torch.manual_seed(0)
-    encoder = GraphEncoder(featurizer.schema, CONFIGURATIONS["everything"]).double().eval()
+    encoder = GraphEncoder(featurizer.schema, CONFIGURATIONS[name]).double().eval()
     direction = torch.randn(2, encoder.output_size, dtype=torch.float64)
 
     def value() -> torch.Tensor:
         return (encoder(batch).z * direction).sum()
 
     value().backward()
-    for name, parameter in encoder.named_parameters():
-        assert parameter.grad is not None, name
+    for part, parameter in encoder.named_parameters():
+        assert parameter.grad is not None, part
         push = torch.randn_like(parameter)
         slope = float((parameter.grad * push).sum())
         with torch.no_grad():
@@ -184,7 +185,7 @@ def test_gradients_reach_every_parameter_and_match_finite_differences() -> None:
             parameter -= 2e-6 * push
             below = value()
             parameter += 1e-6 * push
-        assert float(above - below) / 2e-6 == pytest.approx(slope, abs=1e-6, rel=1e-4), name
+        assert float(above - below) / 2e-6 == pytest.approx(slope, abs=1e-6, rel=1e-4), part
 
 
 def test_dropout_is_for_training_only() -> None:

@@ -67,6 +67,26 @@ def test_relations_tell_label_and_direction() -> None:
     assert relation[:, 1, 0].tolist() == [2, 0, 1, 1]
 
 
+@given(any_graph, any_graph)
+def test_arcs_against_plain_loops(graph: Graph, other: Graph) -> None:
+    featurizer = GraphFeaturizer(FeatureOptions(canonical=False)).fit([graph, other])
+    batch, schema = featurizer.transform([other, graph]).padded([0, 1]), featurizer.schema
+    relation = batch.relation if batch.relation is not None else (batch.weights != 0).astype(np.int32)
+    expected = []
+    for place, one in enumerate((other, graph)):
+        first = place * batch.mask.shape[1]
+        for row, (u, v) in enumerate(one.edges.tolist()):
+            code = 1 if batch.relation is None else int(relation[place, u, v])
+            weight = 1.0 if one.edge_weights is None else float(batch.weights[place, u, v])
+            assert row < one.num_edges
+            expected.append((first + u, first + v, code, weight))
+            if one.directed or u != v:
+                expected.append((first + v, first + u, code + schema.num_relations * one.directed, weight))
+    weights = np.ones(len(expected)) if batch.arc_weight is None else batch.arc_weight
+    found = zip(*batch.arc_ends.tolist(), batch.arc_relation.tolist(), weights.tolist(), strict=True)
+    assert sorted(found) == sorted(expected)
+
+
 def test_a_wild_weight_or_number_stays_finite() -> None:
     featurizer = GraphFeaturizer(PLAIN).fit([Graph(2, [(0, 1)], edge_weights=[1e-3], node_features=[[0.0], [1.0]])])
     for weight in (1e308, -1e308, 5e-324):

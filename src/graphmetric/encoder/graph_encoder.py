@@ -59,7 +59,8 @@ class GraphEncoder(nn.Module):
         self.dropout = nn.Dropout(0.0 if printed else options.hidden_dropout)
         self.residual = GraphResidual(options)
         self.bias = StructuralBias(schema, options) if options.structural_bias and options.heads else None
-        self.carrier = MessageWeights(schema, options.messages) if options.messages != "none" else None
+        dense = options.messages in ("normalised", "sum")
+        self.carrier = MessageWeights(schema, options.messages) if dense else None
         self.layers = nn.ModuleList(GraphTransformer(schema, options) for _ in range(options.layers))
         last_alone = options.norm == "pre" and not printed and not options.join_layers
         self.final_norm = nn.LayerNorm(size) if last_alone else None

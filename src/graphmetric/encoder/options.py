@@ -13,7 +13,7 @@ Norm = Literal["post", "pre"]
 Positions = Literal["sinusoidal", "learned"]
 Residual = Literal["none", "raw", "graph-raw"]
 Tags = Literal["table", "positional"]
-Messages = Literal["none", "normalised", "sum"]
+Messages = Literal["none", "normalised", "sum", "typed"]
 Input = Literal["attributes", "roles", "neighbourhood", "degree", "walks"]
 
 PAPER_INPUTS: tuple[Input, ...] = ("attributes", "roles", "neighbourhood", "degree")
@@ -52,7 +52,8 @@ class EncoderOptions:
     structural_bias: bool = False
     """Attention is biased by hop distance, edge label, direction and weight, learned per head and layer."""
     messages: Messages = "none"
-    """Beyond attention, each node receives its neighbours' states: averaged (normalised adjacency) or summed."""
+    """Beyond attention, each node receives its neighbours' states: averaged (normalised adjacency), summed, or summed
+    after the edge, by its label, direction and weight, has had its say in each (typed)."""
     context: bool = False
     """Every layer adds a vector computed from the whole graph to each of its nodes."""
     join_layers: bool = False
@@ -75,7 +76,7 @@ class EncoderOptions:
         if self.block == "printed" and width != self.hidden_size:
             raise InvalidArgument("block='printed' has no map back to hidden_size: leave attention_size out")
         if self.heads == 0 and (self.block == "printed" or self.messages == "none"):
-            raise InvalidArgument("heads=0 needs block='bert' and messages='normalised' or 'sum'")
+            raise InvalidArgument("heads=0 needs block='bert' and messages='normalised', 'sum' or 'typed'")
 
 
 def paper_options(residual: Residual = "raw") -> EncoderOptions:

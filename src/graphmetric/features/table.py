@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric.features._kernels.neighbours import Arcs, Edges, fill_edges, fill_hops
+from graphmetric.features._kernels.neighbours import Arcs, Edges, fill_edges, fill_hops, list_arcs
 from graphmetric.features.attributes import ImageScale
 from graphmetric.graphs.columns import Columns, Has, as_kernel_type
 
@@ -131,6 +131,13 @@ class GraphBatch(Generic[Array]):
     """(graphs, k): which row of ``pixels``."""
     pixels: Array | None = None
     """(images, channels, height, width): images of the real nodes of this batch, in [0, 1]."""
+    arc_ends: Array | None = None
+    """(2, arcs): the row from which and the row to which each edge carries messages, every edge both ways. Row
+    b * k + i is node i of graph b."""
+    arc_relation: Array | None = None
+    """(arcs,): the code of the edge; against the direction of a directed one, ``num_relations`` more."""
+    arc_weight: Array | None = None
+    """(arcs,): its scaled weight; None where no training graph has weights."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,6 +202,8 @@ class FeatureTable:
             hops = np.empty((len(chosen), k, k), dtype=np.int32)
             fill_hops(self.edges.node_ptr, self.arcs, chosen, schema.max_hops, hops)
         kinds = np.array([Has.NODE_LABELS, Has.NODE_FEATURES, Has.NODE_TEXTS, Has.NODE_IMAGES], dtype=np.uint8)
+        back = schema.num_relations if schema.directed else 0
+        ends, code, edge = list_arcs(self.edges.node_ptr, self.arcs, self.relation, chosen, k, back)
         return GraphBatch(
             mask=mask,
             full=bool(mask.all()),
@@ -202,6 +211,9 @@ class FeatureTable:
             has_attributes=(self.flags[chosen, None] & kinds) != 0,
             relation=relation,
             hops=hops,
+            arc_ends=ends,
+            arc_relation=code,
+            arc_weight=self.weight[edge] if schema.weighted else None,
             **{name: _gather(getattr(self, name), rows) for name in ("role", "degree", "strength", "walks")},
             **{name: _gather(getattr(self, name), rows) for name in ("tag", "vector")},
             **self._texts(rows),

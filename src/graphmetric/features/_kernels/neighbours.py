@@ -95,6 +95,31 @@ def fill_edges(edges: Edges, value: NDArray[Any], chosen: NDArray[np.int64], den
 
 
 @counted_entry
+def list_arcs(
+    node_ptr: NDArray[np.int64], arcs: Arcs, relation: NDArray[np.int32], chosen: NDArray[np.int64], k: int, back: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """(2, arcs) rows that each edge joins in a batch padded to ``k`` nodes; its relation; its edge row.
+
+    Node i of graph b is row b * k + i. An edge is listed both ways. From the head of a directed one to its tail,
+    ``back`` is added to its relation.
+    """
+    count = 0
+    for b in range(len(chosen)):
+        count += arcs.ptr[node_ptr[chosen[b] + 1]] - arcs.ptr[node_ptr[chosen[b]]]
+    ends, code, edge = np.empty((2, count), np.int64), np.empty(count, np.int64), np.empty(count, np.int64)
+    place = 0
+    for b in range(len(chosen)):
+        first = node_ptr[chosen[b]]
+        for v in range(first, node_ptr[chosen[b] + 1]):
+            for a in range(arcs.ptr[v], arcs.ptr[v + 1]):
+                ends[0, place], ends[1, place] = b * k + arcs.node[a] - first, b * k + v - first
+                code[place] = relation[arcs.edge[a]] + (back if arcs.direction[a] == OUT else 0)
+                edge[place] = arcs.edge[a]
+                place += 1
+    return ends, code, edge
+
+
+@counted_entry
 def fill_hops(
     node_ptr: NDArray[np.int64], arcs: Arcs, chosen: NDArray[np.int64], max_hops: int, dense: NDArray[np.int32]
 ) -> None:
