@@ -18,6 +18,7 @@ from graphmetric.edit_distance import PairwiseDistances as PairwiseDistances
 from graphmetric.edit_distance import RefinedMap as RefinedMap
 from graphmetric.edit_distance import RelaxedDistance as RelaxedDistance
 from graphmetric.edit_distance import RelaxedEditDistance as RelaxedEditDistance
+from graphmetric.edit_distance import StoredLabels as StoredLabels
 from graphmetric.edit_distance import common_subgraph_sizes as common_subgraph_sizes
 from graphmetric.edit_distance import graph_edit_distance as graph_edit_distance
 from graphmetric.edit_distance import label_graphs as label_graphs
@@ -25,6 +26,7 @@ from graphmetric.edit_distance import maximum_common_subgraph as maximum_common_
 from graphmetric.edit_distance import mces_costs as mces_costs
 from graphmetric.edit_distance import mces_distance as mces_distance
 from graphmetric.edit_distance import normalized_distance as normalized_distance
+from graphmetric.edit_distance import open_labels as open_labels
 from graphmetric.edit_distance import pairwise_edit_distances as pairwise_edit_distances
 from graphmetric.edit_distance import raw_distance as raw_distance
 from graphmetric.edit_distance import read_labels as read_labels

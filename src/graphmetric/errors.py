@@ -12,6 +12,7 @@
     ├── MissingExtra            (ImportError)        an optional dependency that is not installed
     ├── NotEnoughMemory         (MemoryError)        work that would need more memory than there is
     ├── WorkBudgetExceeded      (RuntimeError)       a search that was stopped by its own limit
+    ├── WorkerLost              (RuntimeError)       an executor whose workers died again and again
     ├── ServiceError            (ConnectionError)    a service that cannot be reached, or does not answer now
     └── TrainingDiverged        (ArithmeticError)    a training whose loss has exploded or is not finite
 
@@ -75,6 +76,10 @@ class NotEnoughMemory(GraphMetricError, MemoryError):
 
 class WorkBudgetExceeded(GraphMetricError, RuntimeError):
     """A search was stopped by its own work limit before it could answer."""
+
+
+class WorkerLost(GraphMetricError, RuntimeError):
+    """The workers of an executor died again and again, or it takes no more work; what is in a store is kept."""
 
 
 class ServiceError(GraphMetricError, ConnectionError):

@@ -79,11 +79,11 @@ def test_broken_folders_are_explained(molecules: gm.GraphCollection, tmp_path: P
     with pytest.raises(FileError, match=r"no labels\.json"):
         read_labels(tmp_path)
     label_graphs(molecules[:10], tmp_path, n_jobs=1)
-    data = (tmp_path / "labels.npz").read_bytes()
-    (tmp_path / "labels.npz").write_bytes(data[:100])
+    data = (tmp_path / "labels.block").read_bytes()
+    (tmp_path / "labels.block").write_bytes(data[:100])
     with pytest.raises(FileError, match="cannot be read as labels"):
         read_labels(tmp_path)
-    (tmp_path / "labels.npz").unlink()
+    (tmp_path / "labels.block").unlink()
     with pytest.raises(FileError, match="has not finished"):
         read_labels(tmp_path)
     (tmp_path / "labels.json").write_text("{")

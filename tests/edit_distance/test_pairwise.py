@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric import EditCosts, Graph, pairwise_edit_distances
 from graphmetric.edit_distance import methods as exact_module
-from graphmetric.edit_distance import pairwise as pairwise_module
-from graphmetric.edit_distance import pairwise as schedule_module
+from graphmetric.edit_distance import schedule as schedule_module
 from graphmetric.edit_distance.store import PairResults, locked, open_store
 from graphmetric.errors import FileError, InvalidArgument, NotEnoughMemory
 from graphmetric.graphs.collection import fingerprint
@@ -110,13 +109,13 @@ def test_a_handful_of_slow_pairs_keeps_all_threads_busy() -> None:
     """Four pairs that would be one batch of quick ones take half as long in two threads."""
     graphs = [sparse(40, seed) for seed in range(4)]
     pairs, seen = [[0, 1], [0, 2], [0, 3], [1, 2]], set()
-    original = pairwise_module._solve_batch
+    original = schedule_module._solve_batch
 
     def noting(problem: object, batch: object, method: object, watch: object) -> object:
         seen.add((len(batch), watch))
         return original(problem, batch, method, watch)
 
-    with mock.patch.object(pairwise_module, "_solve_batch", noting):
+    with mock.patch.object(schedule_module, "_solve_batch", noting):
         pairwise_edit_distances(graphs, pairs=pairs, time_limit=0.2, n_jobs=2)
     assert {size for size, _ in seen} == {1}
     assert len({watch for _, watch in seen}) == 2
@@ -128,7 +127,7 @@ def test_store_is_filled_and_read(
     first = pairwise_edit_distances(molecules, store=tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "results.rows"}
     assert (tmp_path / "results.rows").stat().st_size == 56 * first.computed
-    monkeypatch.setattr(pairwise_module, "_solve_batch", None)  # anything computed again would fail
+    monkeypatch.setattr(schedule_module, "_solve_batch", None)  # anything computed again would fail
     again = pairwise_edit_distances(molecules, store=tmp_path)
     assert np.array_equal(first.distances, again.distances)
     assert first.nodes_expanded == again.nodes_expanded
@@ -146,7 +145,7 @@ def test_damage_costs_the_damaged_pairs_alone(
     damaged = bytearray(whole[: len(whole) - at % 3 * 20])
     damaged[at % len(damaged)] = byte
     rows.write_bytes(bytes(damaged))
-    with mock.patch.object(pairwise_module, "_solve_batch", wraps=pairwise_module._solve_batch) as solve:
+    with mock.patch.object(schedule_module, "_solve_batch", wraps=schedule_module._solve_batch) as solve:
         found = pairwise_edit_distances(graphs, store=folder)
     assert np.array_equal(found.distances, expected.distances)
     assert sum(len(call.args[1]) for call in solve.call_args_list) <= 2
@@ -181,7 +180,7 @@ def test_a_store_of_the_first_format_is_taken_over(
         np.savez(tmp_path / f"chunk-{start // 2000:06d}.npz", **{k: v for k, v in part.items() if k != "seconds"})
     last = max(tmp_path.glob("chunk-*.npz"))
     last.write_bytes(last.read_bytes()[:200])
-    with mock.patch.object(pairwise_module, "_solve_batch", wraps=pairwise_module._solve_batch) as solve:
+    with mock.patch.object(schedule_module, "_solve_batch", wraps=schedule_module._solve_batch) as solve:
         found = pairwise_edit_distances(graphs, pairs=pairs, store=tmp_path)
     assert np.array_equal(found.distances, expected.distances)
     assert sum(len(call.args[1]) for call in solve.call_args_list) == expected.computed % 2000
@@ -223,9 +222,9 @@ def test_fingerprints_see_contents_not_vocabularies(molecules: gm.GraphCollectio
 
 STOPPED_JOB = """
 import sys
-from graphmetric.edit_distance import pairwise
+from graphmetric.edit_distance import schedule
 from tests.edit_distance.test_pairwise import hard_job
-pairwise._SAVE_EVERY = 0.1
+schedule._SAVE_EVERY = 0.1
 print("computing", flush=True)
 hard_job(sys.argv[1])
 """
@@ -323,7 +322,7 @@ def test_a_matrix_that_does_not_fit_is_refused_before_anything_is_done() -> None
 
 def test_memory_that_ends_on_the_way_is_told_in_our_words(molecules: gm.GraphCollection) -> None:
     with (
-        mock.patch.object(pairwise_module, "encode", side_effect=MemoryError),
+        mock.patch.object(schedule_module, "encode", side_effect=MemoryError),
         pytest.raises(NotEnoughMemory, match="not enough memory for 3 distances: give the pairs"),
     ):
         pairwise_edit_distances(molecules, pairs=[[0, 1], [0, 2], [1, 2]])

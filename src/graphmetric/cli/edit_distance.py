@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from graphmetric._foundation.atomic_files import atomic_write, check_writable
+from graphmetric._foundation.executors import cluster_at
 from graphmetric.cli.graph_sources import (
     GraphCommand,
     Reading,
@@ -19,6 +20,7 @@ from graphmetric.cli.graph_sources import (
 )
 from graphmetric.cli.options import (
     FILE,
+    cluster_option,
     costs_of,
     ignore_option,
     jobs_option,
@@ -129,29 +131,43 @@ def ged_command(
 @time_limit_option("1 for exact and relaxed", "Seconds per pair after which its label is a pair of bounds.")
 @ignore_option()
 @jobs_option
+@cluster_option
 @seed_option("random_state", "the choice of pairs")
 @reading_options
 @json_option
 def label_command(
-    source: str, out: str, ignore: tuple[str, ...], reading: Reading, as_json: bool, **options: Any
+    source: str,
+    out: str,
+    ignore: tuple[str, ...],
+    cluster: str | None,
+    reading: Reading,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Compute the edit distances of pairs of the graphs of SOURCE, as labels to train or evaluate with.
 
-    Results are saved every second: after Ctrl-C or a crash, the same command continues where it was.
+    Results are saved every second: after Ctrl-C or a crash, the same command continues where it was. With --cluster the
+    workers of a dask scheduler compute them, and all pairs take no more memory here than the graphs.
 
     \b
     Examples:
       graphmetric label molecules --pairs random:20000 --out labels/
       graphmetric label my-graphs/ --pairs near:5000 --time-limit 0.5 --out labels/
       graphmetric label AIDS700nef --root data/ --pairs all --out labels/
+      graphmetric label my-graphs/ --cluster tcp://scheduler:8786 --out labels/
     """
     check_writable(out, folder=True)
     graphs = open_source(source, reading).graphs
     warn_of_unequal_numbers(graphs, ignore)
     started = time.perf_counter()
-    labels = label_graphs(graphs, out, costs=costs_of(ignore), **options)
+    if cluster is None:
+        labels = label_graphs(graphs, out, costs=costs_of(ignore), **options)
+        pairs, exact = len(labels), int(labels.exact.sum())
+    else:
+        with cluster_at(cluster) as client:
+            stored = label_graphs(graphs, out, costs=costs_of(ignore), executor=client, **options)
+        pairs, exact = len(stored), stored.count_exact()
     seconds = time.perf_counter() - started
-    pairs, exact = len(labels.pairs), int(labels.exact.sum())
     known = "all exact" if exact == pairs else f"{exact:,} exact, {pairs - exact:,} only bounds"
     counts = {"graphs": len(graphs), "pairs": pairs, "exact_pairs": exact, "pairs_with_bounds": pairs - exact}
     data = {**counts, "exact": exact / pairs if pairs else 1.0, "seconds": seconds, "out": out}

@@ -80,6 +80,11 @@ FOLDER = click.Path(file_okay=False)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 jobs_option = click.option("--jobs", "n_jobs", type=JOBS, default=-1, help="Number of threads; -1 is one per core.")
+cluster_option = click.option(
+    "--cluster",
+    metavar="ADDRESS",
+    help="Let the workers of this dask scheduler do the work, such as tcp://host:8786. Needs the extra [cluster].",
+)
 model_argument = click.argument("model", type=FOLDER)
 smiles_option = click.option("--smiles", is_flag=True, help="The graphs are given as SMILES, not as files.")
 edge_labels_option = click.option(

@@ -18,7 +18,7 @@ from graphmetric.edit_distance.dual import (
     relaxed_edit_distance,
 )
 from graphmetric.edit_distance.edit_path import EditCounts, EditPath
-from graphmetric.edit_distance.label_store import label_graphs, read_labels
+from graphmetric.edit_distance.label_store import StoredLabels, label_graphs, open_labels, read_labels
 from graphmetric.edit_distance.method import EditDistanceMethod
 from graphmetric.edit_distance.methods import BeamSearch, BranchBound, ExactSearch, Hausdorff, LocalSearch
 from graphmetric.edit_distance.nearest import NearestSearch
@@ -47,6 +47,7 @@ __all__ = [
     "RelaxedDistance",
     "RelaxedEditDistance",
     "StoredBounds",
+    "StoredLabels",
     "common_subgraph_sizes",
     "graph_edit_distance",
     "label_graphs",
@@ -54,6 +55,7 @@ __all__ = [
     "mces_costs",
     "mces_distance",
     "normalized_distance",
+    "open_labels",
     "pairwise_edit_distances",
     "raw_distance",
     "read_labels",

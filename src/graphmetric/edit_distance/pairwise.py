@@ -1,52 +1,31 @@
-"""Edit distances of many pairs: on all cores, each question solved once, and nothing lost when stopped.
-
-How long a pair takes is not known in advance, and differs by factors of thousands within one collection. So the pairs
-that are usually *quick* are handed out in batches, as many as by the measured speed take a tenth of a second, and the
-others singly. A batch goes to a method that gives up soon; pairs that it leaves open are solved singly afterwards. So
-all threads are busy to the end, and no result waits long to be saved, even when a few pairs take most of the time.
-"""
+"""Edit distances of many pairs: on all cores or by an executor, each question once, and nothing lost when stopped."""
 
 from __future__ import annotations
 
 import os
-import threading
-import time
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence, Sized
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from queue import SimpleQueue
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric._foundation.limits import check_memory, checked_jobs, effective_n_jobs
-from graphmetric._foundation.progress import progress
+from graphmetric._foundation.limits import check_memory, checked_jobs
+from graphmetric.edit_distance.blocks import PairGrid, PairRuns, Solver, shuffled, solve_blocks
 from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import EditDistanceMethod, Pairs, TimeLimit, as_method, renamed_time_limit
-from graphmetric.edit_distance.scaling import node_counts
-from graphmetric.edit_distance.stopping import Watch, in_thread, work_in_threads
-from graphmetric.edit_distance.store import PairResults, PairStore, Places, open_store
+from graphmetric.edit_distance.schedule import PairQuestions
+from graphmetric.edit_distance.store import Block
 from graphmetric.errors import InvalidArgument, NotEnoughMemory, WorkBudgetExceeded
 from graphmetric.formats.conversion import as_graphs
-from graphmetric.graphs.collection import GraphCollection, fingerprint, isomorphism_classes
+from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 
 SECONDS = 10.0
 """What a time limit of "auto" means for each pair."""
-_SAVE_EVERY = 1.0
-"""Seconds between two additions to a store."""
 _BYTES_PER_PAIR = 100
 """Memory that a pair takes while distances are computed, the result included: an estimate from below."""
-_BATCH_SECONDS = 0.1
-"""Time of a batch: short, so that results are saved and threads end together; long enough for the work in between."""
-_MOST = 1_000
-"""The most pairs of a batch."""
-_GROWTH = 4
-"""A batch has at most this many times the pairs of the one before, as speed is measured on few pairs at first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +79,7 @@ def pairwise_edit_distances(
     n_jobs: int | None = 1,
     time_limit: TimeLimit = "auto",
     store: str | os.PathLike[str] | None = None,
+    executor: Any = None,
     time_limit_per_pair: TimeLimit = "auto",
 ) -> PairwiseDistances:
     """Edit distances within one collection, between two, or of chosen pairs.
@@ -110,16 +90,20 @@ def pairwise_edit_distances(
         pairs: (n, 2) positions in ``graphs`` and in ``others`` (or ``graphs`` again); by default all pairs.
         method: A method object or its name, such as ``"exact"`` or ``"beam:10"``.
         costs: The price list; by default every edit costs one.
-        n_jobs: Threads, as joblib counts them: -1 is one per core. Inside ``joblib.parallel_config(backend=...)`` the
-            work goes to that backend, such as a Dask cluster.
+        n_jobs: Threads, as joblib counts them: -1 is one per core. Inside ``joblib.parallel_config(backend="loky")``
+            the work goes to processes instead. Not used with an executor.
         time_limit: Seconds for each pair after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is
             10 seconds for a method that is given by its name, while a method object keeps its own limits. None is no
             limit.
         store: Folder in which results are saved about once a second. A job that was stopped, by Ctrl-C or a crash,
             continues from there.
+        executor: A :class:`concurrent.futures.Executor`, such as a pool of processes, or a dask ``Client``: work then
+            goes to its workers, in blocks. A block whose worker dies is computed again, and a store holds the finished
+            ones. For more pairs than fit into memory see :func:`graphmetric.label_graphs`.
         time_limit_per_pair: Deprecated name of ``time_limit``.
 
-    The numbers do not depend on ``n_jobs``, on the store or on stops, as long as no pair runs out of time.
+    The numbers do not depend on ``n_jobs``, on the executor, on the store or on stops, as long as no pair runs out of
+    time.
 
     Example:
         >>> import graphmetric as gm
@@ -136,12 +120,16 @@ def pairwise_edit_distances(
     symmetric = second is first and costs.is_symmetric and solver.symmetric
     shape = (len(first), len(second))
     with _memory_checked(shape, symmetric, pairs):
+        if pairs is None and executor is not None:
+            return _solve_grid(first, second, symmetric, Solver(solver, costs), executor, store)
         if pairs is None:
             asked = _all_pairs(first, second, symmetric)
         else:
             first, second, asked = _only_used(first, second, checked_pairs(pairs, *shape))
         questions, place = _distinct_questions(first, second, asked, solver, costs)
-        results = _Questions(first, second, questions, solver, costs).solve(n_jobs, store)
+        if executor is not None:
+            return _solve_runs(PairRuns(Solver(solver, costs), first, second, questions), place, executor, store)
+        results = PairQuestions(first, second, questions, solver, costs).solve(n_jobs, store)
         columns = [column[place] for column in (results.lower, results.upper, results.value)]
         if pairs is None:
             columns = [_as_matrix(column, asked, shape, symmetric) for column in columns]
@@ -153,6 +141,79 @@ def pairwise_edit_distances(
     lower, upper, value = columns
     expanded, seconds = int(results.expanded.sum()), float(results.seconds.sum())
     return PairwiseDistances(lower, upper, value, expanded, len(questions), seconds, converged)
+
+
+class _Gathered:
+    """The arrays of blocks, put together."""
+
+    def __init__(self, plan: PairGrid | PairRuns, *shape: int) -> None:
+        self.plan, self.expanded, self.seconds = plan, 0, 0.0
+        known = plan.solver.method.converged(np.zeros(0, dtype=np.int64)) is not None
+        self.arrays: dict[str, NDArray[Any]] = {name: np.zeros(shape) for name in ("lower", "upper", "value")}
+        if known:
+            self.arrays["converged"] = np.ones(shape, dtype=np.bool_)
+
+    def take(self, name: str, width: int, block: Block) -> None:
+        """Put a block to its place, and its mirror image if there is one."""
+        plan = self.plan
+        self.expanded, self.seconds = self.expanded + block.expanded, self.seconds + block.seconds
+        for key, array in self.arrays.items():
+            if isinstance(plan, PairRuns):
+                array[plan.run(name, width)] = block[key]
+                continue
+            rows, columns = plan.sides(name, width)
+            array[rows, columns] = block[key]
+            if plan.symmetric:
+                array[columns, rows] = block[key].T
+
+    def result(self, *places: NDArray[np.intp]) -> PairwiseDistances:
+        """What was asked, by the places of the questions along each axis."""
+        found = {name: array[np.ix_(*places)] for name, array in self.arrays.items()}
+        if "converged" in found:
+            _warn_of_imprecise(self.plan.solver.method, self.arrays["converged"].ravel())
+        lower, upper, value = (found[name] for name in ("lower", "upper", "value"))
+        counted = self.expanded, self.plan.count, self.seconds
+        return PairwiseDistances(lower, upper, value, *counted, found.get("converged"))
+
+
+def all_pairs_grid(
+    first: GraphCollection, second: GraphCollection, symmetric: bool, solver: Solver
+) -> tuple[PairGrid, NDArray[np.intp], NDArray[np.intp]]:
+    """The grid of all pairs, and for each graph of both collections its place in the order of the grid."""
+    representatives = np.arange(len(first)), np.arange(len(second))
+    if solver.method.guarantee == "exact" or solver.method.invariant:
+        representatives = _representatives(first, second)
+    orders, places = [], []
+    for own in representatives:
+        orders.append(shuffled(own))
+        place = np.empty(len(own), dtype=np.intp)
+        place[orders[-1]] = np.arange(len(orders[-1]))
+        places.append(place[own])
+    return PairGrid(solver, first, second, orders[0], orders[1], symmetric), places[0], places[1]
+
+
+def _solve_grid(
+    first: GraphCollection,
+    second: GraphCollection,
+    symmetric: bool,
+    solver: Solver,
+    executor: Any,
+    store: str | os.PathLike[str] | None,
+) -> PairwiseDistances:
+    """All pairs by an executor, as matrices."""
+    plan, rows, columns = all_pairs_grid(first, second, symmetric, solver)
+    gathered = _Gathered(plan, len(plan.rows), len(plan.columns))
+    solve_blocks(plan, executor, store, gathered.take)
+    return gathered.result(rows, columns)
+
+
+def _solve_runs(
+    plan: PairRuns, place: NDArray[np.intp], executor: Any, store: str | os.PathLike[str] | None
+) -> PairwiseDistances:
+    """Chosen pairs by an executor."""
+    gathered = _Gathered(plan, plan.count)
+    solve_blocks(plan, executor, store, gathered.take)
+    return gathered.result(place)
 
 
 def _warn_of_imprecise(method: EditDistanceMethod, converged: NDArray[np.bool_]) -> None:
@@ -263,227 +324,3 @@ def _representatives(first: GraphCollection, second: GraphCollection) -> tuple[N
         if second is first:
             return own[0], own[0]
     return own[0], own[1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Questions:
-    """Pairs of graphs, and how they are solved."""
-
-    first: GraphCollection
-    second: GraphCollection
-    pairs: Pairs
-    method: EditDistanceMethod
-    costs: EditCosts
-
-    def describe(self) -> dict[str, Any]:
-        """What a store must hold to be that of these questions."""
-        graphs = [self.first] if self.second is self.first else [self.first, self.second]
-        digest = blake2b(np.ascontiguousarray(self.pairs).tobytes(), digest_size=16).hexdigest()
-        return {
-            "graphs": [fingerprint(collection) for collection in graphs],
-            "pairs": {"count": len(self.pairs), "digest": digest},
-            "method": repr(self.method),
-            "costs": repr(self.costs),
-        }
-
-    def solve(self, n_jobs: int | None, store: str | os.PathLike[str] | None) -> PairResults:
-        """Results of all pairs: those that the store holds, and the rest computed and added about once a second."""
-        results = PairResults.room(len(self.pairs))
-        if store is None:
-            self._solve_missing(n_jobs, _Job(results, np.zeros(len(self.pairs), np.bool_)))
-            return results
-        with open_store(store, self.describe()) as kept:
-            job = _Job(results, kept.read(results), kept)
-            try:
-                self._solve_missing(n_jobs, job)
-            finally:  # also after Ctrl-C
-                job.save()
-        return results
-
-    def _solve_missing(self, n_jobs: int | None, job: _Job) -> None:
-        todo, pairs, method = np.flatnonzero(~job.done), self.pairs, self.method
-        with progress(f"edit distances ({method.name})", len(pairs), "pairs") as bar:
-            bar.advance(len(pairs) - len(todo))
-            if len(todo) == 0:
-                return
-            problem = encode(self.first, self.second, self.costs)
-            from joblib.parallel import get_active_backend  # takes a fifth of a second, so only for many pairs
-
-            backend, _ = get_active_backend(prefer="threads")
-            threads = min(effective_n_jobs(n_jobs), len(todo))
-            schedule = Schedule(problem, pairs, todo, method, threads)
-            proven = np.count_nonzero(job.results.lower[job.done] == job.results.upper[job.done])
-
-            def take(places: Places, results: PairResults) -> None:
-                """Keep finished pairs; also called without any now and then, so that the bar shows before the first."""
-                nonlocal proven
-                if len(places):
-                    job.take(places, results)
-                    proven += np.count_nonzero(results.lower == results.upper)
-                bar.advance(len(places), f"{proven:,} proven" if method.guarantee == "exact" else "")
-
-            if getattr(backend, "supports_sharedmem", False):
-                _solve_in_threads(problem, pairs, schedule, threads, take)
-            else:
-                _solve_elsewhere(problem, pairs, schedule, n_jobs, take)
-
-
-@dataclass(eq=False)
-class _Job:
-    """The results so far, and the store that they go to."""
-
-    results: PairResults
-    done: NDArray[np.bool_]
-    """Whether each pair is finished."""
-    store: PairStore | None = None
-    _unsaved: list[Places] = field(default_factory=list)
-    _saved: float = field(default_factory=time.monotonic)
-
-    def take(self, places: Places, results: PairResults) -> None:
-        """Keep results, and save them if a second has passed."""
-        self.results.put(places, results)
-        self.done[places] = True
-        if self.store is not None:
-            self._unsaved.append(places)
-            if time.monotonic() - self._saved > _SAVE_EVERY:
-                self.save()
-
-    def save(self) -> None:
-        """Bring unsaved results to disk."""
-        if self.store is not None and self._unsaved:
-            places, self._unsaved = np.concatenate(self._unsaved), []
-            self.store.add(places, self.results.take(places))
-        self._saved = time.monotonic()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Batch:
-    """Pairs to solve now, and the method."""
-
-    places: Places
-    method: EditDistanceMethod
-    start: int | None = None
-    """Its place among the quick pairs; None for a slow pair."""
-
-
-class Schedule:
-    """The pairs of a job that are not solved yet. Threads may take and return batches at the same time."""
-
-    def __init__(
-        self, problem: EncodedProblem, pairs: Places, todo: Places, method: EditDistanceMethod, threads: int
-    ) -> None:
-        self._method, self._try, self._threads = method, method.quick_try(), threads
-        quick = method.is_quick(problem, pairs[todo])
-        self._quick, self._slow = todo[quick], deque(todo[~quick].tolist())
-        first, second = node_counts(problem, pairs[self._quick])
-        weights = (1.0 + first * second) ** 1.5  # about what an assignment of their nodes takes
-        self._weights = np.concatenate([[0.0], np.cumsum(weights)])
-        self._next, self._size, self._rate = 0, 1, 0.0
-        self._away = 0
-        self._changed = threading.Condition()
-
-    def take(self, patience: float = 0.05) -> Batch | None:
-        """The next pairs; None if there are none, or if none come back within ``patience`` seconds."""
-        with self._changed:
-            if self._is_empty and self._away:
-                self._changed.wait(patience)
-            if self._is_empty:
-                return None
-            self._away += 1
-            if self._next < len(self._quick):
-                start, self._next = self._next, self._next + self._batch_size()
-                return Batch(self._quick[start : self._next], self._try or self._method, start)
-            return Batch(np.array([self._slow.popleft()], dtype=np.intp), self._method)
-
-    @property
-    def is_done(self) -> bool:
-        """Whether no pair is waiting and none may come back."""
-        with self._changed:
-            return self._is_empty and not self._away
-
-    def settle(self, batch: Batch, results: PairResults) -> tuple[Places, PairResults]:
-        """Take back a batch; returns its finished pairs. The others will be handed out again."""
-        is_open = np.zeros(len(batch.places), dtype=np.bool_)
-        if batch.method is self._try:
-            gave_up = results.expanded >= getattr(batch.method, "node_limit", np.inf)
-            is_open = gave_up & (results.lower < results.upper)
-        with self._changed:
-            self._away -= 1
-            if batch.start is not None:
-                self._size = len(batch.places)
-                self._rate = float(results.seconds.sum()) / self._weight(batch.start, self._size)
-            self._slow.extend(batch.places[is_open].tolist())
-            self._changed.notify_all()
-        return batch.places[~is_open], results.take(np.flatnonzero(~is_open))
-
-    @property
-    def _is_empty(self) -> bool:
-        return not self._slow and self._next == len(self._quick)
-
-    def _batch_size(self) -> int:
-        """As many quick pairs as fill the time of a batch, fewer towards the end so that all threads end together."""
-        left = len(self._quick) - self._next
-        most = min(_GROWTH * self._size, _MOST, -(-left // (2 * self._threads)))
-        while most > 1 and self._rate * self._weight(self._next, most) > _BATCH_SECONDS:
-            most = (most + 1) // 2
-        return most
-
-    def _weight(self, start: int, count: int) -> float:
-        return float(self._weights[start + count] - self._weights[start])
-
-
-def _solve_in_threads(
-    problem: EncodedProblem, pairs: Pairs, schedule: Schedule, threads: int, take: Callable[[Places, PairResults], None]
-) -> None:
-    """Solve in threads of this process, which Ctrl-C stops immediately."""
-    finished: SimpleQueue[tuple[Places, PairResults]] = SimpleQueue()
-
-    def work(watch: Watch) -> None:
-        while not (watch.stopped or schedule.is_done):
-            batch = schedule.take()
-            if batch is None:
-                continue
-            results = _solve_batch(problem, pairs[batch.places], batch.method, watch)
-            if not watch.stopped:
-                finished.put(schedule.settle(batch, results))
-
-    def collect(_: Sequence[Watch]) -> None:
-        while not finished.empty():
-            take(*finished.get())
-        take(np.empty(0, dtype=np.intp), PairResults.room(0))
-
-    try:
-        work_in_threads(work, [Watch() for _ in range(threads)], collect)
-    finally:
-        collect(())
-
-
-def _solve_elsewhere(
-    problem: EncodedProblem,
-    pairs: Pairs,
-    schedule: Schedule,
-    n_jobs: int | None,
-    take: Callable[[Places, PairResults], None],
-) -> None:
-    """Solve in the user's joblib backend, such as other processes or a cluster."""
-    import joblib
-
-    while not schedule.is_done:
-        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        batches = iter(schedule.take, None)
-        tasks = (joblib.delayed(_solve_alone)(problem, pairs[batch.places], batch) for batch in batches)
-        for batch, results in parallel(tasks):
-            take(*schedule.settle(batch, results))
-
-
-def _solve_alone(problem: EncodedProblem, pairs: Pairs, batch: Batch) -> tuple[Batch, PairResults]:
-    return batch, in_thread(lambda watch: _solve_batch(problem, pairs, batch.method, watch))
-
-
-def _solve_batch(problem: EncodedProblem, pairs: Pairs, method: EditDistanceMethod, watch: Watch) -> PairResults:
-    started = time.thread_time()
-    found = method.bounds_watched(problem, pairs, watch)
-    seconds = np.full(len(pairs), (time.thread_time() - started) / len(pairs))
-    if watch.stopped:
-        return PairResults.room(0)  # pairs may be missing, and bounds may not be final
-    return PairResults(found.lower, found.upper, found.value, found.expanded, seconds)

@@ -11,6 +11,12 @@ are kept. A job that starts on an existing store computes only what is missing. 
 graphs, pairs, costs or method than the manifest is refused, and so is a second job while the first is at work.
 
 The first format had a file for every 2,000 pairs, ``chunk-000000.npz`` and so on; such a store is converted.
+
+A job whose pairs are solved by an executor has a folder of blocks instead, since rows of 10^9 pairs would fill the
+memory of the one who reads them::
+
+    manifest.json         the same, how wide a block is, and a digest of all that
+    00003-00007.block     the bounds of all pairs of two runs of graphs; written whole, with a checksum
 """
 
 from __future__ import annotations
@@ -21,8 +27,10 @@ import json
 import logging
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -38,7 +46,10 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 FORMAT = 2
+BLOCK_FORMAT = 3
 _FIRST_CHUNK = 2_000
+_MAGIC, _ALIGNED, _DIGEST = b"GMBLOCK\x01", 64, 16
+_LONGEST_HEADER = 1 << 16
 
 logger = logging.getLogger(__name__)
 
@@ -120,6 +131,177 @@ class PairStore:
             file.write(rows.tobytes())
             file.flush()
             os.fsync(file.fileno())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block:
+    """Arrays of results in the smallest types that hold them exactly, as they travel and as they lie on disk."""
+
+    arrays: Mapping[str, NDArray[Any]]
+    """Whole numbers as unsigned integers, of which the largest stands for infinity; others as float32 or float64."""
+    codes: Mapping[str, str]
+    """What each array holds: "number", "infinite" (numbers with that sign for infinity), or the name of another array
+    that is the same."""
+    expanded: int = 0
+    """Search-tree nodes of all pairs together."""
+    seconds: float = 0.0
+    """CPU time of all pairs together."""
+
+    @classmethod
+    def of(cls, columns: Mapping[str, NDArray[Any]], expanded: int = 0, seconds: float = 0.0) -> Block:
+        """Pack arrays; one that equals an earlier one is kept once."""
+        arrays: dict[str, NDArray[Any]] = {}
+        codes: dict[str, str] = {}
+        for name, column in columns.items():
+            same = (other for other in arrays if np.array_equal(columns[other], column))
+            codes[name] = next(same, "")
+            if not codes[name]:
+                arrays[name], codes[name] = _small(column)
+        return cls(arrays, codes, expanded, seconds)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """An array as it was given: numbers as float64, integers and truth values as they are."""
+        code = self.codes[name]
+        if code not in ("number", "infinite"):
+            return self[code]
+        array = self.arrays[name]
+        if code == "number":
+            return array.astype(np.float64) if array.dtype.kind == "f" else array
+        numbers = array.astype(np.float64)
+        numbers[array == np.iinfo(array.dtype).max] = np.inf
+        return numbers
+
+    def write(self, path: Path, job: str) -> None:
+        """Write the block to a file, whole, with the job that it is part of."""
+        places, end = {}, 0
+        for name, array in self.arrays.items():
+            places[name] = (array.dtype.str, list(array.shape), end)
+            end += -(-array.nbytes // _ALIGNED) * _ALIGNED
+        about = {"job": job, "arrays": places, "codes": dict(self.codes)}
+        header = json.dumps(about | {"expanded": self.expanded, "seconds": self.seconds}).encode()
+        start = len(_MAGIC) + 4 + len(header)
+        digest = blake2b(digest_size=_DIGEST)
+        parts = [_MAGIC, len(header).to_bytes(4, "little"), header, bytes(-start % _ALIGNED)]
+        for array in self.arrays.values():
+            parts += [np.ascontiguousarray(array).tobytes(), bytes(-array.nbytes % _ALIGNED)]
+        with atomic_write(path) as file:
+            for part in parts:
+                digest.update(part)
+                file.write(part)
+            file.write(digest.digest())
+
+    @classmethod
+    def read(cls, path: Path, job: str | None = None) -> Block:
+        """A block with its arrays mapped; raises FileError if any bit of it changed, or if it is of another job."""
+        with system_errors_named(path, "read"):
+            data = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
+        whole, digest = data[:-_DIGEST], data[-_DIGEST:]
+        if blake2b(whole.data, digest_size=_DIGEST).digest() != digest.tobytes() or whole[:8].tobytes() != _MAGIC:
+            raise FileError("is cut or damaged: its checksum does not match", path)
+        length = int.from_bytes(whole[8:12].tobytes(), "little")
+        try:
+            if length > _LONGEST_HEADER:
+                raise ValueError(f"a header of {length} bytes")
+            header = json.loads(whole[12 : 12 + length].tobytes())
+            start = -(-(12 + length) // _ALIGNED) * _ALIGNED
+            arrays = {name: _array_at(whole[start:], *place) for name, place in header["arrays"].items()}
+            found = cls(arrays, header["codes"], int(header["expanded"]), float(header["seconds"]))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise FileError(f"is not a block of distances: {error!r}", path) from None
+        if job is not None and header.get("job") != job:
+            raise FileError("belongs to another job", path)
+        return found
+
+
+def _small(column: NDArray[Any]) -> tuple[NDArray[Any], str]:
+    """The array in a smaller type that holds the same, and what that is called."""
+    if column.dtype.kind == "b":
+        return column, "number"
+    if column.dtype.kind in "iu":
+        fits = [kind for kind in (np.uint8, np.uint16, np.uint32) if column.min(initial=0) >= 0
+                and column.max(initial=0) <= np.iinfo(kind).max]  # fmt: skip
+        return column.astype(fits[0] if fits else np.int64), "number"
+    largest = column.max(initial=0.0, where=np.isfinite(column))
+    if (column >= 0).all() and (np.isinf(column) | (column == np.floor(column))).all():
+        for kind in (np.uint8, np.uint16):
+            if largest < np.iinfo(kind).max:
+                infinite = np.isinf(column)
+                return np.where(infinite, np.iinfo(kind).max, np.where(infinite, 0, column)).astype(kind), "infinite"
+    with np.errstate(over="ignore"):
+        single = column.astype(np.float32)
+    return (single if np.array_equal(single, column, equal_nan=True) else column.astype(np.float64)), "number"
+
+
+def _array_at(data: NDArray[np.uint8], kind: str, shape: list[int], start: int) -> NDArray[Any]:
+    dtype, count = np.dtype(kind), int(np.prod(shape, dtype=np.int64))
+    if dtype.kind not in "biuf" or min([start, *shape], default=0) < 0 or start + count * dtype.itemsize > len(data):
+        raise ValueError(f"an array {kind} of shape {shape} at {start}")
+    return data[start : start + count * dtype.itemsize].view(dtype).reshape(shape)
+
+
+class BlockStore:
+    """A folder of blocks; see :func:`open_blocks`."""
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder, self.manifest = folder, manifest
+        self.width = int(manifest["width"])
+        """The most graphs on each side of a block."""
+
+    @classmethod
+    def at(cls, folder: Path) -> BlockStore:
+        """The store in a folder, to be read."""
+        manifest = _read_manifest(folder / "manifest.json", (BLOCK_FORMAT,))
+        if manifest.get("digest") != _digest_of(manifest):
+            raise FileError("was changed after it was written: its digest does not match", folder / "manifest.json")
+        return cls(folder, manifest)
+
+    def path(self, name: str) -> Path:
+        """Where a block is."""
+        return self.folder / f"{name}.block"
+
+    def read(self, name: str) -> Block:
+        """A block; raises FileError if it is missing or damaged."""
+        return Block.read(self.path(name), self.manifest["digest"])
+
+    def find(self, name: str) -> Block | None:
+        """A block; None if it has to be computed, since it is missing or damaged."""
+        if not self.path(name).exists():
+            return None
+        try:
+            return self.read(name)
+        except FileError as error:
+            logger.warning("%s; it will be computed again", error)
+            return None
+
+    def write(self, name: str, block: Block) -> None:
+        """Put a finished block on disk."""
+        block.write(self.path(name), self.manifest["digest"])
+
+
+@contextmanager
+def open_blocks(
+    folder: str | os.PathLike[str], description: dict[str, Any], choose_width: Callable[[], int]
+) -> Iterator[BlockStore]:
+    """Start a store of blocks, or continue one of the same description; nobody else can open it meanwhile.
+
+    How wide blocks are is chosen once: a job that continues has the same blocks.
+    """
+    place = make_folder(folder)
+    with locked(place):
+        path = place / "manifest.json"
+        if path.exists():
+            _check_same(place, _read_manifest(path, (BLOCK_FORMAT,)), description)
+        else:
+            manifest: dict[str, Any] = {"format": BLOCK_FORMAT, **description, "width": choose_width()}
+            manifest["digest"] = _digest_of(manifest)
+            with atomic_write(path) as file:
+                file.write(json.dumps(manifest, indent=2).encode())
+        yield BlockStore.at(place)
+
+
+def _digest_of(manifest: dict[str, Any]) -> str:
+    rest = {key: value for key, value in manifest.items() if key != "digest"}
+    return blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=_DIGEST).hexdigest()
 
 
 @contextmanager
@@ -207,20 +389,24 @@ def _checksums(rows: NDArray[Any]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(29))
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
+def _read_manifest(path: Path, formats: tuple[int, ...] = (1, FORMAT)) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FileError(f"not a readable manifest: {error}", path) from None
-    if not isinstance(data, dict) or data.get("format") not in (1, FORMAT):
+    if not isinstance(data, dict) or data.get("format") not in formats:
         raise FileError(
-            f"not a manifest of format {FORMAT}, the only one that this version writes; choose another folder", path
+            f"not a manifest of format {formats[-1]}, the only one that this job reads: {FORMAT} is for a job without "
+            f"an executor, {BLOCK_FORMAT} for one with it; choose another folder",
+            path,
         )
     return data
 
 
 def _check_same(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    pairs = {key: value for key, value in found.get("pairs", {}).items() if key != "chunk"}
+    pairs = found.get("pairs")
+    if isinstance(pairs, dict):
+        pairs = {key: value for key, value in pairs.items() if key != "chunk"}
     there = found | {"pairs": pairs}
     different = [key for key in wanted if there.get(key) != wanted[key]]
     if different:

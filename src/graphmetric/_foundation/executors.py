@@ -1,0 +1,181 @@
+"""Work in other processes or on other machines: tasks for any executor, and their results as they come.
+
+An executor is a :class:`concurrent.futures.Executor`, such as a pool of processes, loky's or MPI's, or a dask
+``Client``, which can give one. A task carries all that it needs, so that any worker can do it at any time. Only some
+tasks are handed out at once, which keeps the caller's memory the same however many there are. A task whose worker died
+is handed out again.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED as FIRST
+from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Any, Generic, TypeVar
+
+from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra, WorkerLost
+
+ATTEMPTS = 4
+"""How often a task is handed out before the job ends because its worker was lost each time."""
+_LEAST_AT_ONCE, _PER_WORKER = 16, 3
+"""Tasks that are handed out at once: enough that no worker waits for the caller."""
+_COUNT_WORKERS_EVERY = 10.0
+"""Seconds after which workers are counted again: a cluster may grow."""
+_SILENCE = 60.0
+"""Seconds without a result after which a warning says so."""
+_CONNECT_SECONDS = 30
+
+logger = logging.getLogger(__name__)
+
+Key = TypeVar("Key")
+Result = TypeVar("Result")
+
+
+@dataclass(slots=True, eq=False)
+class _Task(Generic[Key, Result]):
+    key: Key
+    work: Callable[[], Result]
+    attempts: int = 0
+
+
+def as_executor(executor: Any) -> Executor:
+    """An executor as it is, and that of a dask ``Client``; raises InvalidArgument for anything else."""
+    if isinstance(executor, Executor):
+        return executor
+    if callable(give := getattr(executor, "get_executor", None)):
+        found = give(pure=False, retries=ATTEMPTS)
+        if isinstance(found, Executor):
+            return found
+    raise InvalidArgument(
+        f"executor is {executor!r}; it must be a concurrent.futures.Executor, such as a ProcessPoolExecutor, or a dask "
+        "Client"
+    )
+
+
+def count_workers(executor: Executor) -> int:
+    """How many tasks the executor works on at a time, as far as that is known."""
+    client = getattr(executor, "_client", None)
+    if client is not None and callable(getattr(client, "nthreads", None)):
+        return sum(client.nthreads().values())
+    known = getattr(executor, "_max_workers", None)
+    return known if isinstance(known, int) else os.cpu_count() or 1
+
+
+def run_tasks(
+    executor: Any, work: Callable[..., Result], tasks: Iterable[tuple[Key, tuple[Any, ...]]]
+) -> Iterator[tuple[Key, Result]]:
+    """Do ``work(*arguments)`` for every task, a key and its arguments; yields keys and results as they come.
+
+    What the work raises is raised here. When the caller ends early, as after Ctrl-C, tasks that have not begun are
+    cancelled.
+
+    Raises:
+        WorkerLost: The workers that did a task died again and again, or the executor takes no more work.
+    """
+    pool = as_executor(executor)
+    waiting: dict[Future[tuple[bool, Any]], _Task[Key, Result]] = {}
+    source = (_Task(key, partial(work, *arguments)) for key, arguments in tasks)
+    most, counted = _most_at_once(pool), time.monotonic()
+    try:
+        while True:
+            if time.monotonic() - counted > _COUNT_WORKERS_EVERY:
+                most, counted = _most_at_once(pool), time.monotonic()
+            while len(waiting) < most and (task := next(source, None)) is not None:
+                waiting[_submit(pool, task)] = task
+            if not waiting:
+                return
+            for future in _finished(waiting):
+                task = waiting.pop(future)
+                lost = future.cancelled() or future.exception() is not None
+                if lost:
+                    _check_again(task, future)
+                    source = chain([task], source)  # type: ignore[assignment]
+                    continue
+                worked, result = future.result()
+                if not worked:
+                    raise result
+                yield task.key, result
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+@contextmanager
+def cluster_at(address: str) -> Iterator[Any]:
+    """A client of the dask scheduler at an address such as ``tcp://host:8786``."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtra("dask.distributed", "cluster", "work on a cluster") from None
+    try:
+        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TypeError) as error:
+        raise InvalidArgument(
+            f"no dask scheduler answers at {address!r} ({error}); start one with `dask scheduler`, and workers with "
+            "`dask worker ADDRESS`"
+        ) from None
+    with client:
+        yield client
+
+
+def _most_at_once(pool: Executor) -> int:
+    return max(_LEAST_AT_ONCE, _PER_WORKER * count_workers(pool))
+
+
+def _submit(pool: Executor, task: _Task[Any, Any]) -> Future[tuple[bool, Any]]:
+    task.attempts += 1
+    try:
+        return pool.submit(_do, task.work, task.attempts)
+    except Exception as error:
+        raise WorkerLost(f"the executor takes no more work: {error!r}; run the job again with a new one") from error
+
+
+def _do(work: Callable[[], Result], attempt: int) -> tuple[bool, Result | Exception]:
+    """Runs in the worker. What fails by itself is told apart from what fails because a worker is gone."""
+    try:
+        return True, work()
+    except Exception as error:  # noqa: BLE001 - the caller raises it
+        try:
+            copy.copy(error)  # as unpickling would make it: an error that cannot be made anew would break a pool
+        except Exception:  # noqa: BLE001
+            error = RuntimeError(str(error))
+        if not isinstance(error, GraphMetricError):
+            error.add_note(f"in a worker:\n{traceback.format_exc()}")
+        return False, error
+
+
+def _finished(waiting: Iterable[Future[Any]]) -> set[Future[Any]]:
+    """The tasks that are done, at least one."""
+    started, told = time.monotonic(), _SILENCE
+    futures = list(waiting)
+    while True:
+        done, _ = wait(futures, timeout=1.0, return_when=FIRST)
+        if done:
+            return done
+        silent = time.monotonic() - started
+        if silent > told:
+            logger.warning("no result from %d tasks for %.0f seconds: are there workers?", len(futures), silent)
+            told *= 2
+
+
+def _check_again(task: _Task[Any, Any], future: Future[Any]) -> None:
+    """Raise unless the lost task may be tried once more."""
+    error = None if future.cancelled() else future.exception()
+    reason = "it was cancelled" if error is None else f"{type(error).__name__}: {error}"
+    if isinstance(error, BrokenExecutor):
+        raise WorkerLost(f"a worker of the executor died, which ends all of it ({reason}); use a new one") from error
+    if task.attempts >= ATTEMPTS:
+        raise WorkerLost(
+            f"task {task.key} was lost {task.attempts} times, the last time because {reason}: its workers may run out "
+            "of memory"
+        ) from error
+    logger.warning("task %s is done again, since its worker was lost (%s)", task.key, reason)
