@@ -190,7 +190,7 @@ def test_a_graph_does_not_depend_on_its_batch() -> None:
 def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = Fitted(ModelOptions(ENCODER, FEATURES, HEADS["edge-matching"]))
     at_once = fitted.model.encode_graphs(fitted.featurizer, GRAPHS)
-    monkeypatch.setattr("graphmetric.model._CHUNK", 5)
+    monkeypatch.setattr("graphmetric.model.CHUNK", 5)
     for threads in (1, 2):
         found = fitted.model.encode_graphs(fitted.featurizer, GRAPHS, threads=threads)
         for part, other in zip(found.compacted(), at_once.compacted(), strict=True):

@@ -273,9 +273,14 @@ class GraphDistance(_GraphTransformer):
         found = self.learned_.pairwise(as_graphs(a), None if b is None else as_graphs(b), view, out)
         return repair_matrix(found, known, n_jobs=self.n_jobs).matrix if repair else found
 
-    def embed(self, graphs: Any) -> NDArray[np.float32]:
-        """One vector per graph, (graphs, d): what the paper's fusion makes of the states of its nodes."""
-        return self.learned_.embed(as_graphs(graphs))
+    def embed(self, graphs: Any, *, executor: Any = None) -> NDArray[np.float32]:
+        """One vector per graph, (graphs, d): what the paper's fusion makes of the states of its nodes.
+
+        Args:
+            graphs: Anything :func:`graphmetric.as_graphs` takes.
+            executor: A :class:`concurrent.futures.Executor` or a dask ``Client`` whose workers encode the graphs.
+        """
+        return self.learned_.embed(as_graphs(graphs), executor)
 
     def transform(self, graphs: Any) -> NDArray[np.float32]:
         """As :meth:`embed`."""

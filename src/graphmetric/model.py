@@ -23,7 +23,7 @@ from graphmetric.graphs.graph import Graph
 
 Result = TypeVar("Result")
 
-_CHUNK = 4096
+CHUNK = 4096
 """How many graphs have their features in memory at a time, per thread: only the result grows with the collection."""
 
 
@@ -154,17 +154,17 @@ def _map_chunks(
     collection = GraphCollection(graphs)
 
     def run(start: int) -> Result:
-        return work(featurizer.transform(collection[start : start + _CHUNK]))
+        return work(featurizer.transform(collection[start : start + CHUNK]))
 
     with working_threads(threads):
-        return map_in_threads(run, range(0, max(1, len(collection)), _CHUNK), parts_are_parallel=True)
+        return map_in_threads(run, range(0, max(1, len(collection)), CHUNK), parts_are_parallel=True)
 
 
 def link_graphs(featurizer: GraphFeaturizer, graphs: GraphCollection) -> Tensor:
     """The neighbours of all nodes of a collection, as :attr:`Representation.links` has them, without encoding it."""
     links = [torch.zeros(0, 1, dtype=torch.int32)] * (1 + len(graphs))
-    for start in range(0, len(graphs), _CHUNK):
-        table = featurizer.transform(graphs[start : start + _CHUNK])
+    for start in range(0, len(graphs), CHUNK):
+        table = featurizer.transform(graphs[start : start + CHUNK])
         for positions, batch in table.batches():
             found = list_neighbours(torch.from_numpy(batch.weights))
             for place, graph in enumerate(positions.tolist()):

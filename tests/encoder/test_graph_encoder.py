@@ -150,7 +150,7 @@ def test_a_table_is_embedded_in_the_order_of_the_collection() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_collection_is_embedded_in_chunks(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("graphmetric.model._CHUNK", 3)
+    monkeypatch.setattr("graphmetric.model.CHUNK", 3)
     graphs = [Graph(n, [(i, i + 1) for i in range(n - 1)]) for n in (5, 0, 30, 1, 5, 12, 3)]
     model = SmallModel(graphs, CONFIGURATIONS["everything"])
     before = torch.get_num_threads()

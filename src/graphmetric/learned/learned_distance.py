@@ -7,10 +7,12 @@ import json
 import os
 import time
 from collections.abc import Callable
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ try:
 except ImportError as error:
     raise MissingExtra(error.name or "torch", "learn", "a learned distance") from None
 
+from graphmetric._foundation.executors import as_executor, count_workers, run_tasks
 from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric._foundation.options import checked_count, to_plain
 from graphmetric._foundation.progress import progress
@@ -44,8 +47,16 @@ from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection, certificates, fingerprint, identify_graphs
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_card import describe_model
-from graphmetric.learned.model_folder import find_model, package_versions, read_model, write_model
-from graphmetric.model import GraphDistanceModel
+from graphmetric.learned.model_folder import (
+    check_config,
+    find_model,
+    pack_model,
+    package_versions,
+    read_model,
+    unpack_model,
+    write_model,
+)
+from graphmetric.model import CHUNK, GraphDistanceModel
 
 _QUERIES = 256
 """How many rows of distances a search for neighbours holds at a time."""
@@ -78,7 +89,12 @@ class LearnedDistance:
     @classmethod
     def load(cls, model: str | os.PathLike[str], n_jobs: int | None = 1) -> LearnedDistance:
         """Read the folder of a saved model, or a model that comes with the package, given by its name."""
-        network, featurizer, config = read_model(find_model(model))
+        return cls._assemble(*read_model(find_model(model)), n_jobs)
+
+    @classmethod
+    def _assemble(
+        cls, network: GraphDistanceModel, featurizer: GraphFeaturizer, config: dict[str, Any], n_jobs: int | None
+    ) -> LearnedDistance:
         parameters, report = config["parameters"], config["report"]
         plain = parameters.get("costs")
         costs = EditCosts() if plain is None else EditCosts.from_dict(plain)
@@ -231,11 +247,18 @@ class LearnedDistance:
         """
         return self._encode_once(graphs, self.identify(graphs) if names is None else names)
 
-    def embed(self, graphs: GraphCollection) -> NDArray[np.float32]:
-        """Vectors alone, (graphs, d); isomorphic graphs get the same ones."""
+    def embed(self, graphs: GraphCollection, executor: Any = None) -> NDArray[np.float32]:
+        """Vectors alone, (graphs, d); isomorphic graphs get the same ones.
+
+        An executor, as :func:`graphmetric.pairwise_edit_distances` takes it, encodes some thousand graphs at a time on
+        the CPU of its workers, each of which reads the model once.
+        """
         first, places = find_first(self.identify(graphs))
         seen = graphs[first].without(self.costs.ignore)
-        vectors = self.network.embed_graphs(self.featurizer, seen, threads=self.threads)
+        if executor is None:
+            vectors = self.network.embed_graphs(self.featurizer, seen, threads=self.threads)
+        else:
+            vectors = self._embed_elsewhere(seen, as_executor(executor))
         if not np.isfinite(vectors).all():
             raise InvalidArgument(NOT_FINITE)
         return vectors[places]
@@ -260,6 +283,22 @@ class LearnedDistance:
     def limited_threads(self) -> AbstractContextManager[None]:
         """A context in which no more threads than allowed are used, and torch does not start any."""
         return working_threads(self.threads)
+
+    def _embed_elsewhere(self, graphs: GraphCollection, executor: Executor) -> NDArray[np.float32]:
+        """Vectors from workers. Only the first tasks, and those of a worker that has no model yet, carry the model."""
+        files, carriers = pack_model(self.network, self._config()), 2 * count_workers(executor)
+        starts = range(0, max(1, len(graphs)), CHUNK)
+        vectors: dict[int, NDArray[np.float32]] = {}
+        while missing := [start for start in starts if start not in vectors]:
+            carried = [files if k < carriers or vectors else None for k in range(len(missing))]
+            parts = (graphs[start : start + CHUNK] for start in missing)
+            tasks = ((start, (self.digest, *task)) for start, *task in zip(missing, carried, parts, strict=True))
+            with progress("vectors", len(missing), "tasks") as bar:
+                for start, found in run_tasks(executor, _embed_in_worker, tasks):
+                    if found is not None:
+                        vectors[start] = found
+                    bar.advance()
+        return np.concatenate([vectors[start] for start in starts])
 
     def _encode_once(self, graphs: GraphCollection, names: list[str]) -> Representation:
         """Encode the first graph of each name. Rounding depends on the shape of a batch, so copies would differ."""
@@ -297,6 +336,29 @@ class LearnedDistance:
             "weights": {"numbers": sum(parameter.numel() for parameter in self.network.parameters())},
             "features": self.featurizer.to_state(),
         }
+
+
+@lru_cache(2)
+def _model_slot(digest: str) -> list[LearnedDistance]:
+    """Where a worker keeps a model; the last two that it was given stay."""
+    return []
+
+
+def _embed_in_worker(
+    digest: str, files: tuple[bytes, bytes] | None, graphs: GraphCollection
+) -> NDArray[np.float32] | None:
+    """Vectors of some graphs, or None if this worker has never been given the model."""
+    kept = _model_slot(digest)
+    if not kept:
+        if files is None:
+            return None
+        text, weights = files
+        place = Path("the model of the caller")
+        model = LearnedDistance._assemble(*unpack_model(check_config(text, place), weights, place), 1)
+        if model.digest != digest:
+            raise InvalidArgument(f"a worker read another model than it was sent: {model.digest} instead of {digest}")
+        kept.append(model)
+    return kept[0].network.embed_graphs(kept[0].featurizer, graphs, threads=1)
 
 
 def find_first(names: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

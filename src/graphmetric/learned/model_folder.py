@@ -63,12 +63,7 @@ def write_model(folder: str | os.PathLike[str], network: GraphDistanceModel, con
     """
     target = Path(folder).resolve()
     check_replaceable(target)
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
-    weights = save(tensors, metadata={"format": "pt"})
-    file = {"file": WEIGHTS, "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
-    config = {"format": FORMAT, "version": VERSION, **config, "weights": file | config["weights"]}
-    config["sha256"] = _digest(config)
-    text = json.dumps(config, indent=1, allow_nan=False).encode()
+    text, weights = pack_model(network, config)
     part = unfinished(make_folder(target.parent) / target.name)
     try:
         with system_errors_named(target):
@@ -81,6 +76,16 @@ def write_model(folder: str | os.PathLike[str], network: GraphDistanceModel, con
         raise
 
 
+def pack_model(network: GraphDistanceModel, config: dict[str, Any]) -> tuple[bytes, bytes]:
+    """What the files of the configuration and of the weights hold."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+    weights = save(tensors, metadata={"format": "pt"})
+    file = {"file": WEIGHTS, "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
+    config = {"format": FORMAT, "version": VERSION, **config, "weights": file | config["weights"]}
+    config["sha256"] = _digest(config)
+    return json.dumps(config, indent=1, allow_nan=False).encode(), weights
+
+
 def read_model(folder: str | os.PathLike[str]) -> tuple[GraphDistanceModel, GraphFeaturizer, dict[str, Any]]:
     """The network, the features and the configuration in a folder.
 
@@ -89,7 +94,22 @@ def read_model(folder: str | os.PathLike[str]) -> tuple[GraphDistanceModel, Grap
     target = Path(folder).resolve()
     _check_is_model(target)
     config = read_config(target)
-    weights = _read_weights(target / WEIGHTS, config.get("weights"))
+    size = _size_of_weights(config, target / WEIGHTS)
+    try:
+        found = (target / WEIGHTS).stat().st_size
+        data = (target / WEIGHTS).read_bytes() if found == size else b""
+    except OSError as error:
+        raise FileError(f"cannot be read: {error.strerror}", target / WEIGHTS) from None
+    if found != size:
+        raise FileError(f"has {found} bytes instead of {size}: it was cut or exchanged", target / WEIGHTS)
+    return unpack_model(config, data, target)
+
+
+def unpack_model(
+    config: dict[str, Any], data: bytes, target: Path
+) -> tuple[GraphDistanceModel, GraphFeaturizer, dict[str, Any]]:
+    """The network, the features and the configuration; ``target`` is named in errors."""
+    weights = _load_weights(data, config, target / WEIGHTS)
     try:
         options = from_plain(ModelOptions, config["model"])
         featurizer = GraphFeaturizer.from_state(config["features"])
@@ -106,8 +126,16 @@ def read_config(folder: Path) -> dict[str, Any]:
     """The configuration of a saved model, as it was written."""
     path = folder / CONFIG
     try:
-        config = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
-    except (OSError, ValueError, RecursionError) as error:
+        return check_config(path.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeError) as error:
+        raise FileError(f"cannot be read, it may be cut or damaged: {error}", path) from None
+
+
+def check_config(text: str | bytes, path: Path) -> dict[str, Any]:
+    """The configuration in a text; raises FileError, naming ``path``, if it is not one of this version, unchanged."""
+    try:
+        config = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
         raise FileError(f"cannot be read, it may be cut or damaged: {error}", path) from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise FileError("is not the configuration of a graphmetric model", path)
@@ -187,18 +215,18 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def _read_weights(path: Path, described: Any) -> dict[str, Tensor]:
+def _size_of_weights(config: dict[str, Any], path: Path) -> int:
     try:
-        size, digest = int(described["bytes"]), str(described["sha256"])
-        found = path.stat().st_size
-        if found != size:
-            raise FileError(f"has {found} bytes instead of {size}: it was cut or exchanged", path)
-        data = path.read_bytes()
-        if hashlib.sha256(data).hexdigest() != digest:
+        return int(config["weights"]["bytes"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(f"cannot be read as weights: {error!r}", path) from None
+
+
+def _load_weights(data: bytes, config: dict[str, Any], path: Path) -> dict[str, Tensor]:
+    try:
+        if hashlib.sha256(data).hexdigest() != str(config["weights"]["sha256"]):
             raise FileError(f"was changed after it was written: its SHA-256 is not that of {CONFIG}", path)
         return load(data)
-    except OSError as error:
-        raise FileError(f"cannot be read: {error.strerror}", path) from None
     except FileError:
         raise
     except (KeyError, TypeError, ValueError, SafetensorError) as error:
