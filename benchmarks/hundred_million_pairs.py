@@ -2,9 +2,9 @@
 
 14,200 graphs of 4 to 6 nodes with four node labels, no two isomorphic: trees with at most one more edge, drawn at
 random. They are as small as graphs without copies get, since the number of pairs is what this is about. All 100,812,900
-pairs are labelled by two worker processes of a dask cluster over TCP. The caller is ended twice by SIGKILL on the way, at
-a third and at two thirds of the blocks, and started again. In the end a sample of pairs is compared with an undisturbed
-computation in this process.
+pairs are labelled by two worker processes of a dask cluster over TCP. The caller is ended twice by SIGKILL on the way,
+at a third and at two thirds of the blocks, and started again. In the end a sample of pairs is compared with an
+undisturbed computation in this process.
 
     nice -n 10 python benchmarks/hundred_million_pairs.py --out /tmp/pairs
 """
