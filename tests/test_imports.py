@@ -5,61 +5,29 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-import graphmetric
 from graphmetric.graphs import _homes, graph_method
 
-SOURCE = Path(graphmetric.__file__).parents[1]
+sys.path.append(str(Path(__file__).parents[1] / "tools"))
+
+import measure_house
+
+MODULES = measure_house.list_modules()
 FACE = "graphmetric"
 """The package itself, which knows every stage; it imports them by name when they are first used."""
-
-
-def _name(path: Path) -> str:
-    parts = path.relative_to(SOURCE).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-MODULES = {_name(path): path for path in SOURCE.glob("graphmetric/**/*.py")}
-
-
-def _imported(statement: ast.stmt, importer: str) -> Iterator[str]:
-    """The modules of the package that a statement imports."""
-    if isinstance(statement, ast.Import):
-        names = [alias.name for alias in statement.names]
-    elif isinstance(statement, ast.ImportFrom):
-        assert statement.level == 0, f"{importer} has a relative import"
-        names = [f"{statement.module}.{alias.name}" for alias in statement.names]
-        names = [name if name in MODULES else str(statement.module) for name in names]
-    else:
-        return
-    yield from (name for name in names if name in MODULES and name != FACE)
-
-
-def _is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-
-
-def _statements(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
-    """All statements that run, and whether they run in a function only."""
-    for child in ast.iter_child_nodes(node):
-        if _is_for_types(child):
-            continue
-        if isinstance(child, ast.stmt):
-            yield child, inside
-        yield from _statements(child, inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
 
 
 @cache
 def _imports(module: str) -> dict[bool, frozenset[str]]:
     """The modules that a module imports when it is loaded (False) and in functions (True)."""
     found: dict[bool, set[str]] = {False: set(), True: set()}
-    for statement, inside in _statements(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
-        found[inside].update(_imported(statement, module))
+    for name, inside in measure_house.list_imports(MODULES[module], MODULES):
+        if name != FACE:
+            found[inside].add(name)
     return {inside: frozenset(names) for inside, names in found.items()}
 
 

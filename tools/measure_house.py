@@ -51,26 +51,35 @@ def count_code(path: Path) -> int:
     return sum(1 for number, line in lines if number not in others and line.strip() and line.strip()[0] != "#")
 
 
-def find_imports(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
-    """Modules of the package that a module imports, at its top or inside functions, but not for type checkers only."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for_types = {
-        id(inner)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
-        for part in node.body
-        for inner in ast.walk(part)
-    }
-    found = set()
-    for node in ast.walk(tree):
-        if id(node) in for_types:
+def list_imports(path: Path, modules: dict[str, Path]) -> list[tuple[str, bool]]:
+    """Modules of the package that a module imports when it runs, and whether it does so inside a function."""
+    found = []
+    for statement, inside in _running_statements(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(statement, ast.Import):
+            names = [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom):
+            assert statement.level == 0, f"{path} has a relative import"
+            whole = (f"{statement.module}.{alias.name}" for alias in statement.names)
+            names = [name if name in modules else str(statement.module) for name in whole]
+        found += [(name, inside) for name in names if name in modules]
+    return found
+
+
+def _running_statements(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.stmt, bool]]:
+    """All statements but those for type checkers, and whether they are inside a function."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
             continue
-        if isinstance(node, ast.ImportFrom) and node.module:
-            inner = {f"{node.module}.{alias.name}" for alias in node.names}
-            found.update(inner & modules.keys() or {node.module} & modules.keys())
-        elif isinstance(node, ast.Import):
-            found.update({alias.name for alias in node.names} & modules.keys())
-    return found - {name}
+        if isinstance(child, ast.stmt):
+            yield child, inside
+        is_function = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from _running_statements(child, inside or is_function)
+
+
+def find_imports(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
+    """The other modules of the package that a module imports, at its top or inside functions."""
+    return {imported for imported, _ in list_imports(path, modules)} - {name}
 
 
 def find_classes_named_twice(modules: dict[str, Path]) -> dict[str, list[str]]:

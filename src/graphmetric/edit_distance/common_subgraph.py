@@ -26,7 +26,7 @@ from graphmetric.edit_distance._kernels.common_subgraph import (
     find_common_subgraphs,
 )
 from graphmetric.edit_distance.costs import EditCosts, Ignorable
-from graphmetric.edit_distance.edit_path import NodeMap, edge_key, edges_of, without
+from graphmetric.edit_distance.edit_path import NodeMap, without
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import TimeLimit, room_for
 from graphmetric.edit_distance.pairwise import checked_pairs
@@ -36,7 +36,7 @@ from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.edits import DeleteEdge, DeleteNode, Edit, apply_edits
+from graphmetric.graphs.edits import DeleteEdge, DeleteNode, Edit, apply_edits, edge_key, edges_of
 from graphmetric.graphs.graph import Graph
 
 _UNLIMITED = 1 << 40

@@ -98,11 +98,18 @@ class DualBound(EditDistanceMethod):
         self, problem: EncodedProblem, pairs: Pairs, watch: Watch | None = None
     ) -> tuple[Results, NDArray[np.float64]]:
         """The bounds, and the lower bounds before they were rounded up."""
-        results, relaxed = room_for(problem, pairs), np.zeros(len(pairs))
-        limits = SearchLimits(np.full(len(pairs), NO_LIMIT), 0, 1 + -(-self.steps // STEPS_PER_BOUND), 0)
-        work = dual_work(problem, pairs, watch)
-        search_dual(problem.packed, pairs, limits, 1, work, results, relaxed)
-        return results, relaxed
+        rounds = -(-self.steps // STEPS_PER_BOUND)
+        return _bound_by_steps(problem, pairs, rounds, dual_work(problem, pairs, watch))
+
+
+def _bound_by_steps(
+    problem: EncodedProblem, pairs: Pairs, rounds: int, work: DualWork
+) -> tuple[Results, NDArray[np.float64]]:
+    """Bounds and maps of the root, after some rounds of steps, and its lower bounds before they were rounded up."""
+    results, relaxed = room_for(problem, pairs), np.zeros(len(pairs))
+    limits = SearchLimits(np.full(len(pairs), NO_LIMIT), 0, 1 + rounds, 0)
+    search_dual(problem.packed, pairs, limits, 1, work, results, relaxed)
+    return results, relaxed
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +137,7 @@ class RefinedMap(EditDistanceMethod):
             check_not_negative(name, getattr(self, name))
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
-        results, work = room_for(problem, pairs), dual_work(problem, pairs, watch, self.random_state)
-        limits = SearchLimits(np.full(len(pairs), NO_LIMIT), 0, 1 + self.effort, 0)
-        search_dual(problem.packed, pairs, limits, 1, work, results, np.zeros(len(pairs)))
+        results, _ = _bound_by_steps(problem, pairs, self.effort, dual_work(problem, pairs, watch, self.random_state))
         return Solutions.of(results)._replace(expanded=np.zeros(len(pairs), dtype=np.int64))
 
     def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:

@@ -26,6 +26,8 @@ from graphmetric.graphs.edits import (
     RelabelEdge,
     RelabelNode,
     apply_edits,
+    edge_key,
+    edges_of,
 )
 from graphmetric.graphs.graph import Graph
 
@@ -267,19 +269,6 @@ def without(graph: Graph, ignored: frozenset[Ignorable]) -> Graph:
 
 def _labels(graph: Graph) -> tuple[object, ...]:
     return graph.node_labels or (None,) * graph.num_nodes
-
-
-def edges_of(graph: Graph) -> dict[tuple[int, int], DraftEdge]:
-    """What each edge carries, by its ends as ``graph.edges`` has them."""
-    labels = graph.edge_labels or (None,) * graph.num_edges
-    weights = [1.0] * graph.num_edges if graph.edge_weights is None else graph.edge_weights.tolist()
-    carried = map(DraftEdge, labels, weights)
-    return dict(zip(((u, v) for u, v in graph.edges.tolist()), carried, strict=True))
-
-
-def edge_key(u: int, v: int, directed: bool) -> tuple[int, int]:
-    """The ends of an edge as ``graph.edges`` has them."""
-    return (u, v) if directed or u <= v else (v, u)
 
 
 def _attributes(graph: Graph, node: int) -> NodeAttributes | None:

@@ -33,13 +33,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.edit_path import Edge, EditCounts, NodeMap, edge_key, edge_places
+from graphmetric.edit_distance.edit_path import Edge, EditCounts, NodeMap, edge_places
 from graphmetric.edit_distance.encoding import EncodedProblem, Marks, Prices, encode, price_edges, price_nodes
 from graphmetric.edit_distance.methods import ExactSearch
 from graphmetric.edit_distance.scaling import TOLERANCE, common_unit
 from graphmetric.edit_distance.stopping import Watch
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.edits import edge_key
 from graphmetric.graphs.graph import Graph
 
 _FIELDS = tuple(each.name for each in fields(EditCounts))

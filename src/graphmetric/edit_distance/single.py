@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.edit_path import Edge, EditPath, NodeMap, edit_path_of
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.edit_distance.limited import LimitedAnswer, LimitedSearch
-from graphmetric.edit_distance.method import SECONDS, Answers, EditDistanceMethod, TimeLimit, as_method
+from graphmetric.edit_distance.limited import LimitedSearch
+from graphmetric.edit_distance.method import SECONDS, EditDistanceMethod, TimeLimit, as_method
 from graphmetric.edit_distance.methods import ExactSearch
 from graphmetric.edit_distance.scaling import TOLERANCE
 from graphmetric.edit_distance.stopping import Watch, work_in_threads
@@ -146,32 +145,30 @@ def graph_edit_distance(
     solver = as_method(method, time_limit=time_limit, auto=SECONDS)
     if limits is not None:
         return _limited(g, h, costs, limits, solver, should_end)
-    started = clock()
-    problem = encode(GraphCollection([g]), GraphCollection([h]), costs)
-    found = list[tuple[Answers, str | None]]()
 
-    def solve(watch: Watch) -> None:
+    def solve(watch: Watch) -> EditDistance:
+        problem = encode(GraphCollection([g]), GraphCollection([h]), costs)
         answer = solver.bounds_watched(problem, _PAIR, watch)
-        found.append((answer, solver.explain(problem, _PAIR, answer, watch)))
+        node_map = None
+        if answer.node_map is not None and np.isfinite(answer.upper[0]):
+            images = answer.node_map[0, : g.num_nodes].tolist()
+            node_map = tuple(None if v < 0 else v for v in images)
+        return EditDistance(
+            first=g,
+            second=h,
+            costs=costs,
+            method=solver.name,
+            lower=float(answer.lower[0]),
+            upper=float(answer.upper[0]),
+            value=float(answer.value[0]),
+            node_map=node_map,
+            nodes_expanded=int(answer.expanded[0]),
+            seconds=0.0,
+            tolerance=TOLERANCE if answer.rounded[0] else 0.0,
+            note=solver.explain(problem, _PAIR, answer, watch),
+        )
 
-    def result() -> EditDistance:
-        return _result(g, h, costs, solver, *found[0], clock() - started)
-
-    try:
-        with progress(f"edit distance ({solver.name})", None, "s") as bar:
-
-            def show(watches: Sequence[Watch]) -> None:
-                bounds = watches[0].bounds()
-                if bounds is not None:
-                    bar.advance(0, f"between {bounds[0]:g} and {bounds[1]:g}")
-                _end_if_asked(should_end, watches)
-
-            work_in_threads(solve, [Watch()], show)
-    except KeyboardInterrupt:
-        if not found:  # a method that cannot be stopped
-            raise
-        raise SearchInterrupted(result()) from None
-    return result()
+    return _watched(solve, f"edit distance ({solver.name})", should_end, show_bounds=True)
 
 
 def _limited(
@@ -188,14 +185,10 @@ def _limited(
             f"limits go with method 'exact', with a time_limit or an upper_bound of it at most; the method is {solver}"
         )
     search = LimitedSearch(limits, solver.time_limit, solver.upper_bound)
-    found, started = list[tuple[LimitedAnswer, str | None]](), clock()
 
-    def solve(watch: Watch) -> None:
+    def solve(watch: Watch) -> EditDistance:
         answer = search.solve_watched(first, second, costs, watch)
-        found.append((answer, search.explain(answer, watch)))
-
-    def result() -> EditDistance:
-        (lower, upper, node_map, replaced, expanded, rounded), note = found[0]
+        lower, upper, node_map, replaced, expanded, rounded = answer
         return EditDistance(
             first=first,
             second=second,
@@ -206,53 +199,37 @@ def _limited(
             value=upper,
             node_map=node_map,
             nodes_expanded=expanded,
-            seconds=clock() - started,
+            seconds=0.0,
             limits=search.limits,
             replaced=replaced,
             tolerance=TOLERANCE if rounded else 0.0,
-            note=note,
+            note=search.explain(answer, watch),
         )
 
+    return _watched(solve, "edit distance within limits", should_end, show_bounds=False)
+
+
+def _watched(
+    solve: Callable[[Watch], EditDistance], title: str, should_end: Callable[[], bool] | None, *, show_bounds: bool
+) -> EditDistance:
+    """Solve in a thread that Ctrl-C and ``should_end`` stop, and take the time."""
+    found, started = list[EditDistance](), clock()
+
+    def result() -> EditDistance:
+        return replace(found[0], seconds=clock() - started)
+
     try:
-        with progress("edit distance within limits", None, "s"):
-            work_in_threads(solve, [Watch()], partial(_end_if_asked, should_end))
+        with progress(title, None, "s") as bar:
+
+            def look(watches: Sequence[Watch]) -> None:
+                if show_bounds and (bounds := watches[0].bounds()) is not None:
+                    bar.advance(0, f"between {bounds[0]:g} and {bounds[1]:g}")
+                if should_end is not None and should_end():
+                    watches[0].end()
+
+            work_in_threads(lambda watch: found.append(solve(watch)), [Watch()], look)
     except KeyboardInterrupt:
-        if not found:
+        if not found:  # a method that cannot be stopped
             raise
         raise SearchInterrupted(result()) from None
     return result()
-
-
-def _end_if_asked(should_end: Callable[[], bool] | None, watches: Sequence[Watch]) -> None:
-    if should_end is not None and should_end():
-        for watch in watches:
-            watch.end()
-
-
-def _result(
-    first: Graph,
-    second: Graph,
-    costs: EditCosts,
-    solver: EditDistanceMethod,
-    found: Answers,
-    note: str | None,
-    seconds: float,
-) -> EditDistance:
-    node_map = None
-    if found.node_map is not None and np.isfinite(found.upper[0]):
-        images = found.node_map[0, : first.num_nodes].tolist()
-        node_map = tuple(None if v < 0 else v for v in images)
-    return EditDistance(
-        first=first,
-        second=second,
-        costs=costs,
-        method=solver.name,
-        lower=float(found.lower[0]),
-        upper=float(found.upper[0]),
-        value=float(found.value[0]),
-        node_map=node_map,
-        nodes_expanded=int(found.expanded[0]),
-        seconds=seconds,
-        tolerance=TOLERANCE if found.rounded[0] else 0.0,
-        note=note,
-    )

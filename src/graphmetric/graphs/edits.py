@@ -209,6 +209,18 @@ class DraftEdge(NamedTuple):
     weight: float
 
 
+def edges_of(graph: Graph) -> dict[EdgeKey, DraftEdge]:
+    """What each edge carries, by its ends as ``graph.edges`` has them."""
+    labels = graph.edge_labels or (None,) * graph.num_edges
+    weights = [1.0] * graph.num_edges if graph.edge_weights is None else graph.edge_weights.tolist()
+    return dict(zip(((u, v) for u, v in graph.edges.tolist()), map(DraftEdge, labels, weights), strict=True))
+
+
+def edge_key(u: int, v: int, directed: bool) -> EdgeKey:
+    """The ends of an edge as ``graph.edges`` has them."""
+    return (u, v) if directed or u <= v else (v, u)
+
+
 class Draft:
     """A graph in plain Python structures that edits change in place, so that a new graph is built only once."""
 
@@ -224,14 +236,12 @@ class Draft:
         self.attributes: dict[int, NodeAttributes] = {}
         """Those of inserted and changed nodes; the others have those of the source."""
         self.next_node = graph.num_nodes
-        labels = graph.edge_labels or (None,) * graph.num_edges
-        weights = [1.0] * graph.num_edges if graph.edge_weights is None else graph.edge_weights.tolist()
-        for (u, v), label, weight in zip(graph.edges.tolist(), labels, weights, strict=True):
-            self.attach((u, v), DraftEdge(label, weight))
+        for key, edge in edges_of(graph).items():
+            self.attach(key, edge)
 
     def key(self, u: int, v: int) -> EdgeKey:
         """How ``edges`` knows the edge from u to v."""
-        return (u, v) if u <= v or self.source.directed else (v, u)
+        return edge_key(u, v, self.source.directed)
 
     def attach(self, key: EdgeKey, edge: DraftEdge) -> None:
         """Add an edge."""

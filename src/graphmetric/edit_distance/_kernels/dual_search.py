@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphmetric._foundation.assignment import COLUMN_DUAL, FREE, ROW_MATCH
 from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     COLUMN_OF,
@@ -95,10 +96,7 @@ from graphmetric.edit_distance._kernels.sparse_problem import (
     is_full,
 )
 from graphmetric.edit_distance._kernels.split_bound import (
-    COLUMN_DUAL,
-    FREE,
     ROW_DUAL,
-    ROW_MATCH,
     Splits,
     allocate_splits,
     solve_weights,
@@ -240,8 +238,8 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int, refute: int
         for k in range(dual.sizes[N_COLUMNS]):
             work.alive[i, k] = 1
     for k in range(dual.sizes[N_COLUMNS]):
-        work.splits.values[COLUMN_DUAL, k] = 0.0
-        work.splits.places[ROW_MATCH, k] = FREE
+        work.splits.assignment.values[COLUMN_DUAL, k] = 0.0
+        work.splits.assignment.places[ROW_MATCH, k] = FREE
     work.sparse.values[0, BEST_BOUND], work.sparse.values[0, ROOT_BOUND] = -1e300, -1e300
     work.orbits.known[QUERY, 0] = UNKNOWN
     status[DEPTH] = 0
@@ -327,9 +325,10 @@ def advance_root(work: DualWork, root_only: int) -> None:
     if root_only == 1:
         return
     left = 0
+    assignment, row_dual = splits.assignment, splits.values[ROW_DUAL]
     for i in range(n_rows):
         for k in range(n_columns):
-            slack = splits.values[ROW_DUAL, i] + splits.values[COLUMN_DUAL, k] - splits.weight[i, k]
+            slack = row_dual[i] + assignment.values[COLUMN_DUAL, k] - assignment.weight[i, k]
             if slack > limit - bound:
                 work.alive[i, k] = 0
             left += work.alive[i, k]

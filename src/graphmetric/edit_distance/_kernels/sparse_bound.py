@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from graphmetric._foundation.assignment import COLUMN_DUAL, FREE, ROW_MATCH
 from graphmetric._foundation.compilation import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     EVERYTHING,
@@ -73,11 +74,8 @@ from graphmetric.edit_distance._kernels.sparse_problem import (
 from graphmetric.edit_distance._kernels.split_bound import (
     CLOSED,
     COLUMN_AT,
-    COLUMN_DUAL,
     COLUMN_PLACE,
-    FREE,
     ROW_DUAL,
-    ROW_MATCH,
     ROW_PLACE,
     SOLVED,
     WORK,
@@ -174,14 +172,15 @@ def share_links(dual: DualPair, sparse: Sparse, depth: int) -> None:
 @fragment
 def weigh_level(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> int:
     """Fill the assignment problem of the level; returns its size."""
-    state, pairs, maps, weight = sparse.state[depth], sparse.whole, sparse.maps[depth], splits.weight
+    state, pairs, maps, weight = sparse.state[depth], sparse.whole, sparse.maps[depth], splits.assignment.weight
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
-    row_place, column_place, row_match = splits.places[ROW_PLACE], splits.places[COLUMN_PLACE], splits.places[ROW_MATCH]
+    row_place, column_place = splits.places[ROW_PLACE], splits.places[COLUMN_PLACE]
+    row_match, price = splits.assignment.places[ROW_MATCH], splits.assignment.values[COLUMN_DUAL]
     n = 0
     for k in range(n_columns):
         if maps[PREIMAGE, k] == OPEN:
             column_place[k] = n
-            splits.values[COLUMN_DUAL, n] = sparse.prices[depth, k]
+            price[n] = sparse.prices[depth, k]
             n += 1
     n_open = 0
     for i in range(n_rows):
@@ -215,7 +214,7 @@ def match_links(dual: DualPair, sparse: Sparse, splits: Splits, depth: int, p: i
     """The largest matching of the links of one pair, or an upper bound of it where they are many."""
     begin, end = sparse.whole[FIRST_LINK, p], end_of_links(sparse, depth, p)
     best, highest = 0.0, 0
-    small = splits.small
+    small = splits.small.weight
     if end - begin <= 1:
         for at in range(begin, end):
             best = max(best, share_of(sparse, sparse.incident[at]))
@@ -232,7 +231,7 @@ def match_links(dual: DualPair, sparse: Sparse, splits: Splits, depth: int, p: i
     for at in range(begin, end):
         slots = slots_of(sparse, sparse.incident[at])
         small[slots >> 20, slots & 0xFFFFF] = max(0.0, share_of(sparse, sparse.incident[at]))
-    return match_four(small) if size == CLOSED else match_rectangle(splits, size, size)
+    return match_four(small) if size == CLOSED else match_rectangle(splits.small, size, size)
 
 
 @part
@@ -300,7 +299,7 @@ def note_slacks(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> N
     state, pairs, maps = sparse.state[depth], sparse.whole, sparse.maps[depth]
     n_columns = dual.sizes[N_COLUMNS]
     row_place, column_place, column_of = splits.places[ROW_PLACE], splits.places[COLUMN_PLACE], splits.places[COLUMN_AT]
-    row_dual, column_dual = splits.values[ROW_DUAL], splits.values[COLUMN_DUAL]
+    row_dual, column_dual = splits.values[ROW_DUAL], splits.assignment.values[COLUMN_DUAL]
     cheapest = 1e300
     for k in range(n_columns):
         if maps[PREIMAGE, k] == OPEN:
@@ -309,7 +308,7 @@ def note_slacks(dual: DualPair, sparse: Sparse, splits: Splits, depth: int) -> N
             cheapest = min(cheapest, column_dual[column_place[k]])
     for i in range(dual.sizes[N_ROWS]):
         if maps[IMAGE, i] == OPEN:
-            place = splits.places[ROW_MATCH, row_place[i]]
+            place = splits.assignment.places[ROW_MATCH, row_place[i]]
             maps[MATCHED, i] = column_of[place] if place != FREE else FREE
     for p in range(state[FIRST_PAIR], state[END_PAIR]):
         if pairs[STATE, p] == ALIVE:

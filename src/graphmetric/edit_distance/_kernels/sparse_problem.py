@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphmetric._foundation.assignment import FREE
 from graphmetric._foundation.compilation import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_HEAD,
@@ -47,9 +48,6 @@ from graphmetric.edit_distance._kernels.primal_dual import (
 from graphmetric.edit_distance._kernels.primal_dual import ROW_PRICE as DENSE_ROW_PRICE
 from graphmetric.edit_distance._kernels.primal_dual import X as DENSE_X
 from graphmetric.edit_distance._kernels.primal_dual import Y as DENSE_Y
-from graphmetric.edit_distance._kernels.split_bound import (
-    FREE,
-)
 
 LARGEST_SPARSE = 1 << 29
 FORBIDDEN = -float(1 << 49)  # weight of a pair that is ruled out

@@ -8,10 +8,21 @@ best split gives the relaxed edit distance.
 All numbers are whole (held as doubles below 2**53), so that no rounding error can make a bound invalid.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from graphmetric._foundation.assignment import (
+    COLUMN_DUAL,
+    COLUMN_MATCH,
+    FREE,
+    FREE_ROWS,
+    ROW_MATCH,
+    AssignmentWork,
+    allocate_assignment,
+    assign_rows,
+    augment_matching,
+)
 from graphmetric._foundation.compilation import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_REVERSE,
@@ -39,23 +50,21 @@ from graphmetric.edit_distance._kernels.workspace import STOP
 CLOSED = 4  # up to this degree a block is solved by a formula, many blocks at once
 SOLVED = 12  # up to this degree a block is solved; the matching of a larger one is bounded by prices
 HUGE = 4e15  # above any sum
-FREE: Any = np.int64(-1)
-
 
 # Fields of Splits.values and Splits.places
-ROW_DUAL, COLUMN_DUAL, WORK = 0, 1, 2
-ROW_MATCH, COLUMN_MATCH, FREE_ROWS, PARENT, ORDER, ROW_PLACE, COLUMN_PLACE, COLUMN_AT, SMALL = range(9)
+ROW_DUAL, WORK = 0, 1
+ROW_PLACE, COLUMN_PLACE, COLUMN_AT = range(3)
 
 
 class Splits(NamedTuple):
     """A split and the assignment over its blocks; the duals of row i and column k sum to at least weight[i, k]."""
 
     split: Floats  # (edge, arc): what the block of the edge's tail gets
-    weight: Floats  # (row, column); rows beyond those of the query leave a column free
-    values: Floats  # (field, position): duals, and three lines from WORK on as scratch
-    places: Integers  # (field, position); four lines from SMALL on are scratch of one block
+    assignment: AssignmentWork  # rows beyond those of the query leave a column free
+    values: Floats  # (field, position): duals of rows, and three lines from WORK on as scratch
+    places: Integers  # (field, position)
     block: Floats  # (CLOSED, CLOSED, column): weights of the blocks of one row
-    small: Floats  # (SOLVED, SOLVED): one block
+    small: AssignmentWork  # one block, of up to SOLVED rows and columns
     signals: Integers  # shared with another thread, which may stop an assignment
 
 
@@ -64,11 +73,11 @@ def allocate_splits(size: DualSize, signals: Integers) -> Splits:
     widest = max(size.columns, SOLVED) + 1
     return Splits(
         np.zeros((size.row_edges, 2 * size.column_edges)),
-        np.zeros((size.columns, size.columns)),
+        allocate_assignment(size.columns),
         np.zeros((WORK + 3, widest)),
-        np.zeros((SMALL + 4, widest), dtype=np.int64),
+        np.zeros((3, widest), dtype=np.int64),
         np.zeros((CLOSED, CLOSED, size.columns)),
-        np.zeros((SOLVED, SOLVED)),
+        allocate_assignment(SOLVED),
         signals,
     )
 
@@ -107,21 +116,21 @@ def weigh_blocks(dual: DualPair, steps: Steps, splits: Splits) -> None:
         degree = dual.lines[ROW_START, i + 1] - first
         if degree <= CLOSED:
             place_blocks(dual, splits, first, degree)
-            match_blocks(splits.block, dual.node_saving[i], splits.weight[i], n_columns)
+            match_blocks(splits.block, dual.node_saving[i], splits.assignment.weight[i], n_columns)
         k = 0
         while k < n_columns and (degree > CLOSED or dual.lines[DEGREE_OF, k] > CLOSED):
             if max(degree, dual.lines[DEGREE_OF, k]) <= SOLVED:
                 saving = match_block(dual, splits, first, degree, k)
             else:
                 saving = bound_block(dual, steps, splits, np.int64(i), k)
-            splits.weight[i, k] = dual.node_saving[i, k] + saving
+            splits.assignment.weight[i, k] = dual.node_saving[i, k] + saving
             k += 1
         if sizes[MAY_DELETE] == 1:
             for k in range(n_columns):
-                splits.weight[i, k] = max(0.0, splits.weight[i, k])  # both stay free
+                splits.assignment.weight[i, k] = max(0.0, splits.assignment.weight[i, k])  # both stay free
     for i in range(sizes[N_ROWS], n_columns):
         for k in range(n_columns):
-            splits.weight[i, k] = 0.0
+            splits.assignment.weight[i, k] = 0.0
 
 
 @fragment
@@ -175,10 +184,10 @@ def match_block(dual: DualPair, splits: Splits, first: int, degree: int, k: int)
         for s in range(n_slots):
             weight = weight_in_block(dual, splits, dual.arcs[BY_ROW, first + r], dual.lines[SLOT_START, s] + k)
             if flip:
-                splits.small[s, r] = weight
+                splits.small.weight[s, r] = weight
             else:
-                splits.small[r, s] = weight
-    return match_rectangle(splits, min(degree, n_slots), max(degree, n_slots))
+                splits.small.weight[r, s] = weight
+    return match_rectangle(splits.small, min(degree, n_slots), max(degree, n_slots))
 
 
 @hot_part
@@ -225,71 +234,15 @@ def bound_block(dual: DualPair, steps: Steps, splits: Splits, i: int, k: int) ->
 
 
 @part
-def match_rectangle(splits: Splits, n_rows: int, n_columns: int) -> float:
-    """The largest matching of all rows, at most as many as columns: one shortest path for each row."""
-    weight = splits.small
-    row_price, column_price, distance = splits.values[WORK], splits.values[WORK + 1], splits.values[WORK + 2]
-    match, parent, done, held = (
-        splits.places[SMALL],
-        splits.places[SMALL + 1],
-        splits.places[SMALL + 2],
-        splits.places[SMALL + 3],
-    )
+def match_rectangle(small: AssignmentWork, n_rows: int, n_columns: int) -> float:
+    """The largest matching of all rows, at most as many as columns, by weights of which none is negative."""
     for k in range(n_columns):
-        column_price[k] = 0.0
-        match[k] = FREE
-    for source in range(n_rows):
-        for k in range(n_columns):
-            distance[k] = HUGE
-            done[k] = 0
-        best = -HUGE
-        for k in range(n_columns):
-            best = max(best, weight[source, k] - column_price[k])
-        row_price[source] = best
-        i, reach, last = np.int64(source), 0.0, FREE
-        while True:
-            nearest, least = FREE, HUGE
-            for k in range(n_columns):
-                if done[k] == 0:
-                    through = reach + row_price[i] + column_price[k] - weight[i, k]
-                    if through < distance[k]:
-                        distance[k] = through
-                        parent[k] = i
-                    if distance[k] < least or (distance[k] == least and match[k] == FREE):
-                        least = distance[k]
-                        nearest = np.int64(k)
-            reach = least
-            done[nearest] = 1
-            if match[nearest] == FREE:
-                last = nearest
-                break
-            i = match[nearest]
-        row_price[source] -= reach
-        for k in range(n_columns):
-            if done[k] == 1 and k != last:
-                row_price[match[k]] -= reach - distance[k]
-                column_price[k] += reach - distance[k]
-        flip_small_path(match, parent, held, last, source)
+        small.values[COLUMN_DUAL, k] = 0.0
+    assign_rows(n_rows, n_columns, small)
     total = 0.0
-    for row in range(n_rows):
-        total += row_price[row]
-    for k in range(n_columns):
-        total += column_price[k]
+    for i in range(n_rows):
+        total += small.weight[i, small.places[ROW_MATCH, i]]
     return total
-
-
-@fragment
-def flip_small_path(match: Integers, parent: Integers, held: Integers, last: int, source: int) -> None:
-    """Shift the matching along the path; ``held[i]`` is the column of row i."""
-    k = last
-    while True:
-        i = parent[k]
-        following = held[i]
-        match[k] = i
-        held[i] = k
-        if i == source:
-            return
-        k = following
 
 
 @part
@@ -298,12 +251,12 @@ def solve_weights(splits: Splits, n: int) -> float:
 
     Once it is told to stop, the sum of the prices so far, which is at least as large, and an incomplete matching.
     """
-    weight, row_price, column_price = splits.weight, splits.values[ROW_DUAL], splits.values[COLUMN_DUAL]
-    row_match, column_match = splits.places[ROW_MATCH], splits.places[COLUMN_MATCH]
+    work, row_price = splits.assignment, splits.values[ROW_DUAL]
+    weight, column_price = work.weight, work.values[COLUMN_DUAL]
+    row_match, column_match, free_rows = work.places[ROW_MATCH], work.places[COLUMN_MATCH], work.places[FREE_ROWS]
     for k in range(n):
         column_match[k] = FREE
     n_free = 0
-    free_rows = splits.places[FREE_ROWS]
     for i in range(n):
         line = weight[i]
         best = -HUGE
@@ -332,63 +285,10 @@ def solve_weights(splits: Splits, n: int) -> float:
     for f in range(still_free):
         if splits.signals[STOP] > 0:
             break
-        augment_weights(splits, n, free_rows[f])
+        augment_matching(free_rows[f], n, work)
     total = 0.0
     for i in range(n):
+        if row_match[i] != FREE:
+            row_price[i] = weight[i, row_match[i]] - column_price[row_match[i]]
         total += row_price[i] + column_price[i]
     return total
-
-
-@part
-def augment_weights(splits: Splits, n: int, source: int) -> None:
-    """Match one more row by a shortest path (Dijkstra) over the slacks."""
-    weight, row_price, column_price = splits.weight, splits.values[ROW_DUAL], splits.values[COLUMN_DUAL]
-    row_match, column_match = splits.places[ROW_MATCH], splits.places[COLUMN_MATCH]
-    distance, tentative = splits.values[WORK], splits.values[WORK + 1]
-    parent, order = splits.places[PARENT], splits.places[ORDER]
-    line = weight[source]
-    for k in range(n):
-        distance[k] = row_price[source] + column_price[k] - line[k]
-        tentative[k] = distance[k]  # huge once scanned
-        parent[k] = source
-    n_scanned = 0
-    reach, last = 0.0, FREE
-    while True:
-        least = HUGE
-        for k in range(n):
-            least = min(least, tentative[k])
-        nearest = FREE
-        for k in range(n):
-            if tentative[k] == least and (nearest == FREE or column_match[k] == FREE):
-                nearest = np.int64(k)
-                if column_match[k] == FREE:
-                    break
-        reach = least
-        if column_match[nearest] == FREE:
-            last = nearest
-            break
-        tentative[nearest] = HUGE
-        order[n_scanned] = nearest
-        n_scanned += 1
-        i = column_match[nearest]
-        line, offset = weight[i], row_price[i] + reach
-        for k in range(n):
-            through = offset + column_price[k] - line[k]
-            if through < tentative[k] and tentative[k] < HUGE:
-                tentative[k] = through
-                distance[k] = through
-                parent[k] = i
-    row_price[source] -= reach
-    for f in range(n_scanned):
-        k = order[f]
-        row_price[column_match[k]] -= reach - distance[k]
-        column_price[k] += reach - distance[k]
-    k = last
-    while True:
-        i = parent[k]
-        following = row_match[i]
-        column_match[k] = i
-        row_match[i] = k
-        if i == source:
-            return
-        k = following
