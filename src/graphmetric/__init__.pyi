@@ -50,6 +50,7 @@ from graphmetric.metric_repair import triangle_violations as triangle_violations
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing as triangle_fixing
 from graphmetric.search import GraphIndex as GraphIndex
 from graphmetric.search import SearchHit as SearchHit
+from graphmetric.search.collection_map import plot_map as plot_map
 from graphmetric.serve.client import connect as connect
 
 __all__: list[str]

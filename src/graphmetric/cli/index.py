@@ -1,4 +1,4 @@
-"""``graphmetric index``, which makes an index, and ``index add``, ``remove`` and ``add-model``, which change one."""
+"""``graphmetric index`` makes an index; ``index add``, ``remove``, ``add-model`` and ``map`` change one."""
 
 from __future__ import annotations
 
@@ -28,12 +28,15 @@ from graphmetric.errors import InvalidArgument
 if TYPE_CHECKING:
     from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search import GraphIndex
+    from graphmetric.search.collection_map import MapMethod
 
 _CHANGES = {
     "add INDEX SOURCE": "Add the graphs of SOURCE to an index.",
     "remove INDEX ID...": "Remove graphs from an index by their ids.",
     "add-model INDEX MODEL": "Add a model to an index that has none.",
+    "map INDEX": "Lay out the graphs of an index in the plane.",
 }
+_MAP = click.Choice(["pca", "tsne"])
 
 
 class _IndexGroup(click.Group):
@@ -61,6 +64,7 @@ def index_command() -> None:
 @out_folder_option("Folder for the index.")
 @click.option("--number", is_flag=True, help="Name the graphs by their positions, not by their own ids.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing index, once the new one is complete.")
+@click.option("--map", "map_method", type=_MAP, default="pca", help="Map of the collection; tsne is stored.")
 @ignore_option(" For certified searches; by default what the model was trained to ignore.")
 @jobs_option
 @reading_options
@@ -70,6 +74,7 @@ def build(
     out: str,
     number: bool,
     overwrite: bool,
+    map_method: MapMethod,
     ignore: tuple[str, ...],
     n_jobs: int,
     reading: Reading,
@@ -88,6 +93,7 @@ def build(
       graphmetric index add idx/ more-graphs/
       graphmetric index remove idx/ graph-17 graph-18
       graphmetric index add-model idx/ model/
+      graphmetric index map idx/
     """
     from graphmetric.search import GraphIndex
 
@@ -105,6 +111,9 @@ def build(
     started = time.perf_counter()
     ids = count() if number else None
     index = GraphIndex.build(learned, chain([first], graphs), ids=ids, out=out, costs=costs_of(ignore))
+    if map_method != "pca":
+        index.build_map(map_method)
+        index.save(out)
     seconds = time.perf_counter() - started
     size = sum(path.stat().st_size for path in Path(out).rglob("*") if path.is_file())
     text = f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}"
@@ -174,6 +183,27 @@ def add_model(index: str, model: str, n_jobs: int, as_json: bool) -> None:
     opened.add_model(_load_model(model, n_jobs), out=index)
     data = {"index": index, "model": model, "graphs": len(opened)}
     show_result(f"{len(opened):,} graphs encoded by {model}", data, as_json)
+
+
+@index_command.command("map")
+@click.argument("index", type=FOLDER)
+@click.option("--method", type=_MAP, default="tsne", help="How to lay the graphs out; pca forgets a stored map.")
+@json_option
+def lay_out(index: str, method: MapMethod, as_json: bool) -> None:
+    """Lay out the graphs of INDEX in the plane by t-SNE, for the page of `graphmetric serve` and for plots.
+
+    It takes some milliseconds for each graph and is stored in the index. Graphs that are added later are put among
+    their nearest, until the map is made again. Without it, maps are made by principal components, at once.
+
+    \b
+    Example:
+      graphmetric index map idx/
+    """
+    opened = _open_to_change(index)
+    opened.build_map(method)
+    opened.save(index)
+    data = {"index": index, "map": method, "graphs": len(opened)}
+    show_result(f"{len(opened):,} graphs of {index} laid out by {method}", data, as_json)
 
 
 def known_id(index: GraphIndex, text: str) -> Hashable:

@@ -6,6 +6,7 @@
     model-<digest>/     the model, as GraphDistance.save writes it, if the index has one
     segments/<name>/    graphs and their vectors; a folder never changes once it has its name
     remembered-<digest> what searches have proven, if they were asked to remember it
+    map-<digest>        places of the graphs in the plane, if a map was built
 
 A writer adds new folders beside the old ones, then replaces ``index.json`` in one step, then removes what is no longer
 needed. A reader, or a crash, meets the old index or the new one. Files that a reader has mapped stay readable after
@@ -44,11 +45,11 @@ FORMAT, VERSION, READABLE = "graphmetric index", 2, (1, 2)
 """In version 1 every index had a model, and the costs were those of the model."""
 MANIFEST, SEGMENTS, LOCK = "index.json", "segments", ".lock"
 _UNFINISHED = ".part"
-_OURS = re.compile(r"segments|\.lock|\.?model-.*|\.?remembered-.*|index\.json|\.index\.json\..*")
+_OURS = re.compile(r"segments|\.lock|\.?model-.*|\.?(remembered|map)-.*|index\.json|\.index\.json\..*")
 """Names in the folder of an index; hidden ones are files under way."""
 _ATTEMPTS = 20
 """Attempts to open an index that is being replaced at the same time."""
-Part = Literal["remembered"]
+Part = Literal["remembered", "map"]
 """Files beside the segments, named by their digest."""
 Make = Callable[[GraphWriter], Any]
 """Gives all graphs to a writer; returns what that makes of them."""
@@ -69,6 +70,8 @@ class Manifest:
     """The edit costs of certified searches; None for those of the model, or unit costs without one."""
     remembered: str | None = None
     """The digest of what searches have proven; None if nothing is remembered."""
+    map: str | None = None
+    """The digest of the places of the graphs in the plane; None if no map was built."""
     edition: str = ""
     """A new random text each time the index is written."""
 
@@ -96,13 +99,15 @@ class IndexFolder:
         """The same, for messages."""
 
     def open(self, choose: Callable[[Manifest], Chosen], verify: bool | None) -> tuple[Chosen, Manifest, IndexedGraphs]:
-        """Open the present edition; ``choose`` finds the model that belongs to it, and is asked for each attempt."""
+        """Open the present edition; ``choose`` finds what else belongs to it, and is asked for each attempt."""
         for _ in range(_ATTEMPTS):
             manifest = self.read()
             try:
                 return choose(manifest), manifest, self._open_graphs(manifest, verify)
-            except FileNotFoundError as error:
+            except (FileNotFoundError, FileError) as error:
                 if self.read().edition == manifest.edition:
+                    if isinstance(error, FileError):
+                        raise
                     raise FileError(f"is missing: {error.filename}", self.path) from None
         raise FileError("is replaced faster than it can be opened; try again later", self.path)
 

@@ -195,6 +195,8 @@ class IndexedGraphs:
 
     def collection(self, positions: Positions) -> GraphCollection:
         """Graphs at rising positions, without ids and metadata."""
+        if not self.segments:
+            return GraphCollection()
         return GraphCollection._of(
             concatenate([one.segment.collection(one.own(positions)).columns for one in self.segments])
         )

@@ -16,7 +16,7 @@ from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.normalize import View
-from graphmetric.errors import GraphMetricError, InvalidArgument, SearchInterrupted
+from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, SearchInterrupted
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
@@ -25,6 +25,7 @@ from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegme
 from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedOptions, CertifiedSearch
+from graphmetric.search.collection_map import CollectionMap, MapMethod, Points, lay_out_by_neighbours, make_map
 from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult
 from graphmetric.search.remembered import SearchMemory
 
@@ -91,6 +92,7 @@ class GraphIndex:
         self._costs, self._graphs, self._next_number = costs, IndexedGraphs(), next_number
         self._home: tuple[IndexFolder, str] | None = None  # where it was read from or written to, and which edition
         self._memory = SearchMemory()
+        self._points: Points | None = None  # of a map that was built, by position; graphs that came later are missing
 
     @overload
     @classmethod
@@ -168,20 +170,27 @@ class GraphIndex:
 
     @classmethod
     def _open(cls, store: IndexFolder, model: Any, verify: bool | None, n_jobs: int | None) -> GraphIndex:
-        learned, manifest, graphs = store.open(partial(_choose_model, store, model, n_jobs), verify)
+        def choose(manifest: Manifest) -> tuple[LearnedSearches | None, bytes | None]:
+            points = None if manifest.map is None else store.read_part("map", manifest.map)
+            return _choose_model(store, model, n_jobs, manifest), points
+
+        (learned, points), manifest, graphs = store.open(choose, verify)
         index = cls(costs=manifest.costs)
         index._learned = learned
-        index._settle(store, manifest, graphs)
+        index._settle(store, manifest, graphs, None if points is None else _parse_points(points, len(graphs)))
         if verify:
             index._memory.check()
         return index
 
-    def _settle(self, store: IndexFolder, manifest: Manifest, graphs: IndexedGraphs) -> None:
-        """Take the graphs of an edition in place of the own ones."""
+    def _settle(
+        self, store: IndexFolder, manifest: Manifest, graphs: IndexedGraphs, points: Points | None
+    ) -> None:
+        """Take the graphs of an edition in place of the own ones, and the points of its map."""
         self._graphs, self._next_number = graphs, manifest.next_number
         self._home = store, manifest.edition
         digest = manifest.remembered
         self._memory = SearchMemory(None if digest is None else partial(store.read_part, "remembered", digest))
+        self._points = None if points is None else self._spread(points)
 
     def __len__(self) -> int:
         return len(self._graphs)
@@ -236,6 +245,24 @@ class GraphIndex:
         found = np.concatenate([one.segment.arrays["vectors"] for one in self._graphs.segments])
         return np.asarray(found[self._graphs.alive])
 
+    def build_map(self, method: MapMethod = "tsne") -> CollectionMap:
+        """Lay out all graphs in the plane and keep their places; on disk after :meth:`save`.
+
+        Graphs that are added later are put among their nearest, until the map is built again.
+
+        Args:
+            method: ``"tsne"``, which keeps neighbours together: some milliseconds of CPU time for each graph; needs
+                scikit-learn. ``"pca"`` forgets such a map: principal components are computed when they are asked for.
+        """
+        if method not in get_args(MapMethod):
+            raise InvalidArgument(f"no map by {method!r}; there are: {', '.join(get_args(MapMethod))}")
+        self._points = self._spread(lay_out_by_neighbours(self)) if method == "tsne" else None
+        return self.map()
+
+    def map(self) -> CollectionMap:
+        """The graphs as points in the plane: as :meth:`build_map` laid them out, or else by principal components."""
+        return make_map(self, self._kept_points())
+
     def graph(self, id: Hashable) -> Graph:
         """The graph with this id."""
         position = self._graphs.find(id)
@@ -261,15 +288,15 @@ class GraphIndex:
             raise InvalidArgument("the index has another model already: build a new index for this one")
         if self.model is not None:
             return
-        before = self._learned, self._graphs
+        before = self._learned, self._graphs, self._points
         try:
-            self._learned = learned
+            self._learned, self._points = learned, None  # a map would be of what the model makes of the graphs
             if out is None:
                 self._compact(encode=True)
             else:
                 self._replace(IndexFolder(out), partial(self._copy, encode=True))
         except BaseException:
-            self._learned, self._graphs = before
+            self._learned, self._graphs, self._points = before
             raise
 
     def remove(self, ids: Iterable[Hashable] | Hashable) -> None:
@@ -489,8 +516,8 @@ class GraphIndex:
 
     def _compact(self, encode: bool = False) -> None:
         """Make one segment of all graphs that were not removed."""
-        merged = self._copy(SegmentBuilder(), encode)
-        self._graphs = IndexedGraphs()
+        merged, points = self._copy(SegmentBuilder(), encode), self._kept_points()
+        self._graphs, self._points = IndexedGraphs(), points
         self._append(merged)
 
     def _append(self, segment: Segment) -> None:
@@ -498,7 +525,8 @@ class GraphIndex:
 
     def _replace(self, store: IndexFolder, make: Callable[[GraphWriter], Any]) -> None:
         """Write a whole index, and take the graphs from there."""
-        self._settle(store, *store.replace(make, self._record, self._base(store)))
+        points = self._kept_points()
+        self._settle(store, *store.replace(make, self._record, self._base(store)), points)
 
     def _base(self, store: IndexFolder) -> str | None:
         """The edition of this index, if it came from this store or was written to it."""
@@ -508,7 +536,23 @@ class GraphIndex:
         """What is written beside the graphs."""
         digest, save = (None, _nothing_to_save) if self.model is None else (self.model.digest, self.model.save)
         parts: dict[Part, bytes] = {"remembered": self._memory.to_bytes()} if len(self._memory) else {}
+        if (points := self._kept_points()) is not None:
+            parts["map"] = points.astype("<f4").tobytes()
         return IndexRecord(digest, save, self._costs, self._next_number, parts)
+
+    def _spread(self, points: Points) -> Points:
+        """Points of the graphs that were not removed, by the positions of all."""
+        spread = np.full((self._graphs.size, 2), np.nan, dtype=np.float32)
+        spread[self._graphs.alive] = points
+        return spread
+
+    def _kept_points(self) -> Points | None:
+        """The points of a map for each graph that was not removed; None if there are none."""
+        if self._points is None:
+            return None
+        later = np.full((self._graphs.size - len(self._points), 2), np.nan, dtype=np.float32)
+        points = np.concatenate([self._points, later])[self._graphs.alive]
+        return None if np.isnan(points).all() else points
 
     def _certified_options(
         self,
@@ -608,6 +652,14 @@ def _checked_view(view: View) -> View:
     if view not in get_args(View):
         raise InvalidArgument(f"no view {view!r}; there are: {', '.join(get_args(View))}")
     return view
+
+
+def _parse_points(content: bytes, count: int) -> Points:
+    """The points of a map, one for each graph that was not removed."""
+    points = np.frombuffer(content, dtype="<f4")
+    if len(points) != 2 * count:
+        raise FileError(f"the map of the index has {len(points) // 2} points for {count} graphs; build the map again")
+    return points.reshape(-1, 2).astype(np.float32)
 
 
 def _nothing_to_save(folder: object) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -319,22 +320,36 @@ def _add_page(app: FastAPI, service: Service) -> None:
 
     @app.get("/{path:path}", include_in_schema=False)
     async def page(request: Request, path: str) -> Response:
-        content, kind, tag = parts.get(path or "index.html", (b"", "", ""))
-        if not kind:
+        part = parts.get(path or "index.html")
+        if part is None:
             raise Problem(404, "this path is not a route of the service")
-        headers = {"ETag": tag, "Cache-Control": "no-cache"}
-        if request.headers.get("if-none-match") == tag:
+        headers = {"ETag": part.tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+        if request.headers.get("if-none-match") == part.tag:
             return Response(status_code=304, headers=headers)
-        return Response(content, headers=headers, media_type=kind)
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return Response(gzip.decompress(part.packed), headers=headers, media_type=part.kind)
+        return Response(part.packed, headers={**headers, "Content-Encoding": "gzip"}, media_type=part.kind)
 
 
-def _read_parts(folder: Any, prefix: str = "") -> Any:
+class _Part(NamedTuple):
+    """A file of the page."""
+
+    packed: bytes
+    """Its content, compressed by gzip."""
+    kind: str
+    tag: str
+
+
+def _read_parts(folder: Any, prefix: str = "") -> Iterator[tuple[str, _Part]]:
+    """The files of the page by their paths; large ones are stored compressed, as name.gz."""
     for entry in folder.iterdir():
+        name = entry.name.removesuffix(".gz")
         if entry.is_dir():
-            yield from _read_parts(entry, f"{prefix}{entry.name}/")
-        elif (kind := _KINDS.get(entry.name.rpartition(".")[2])) is not None:
+            yield from _read_parts(entry, f"{prefix}{name}/")
+        elif (kind := _KINDS.get(name.rpartition(".")[2])) is not None:
             content = entry.read_bytes()
-            yield f"{prefix}{entry.name}", (content, kind, f'"{hashlib.sha256(content).hexdigest()[:16]}"')
+            packed = content if entry.name != name else gzip.compress(content, mtime=0)
+            yield f"{prefix}{name}", _Part(packed, kind, f'W/"{hashlib.sha256(packed).hexdigest()[:16]}"')
 
 
 class _News:

@@ -337,9 +337,13 @@ class ReadAnswer(BaseModel):
 class MapAnswer(_Answer):
     """The collection as points in the plane; columns of equal length."""
 
+    method: Literal["pca", "tsne"]
+    """Principal components, or t-SNE where `graphmetric index map` has stored it."""
     kind: Literal["vectors of the model", "counts of labels and degrees"]
-    explained: float
-    """The share of the variance that the plane shows."""
+    explained: float | None
+    """The share of the variance that the plane shows; null for t-SNE."""
+    placed: int
+    """Points that were put among their nearest: those of graphs that were added after the map was made."""
     ids: list[Any]
     x: list[float]
     y: list[float]

@@ -27,8 +27,8 @@ from graphmetric.formats.conversion import from_smiles
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_to_json
 from graphmetric.search import GraphIndex, SearchHit
+from graphmetric.search.collection_map import CollectionMap
 from graphmetric.search.hits import SearchProgress, SearchResult
-from graphmetric.serve.collection_map import CollectionMap, make_map
 from graphmetric.serve.lanes import Stop
 from graphmetric.serve.problems import Problem
 from graphmetric.serve.schema import (
@@ -344,7 +344,7 @@ class ServedIndex:
     @cached_property
     def map(self) -> CollectionMap:
         """The map of the collection."""
-        return make_map(self.index)
+        return self.index.map()
 
     def write_map(self) -> dict[str, Any]:
         """The map as columns."""
@@ -353,8 +353,10 @@ class ServedIndex:
         ids, metadata = self.index.ids, self.index.metadata
         points = np.round(found.points, 4)
         return {
+            "method": found.method,
             "kind": found.kind,
             "explained": found.explained,
+            "placed": found.placed,
             "ids": [label_to_json(ids[k]) for k in chosen],
             "x": points[:, 0].tolist(),
             "y": points[:, 1].tolist(),

@@ -73,7 +73,7 @@ export function makeMap(page) {
       box[2] = Math.min(box[2], data.y[i]);
       box[3] = Math.max(box[3], data.y[i]);
     }
-    words.textContent = `${data.ids.length < data.graphs ? `${many(data.ids.length, "point")} of ${many(data.graphs, "graph")}` : many(data.graphs, "graph")} by ${data.kind}; the plane shows ${Math.round(100 * data.explained)} % of their variance. Scroll or pinch to zoom, drag to move.`;
+    words.textContent = `${data.ids.length < data.graphs ? `${many(data.ids.length, "point")} of ${many(data.graphs, "graph")}` : many(data.graphs, "graph")} by ${data.kind}; ${data.method === "tsne" ? "laid out by t-SNE, which keeps neighbours together" : `the plane shows ${Math.round(100 * data.explained)} % of their variance`}.${data.placed ? ` ${many(data.placed, "point")} of later graphs lie among their nearest.` : ""} Scroll or pinch to zoom, drag to move.`;
     recolor();
   }
   function recolor() {
