@@ -37,7 +37,6 @@ test-fast: $(READY)  ## the tests that are not marked slow, with few random exam
 	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n auto -m "not slow"
 
 test-browser: $(READY)  ## the page in chromium, with a picture of each screen in build/pictures
-	@$(BIN)/python -c 'import playwright' 2>/dev/null || { echo "playwright is missing: $(BIN)/python -m pip install --constraint constraints.txt --editable '.[browser]'"; exit 1; }
 	@test -n "$$GRAPHMETRIC_CHROMIUM" || command -v chromium chromium-browser google-chrome >/dev/null || { echo "no chromium is found: apt-get install chromium, or set GRAPHMETRIC_CHROMIUM to its path"; exit 1; }
 	@GRAPHMETRIC_PICTURES=build/pictures $(BIN)/python -m pytest tests/serve/test_page.py
 	@echo "==> pictures are in build/pictures"

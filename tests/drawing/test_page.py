@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.drawing.page import HEIGHT, WIDTH, AxisScale, Plot, element, nice_ticks, say, tick_text
+from graphmetric._foundation.markup import element, say
+from graphmetric.drawing.page import HEIGHT, WIDTH, AxisScale, Plot, nice_ticks, tick_text
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -26,7 +26,7 @@ import graphmetric as gm
 from tests.serve.running import Running, running, wait_until
 
 sync_api = pytest.importorskip(
-    "playwright.sync_api", reason="the browser tests need playwright: pip install 'graphmetric[browser]'"
+    "playwright.sync_api", reason="the browser tests need playwright: pip install 'graphmetric[test]'"
 )
 expect = sync_api.expect
 

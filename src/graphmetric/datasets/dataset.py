@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.markup import Markup, facts, notebook_view
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.pair_bounds import PairBounds
@@ -234,6 +235,15 @@ class Dataset:
     def __repr__(self) -> str:
         parts = f"{len(self.train)} train + {len(self.val)} val + {len(self.test)} test"
         return f"Dataset({self.name!r}, {len(self.graphs):,} graphs, {parts})"
+
+    def _repr_html_(self) -> str:
+        about = {
+            "about": self.description,
+            "licence": self.licence,
+            "parts": f"{len(self.train):,} train, {len(self.val):,} val, {len(self.test):,} test",
+            "distances": self.distance_kind,
+        }
+        return notebook_view(self.name, facts(about), Markup(self.graphs._repr_html_()))
 
 
 FRACTIONS = (0.6, 0.2, 0.2)

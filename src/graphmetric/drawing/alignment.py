@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, NamedTuple, Protocol
 
+from graphmetric._foundation.markup import shorten
 from graphmetric.drawing.layout import Positions, lay_out
-from graphmetric.drawing.page import shorten
 from graphmetric.drawing.svg import (
     INK,
     LONGEST_LABEL,

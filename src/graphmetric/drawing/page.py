@@ -1,16 +1,16 @@
 """Web pages that need nothing but themselves, and the plots on them: no scripts, links, or anything to fetch.
 
-Text that is safe in a page has a type of its own, so that the type checker tells it from text that is not. Colours are
-classes of the style sheet, so that they follow the reader's choice of light or dark.
+Colours are classes of the style sheet, so that they follow the reader's choice of light or dark.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from importlib.resources import files
-from typing import Literal, NamedTuple, NewType
+from typing import Literal, NamedTuple
+
+from graphmetric._foundation.markup import Markup, element, join, say, shorten
 
 LEGEND = 14
 """Labels that a legend names."""
@@ -18,35 +18,8 @@ WIDTH, HEIGHT = 600.0, 380.0
 LEFT, RIGHT, TOP, BOTTOM = 54.0, 14.0, 14.0, 48.0
 """Margins of a plot, where the ticks and the names of the axes are."""
 
-Markup = NewType("Markup", str)
-"""Well-formed HTML. Made by :func:`say` and :func:`element`, or written out in this folder without anything foreign."""
 Paint = Literal["wide-band", "narrow-band", "middle", "ideal", "bar", "mark"]
 """The classes of the style sheet that plots use."""
-
-
-def say(words: object) -> Markup:
-    """Any text, escaped; what cannot be printed, such as control characters, is shown as a replacement character."""
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(words))
-    return Markup(escape(shown))
-
-
-def element(name: str, *children: Markup, **attributes: object) -> Markup:
-    """``<name attributes>children</name>``.
-
-    Underscores in names of attributes stand for hyphens, ``class_`` works, numbers with a fraction are written with one
-    decimal, and attributes that are None are left out.
-    """
-    written = "".join(
-        f' {key.strip("_").replace("_", "-")}="{f"{value:.1f}" if isinstance(value, float) else say(value)}"'
-        for key, value in attributes.items()
-        if value is not None
-    )
-    return Markup(f"<{name}{written}>{''.join(children)}</{name}>")
-
-
-def join(parts: Iterable[Markup]) -> Markup:
-    """One after the other, each on a line of its own."""
-    return Markup("\n".join(parts))
 
 
 def render_page(title: str, subtitle: str, sections: Sequence[Markup]) -> str:
@@ -83,11 +56,6 @@ def legend(colors: Mapping[str, str]) -> Markup:
     if len(colors) > LEGEND:
         entries.append(element("span", say(f"and {len(colors) - LEGEND:,} more")))
     return element("p", say("Node labels: "), *entries, class_="legend") if colors else Markup("")
-
-
-def shorten(text: str, most: int) -> str:
-    """As much of a text as there is room for."""
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 class AxisScale(NamedTuple):

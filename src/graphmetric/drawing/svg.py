@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from graphmetric._foundation.markup import Markup, element, join, say, shorten
 from graphmetric.drawing.layout import Positions, lay_out, nearest_distances
-from graphmetric.drawing.page import Markup, element, join, say, shorten
 from graphmetric.graphs.graph import Graph
 
 INK = "#30343b"

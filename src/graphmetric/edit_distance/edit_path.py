@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import astuple, dataclass, fields
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from graphmetric._foundation.markup import data_frame, notebook_view, say, table
 from graphmetric.edit_distance.costs import EditCosts, Ignorable
 from graphmetric.graphs.edits import (
     DeleteEdge,
@@ -31,6 +32,11 @@ from graphmetric.graphs.edits import (
 )
 from graphmetric.graphs.graph import Graph
 
+if TYPE_CHECKING:
+    import pandas
+
+_SHOWN_EDITS = 50
+"""Edits that a notebook shows."""
 NodeMap = tuple[int | None, ...]
 """For each node of the first graph the node of the second that it becomes, or None if it is deleted."""
 Edge = tuple[int, int]
@@ -156,6 +162,26 @@ class EditPath:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.edits))
+
+    def _repr_html_(self) -> str:
+        rows = [[say(k), say(edit), say(place or "")] for k, (edit, place) in enumerate(self._placed(), 1)]
+        return notebook_view(
+            f"{len(self)} edits: {self.counts}" if self.edits else "no edits: the graphs are the same",
+            table(["", "edit", "place of the edge"], rows[:_SHOWN_EDITS], more=max(0, len(rows) - _SHOWN_EDITS)),
+        )
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row for each edit: its kind, in words, and where the edge lies."""
+        placed = list(self._placed())
+        columns = {
+            "kind": [type(edit).__name__ for edit, _ in placed],
+            "edit": [str(edit) for edit, _ in placed],
+            "place": [place for _, place in placed],
+        }
+        return data_frame(columns, "tables of edits")
+
+    def _placed(self) -> Iterator[tuple[Edit, EdgePlace | None]]:
+        return zip(self.edits, self.places, strict=True)
 
 
 def edit_path_of(

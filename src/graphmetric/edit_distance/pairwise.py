@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.limits import check_memory, checked_jobs
+from graphmetric._foundation.markup import data_frame, matrix_table, notebook_view
 from graphmetric.edit_distance.blocks import PairGrid, PairRuns, Solver, shuffled, solve_blocks
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.method import EditDistanceMethod, Pairs, TimeLimit, as_method, renamed_time_limit
@@ -21,6 +22,9 @@ from graphmetric.edit_distance.store import Block
 from graphmetric.errors import InvalidArgument, NotEnoughMemory, WorkBudgetExceeded
 from graphmetric.formats.conversion import as_graphs
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
+
+if TYPE_CHECKING:
+    import pandas
 
 SECONDS = 10.0
 """What a time limit of "auto" means for each pair."""
@@ -67,6 +71,18 @@ class PairwiseDistances:
     def __repr__(self) -> str:
         shape = " x ".join(str(length) for length in self.value.shape)
         return f"PairwiseDistances({shape}, {self.exact.mean() if self.exact.size else 1:.1%} proven exact)"
+
+    def _repr_html_(self) -> str:
+        title = repr(self).removeprefix("PairwiseDistances(").removesuffix(")")
+        return notebook_view(title, matrix_table(np.atleast_2d(self.lower), np.atleast_2d(self.upper)))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row for each distance: where it stands in the arrays, bounds, and whether it is proven."""
+        places = np.indices(self.value.shape).reshape(self.value.ndim, -1)
+        names = ("pair",) if self.value.ndim == 1 else ("first", "second")
+        bounds = {"lower": self.lower, "upper": self.upper, "value": self.value, "exact": self.exact}
+        columns = dict(zip(names, places, strict=True)) | {name: array.ravel() for name, array in bounds.items()}
+        return data_frame(columns, "tables of distances")
 
 
 def pairwise_edit_distances(

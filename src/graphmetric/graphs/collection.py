@@ -7,11 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.markup import Markup, captioned, data_frame, facts, notebook_view
 from graphmetric.errors import InvalidGraph
 from graphmetric.graphs.canonical import (
     DEFAULT_BUDGET,
@@ -24,6 +25,11 @@ from graphmetric.graphs.columns import Columns, Has, concatenate, join_columns, 
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_to_json
 
+if TYPE_CHECKING:
+    import pandas
+
+_PICTURES, _LARGEST_PICTURE = 6, 60
+"""Graphs of which a notebook shows pictures, and the most nodes of these."""
 _CHUNK = 10_000
 """Graphs packed at a time, so that an iterator of a million never exists as a million objects."""
 _CERTIFIED_AT_ONCE = 20_000
@@ -162,6 +168,25 @@ class GraphCollection(Sequence[Graph]):
         counts = ((len(self), "graph"), (int(self.sizes.sum()), "node"), (int(self.edge_counts.sum()), "edge"))
         described = (f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s" for count, noun in counts)
         return f"GraphCollection({', '.join(described)})"
+
+    def _repr_html_(self) -> str:
+        title = repr(self).removeprefix("GraphCollection(").removesuffix(")")
+        if len(self) == 0:
+            return notebook_view(title)
+        ranges = (f"{counts.min():,} to {counts.max():,}" for counts in (self.sizes, self.edge_counts))
+        has = [str(what.name).lower().replace("_", " ") for what in Has if self.any_has(what)]
+        about = dict(zip(("nodes of a graph", "edges of a graph"), ranges, strict=True))
+        about["attributes"] = ", ".join(has) or "none"
+        few = [graph for graph in islice(self, _PICTURES) if graph.num_nodes <= _LARGEST_PICTURE]
+        drawn = [(Markup(graph._repr_svg_()), str("" if graph.id is None else graph.id)) for graph in few]
+        return notebook_view(title, facts(about), captioned(drawn, more=len(self) - len(few)))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row for each graph: its id, its numbers of nodes and edges, and its metadata."""
+        notes = [graph.metadata for graph in self]
+        keys = dict.fromkeys(key for note in notes for key in note)
+        columns = {"id": [graph.id for graph in self], "num_nodes": self.sizes, "num_edges": self.edge_counts}
+        return data_frame(columns | {key: [note.get(key) for note in notes] for key in keys}, "tables of graphs")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # For worker processes of this program only; files never hold pickles.

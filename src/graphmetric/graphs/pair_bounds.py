@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.markup import data_frame, notebook_view, say, table
 from graphmetric.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import pandas
+
+_SHOWN_PAIRS = 10
+"""Pairs that a notebook shows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -77,6 +85,21 @@ class PairBounds:
     def __repr__(self) -> str:
         exact = int(self.exact.sum())
         return f"PairBounds({len(self):,} pairs: {exact:,} exact distances, {len(self) - exact:,} only bounds)"
+
+    def _repr_html_(self) -> str:
+        few = range(min(len(self), _SHOWN_PAIRS))
+        rows = [
+            [say(i), say(j), say(f"{lower:g}" if lower == upper else f"{lower:g} .. {upper:g}")]
+            for (i, j), lower, upper in ((self.pairs[k].tolist(), self.lower[k], self.upper[k]) for k in few)
+        ]
+        title = repr(self).removeprefix("PairBounds(").removesuffix(")")
+        return notebook_view(title, table(["graph", "graph", "distance"], rows, more=len(self) - len(rows)))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A table with one row for each pair: the positions of both graphs, bounds, and whether they are equal."""
+        first, second = self.pairs.T
+        columns = {"first": first, "second": second, "lower": self.lower, "upper": self.upper, "exact": self.exact}
+        return data_frame(columns, "tables of pairs")
 
     @property
     def exact(self) -> NDArray[np.bool_]:

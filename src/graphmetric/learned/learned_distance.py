@@ -28,6 +28,7 @@ except ImportError as error:
 
 from graphmetric._foundation.executors import as_executor, count_workers, run_tasks
 from graphmetric._foundation.limits import effective_n_jobs
+from graphmetric._foundation.markup import element, facts, join, notebook_view, say
 from graphmetric._foundation.options import checked_count, to_plain
 from graphmetric._foundation.progress import progress
 from graphmetric._foundation.threads import working_threads
@@ -46,7 +47,7 @@ from graphmetric.edit_distance.edit_path import NodeMap, edit_path_of
 from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection, certificates, fingerprint, identify_graphs
 from graphmetric.graphs.graph import Graph
-from graphmetric.learned.model_card import describe_model
+from graphmetric.learned.model_card import describe_model, model_card
 from graphmetric.learned.model_folder import (
     check_config,
     find_model,
@@ -118,6 +119,12 @@ class LearnedDistance:
     def describe(self) -> str:
         """The model card, in Markdown: what the distance promises, what it counts, how it was trained, how well."""
         return describe_model(self._config(), self.network.head.promise(self.strict))
+
+    def _repr_html_(self) -> str:
+        """The model card as tables: what a notebook shows."""
+        card = model_card(self._config(), self.network.head.promise(self.strict))
+        tables = [join([element("p", say(title)), facts(rows)]) for title, rows in card.items()]
+        return notebook_view("A learned distance between graphs", *tables)
 
     @cached_property
     def digest(self) -> str:

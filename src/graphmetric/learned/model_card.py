@@ -102,6 +102,12 @@ def _name_classes(graphs: GraphCollection) -> list[str] | None:
 
 def describe_model(config: dict[str, Any], promise: str) -> str:
     """The model card, in Markdown, from the configuration of a saved model and what its distance promises."""
+    sections = model_card(config, promise)
+    return "\n".join([_CARD, *(f"## {title}\n\n{_table(rows)}\n" for title, rows in sections.items())])
+
+
+def model_card(config: dict[str, Any], promise: str) -> dict[str, dict[str, str]]:
+    """The sections of the model card, each with names and what is said of them."""
     features, report = config["features"], config["report"]
     counted, ignored = what_counts(
         features["parts"], weighted=features["facts"]["weighted"], directed=features["facts"]["directed"]
@@ -128,7 +134,10 @@ def describe_model(config: dict[str, Any], promise: str) -> str:
     if "held_out" in report:
         sections["On held-out graphs"] = report["held_out"]
     sections["Versions"] = config["packages"]
-    return "\n".join([_CARD, *(f"## {title}\n\n{_table(rows)}\n" for title, rows in sections.items())])
+    return {
+        title: {f"{name[:1].upper()}{name[1:].replace('_', ' ')}": show_value(value) for name, value in rows.items()}
+        for title, rows in sections.items()
+    }
 
 
 def _with_percent(labels: dict[str, Any]) -> dict[str, Any]:
@@ -146,10 +155,8 @@ def _without_known_distances(labels: dict[str, Any]) -> dict[str, Any]:
     return {"Pairs": f"{pairs:,}, of which only bounds are known: they chose the weights, and give no error to report"}
 
 
-def _table(rows: dict[str, Any]) -> str:
-    lines = [
-        f"| {name[:1].upper()}{name[1:].replace('_', ' ')} | {show_value(value)} |" for name, value in rows.items()
-    ]
+def _table(rows: dict[str, str]) -> str:
+    lines = [f"| {name} | {value} |" for name, value in rows.items()]
     return "\n".join(["| | |", "|---|---|", *lines])
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.limits import clock
+from graphmetric._foundation.markup import facts, matrix_table, notebook_view
 from graphmetric.errors import InvalidArgument
 
 Matrix = NDArray[np.float64]
@@ -67,6 +68,15 @@ class RepairResult:
             f"RepairResult({len(self.matrix)} x {len(self.matrix)}, {self.changed_pairs} pairs changed, {state}, "
             f"largest violation {self.max_violation:.1e}, relative gap {self.duality_gap:.1e})"
         )
+
+    def _repr_html_(self) -> str:
+        about = {
+            "pairs changed": f"{self.changed_pairs:,} of {len(self.matrix) * (len(self.matrix) - 1) // 2:,}",
+            "converged": "yes" if self.converged else "no: the best that was found in time",
+            "largest violation": f"{self.max_violation:.1e}",
+            "relative gap": f"{self.duality_gap:.1e}",
+        }
+        return notebook_view("The nearest metric", facts(about), matrix_table(self.matrix))
 
 
 def _no_copies() -> NDArray[np.int32]:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric._foundation.markup import Markup, element, join, say, shorten
 from graphmetric.drawing import draw_graph, label_colors
-from graphmetric.drawing.page import Markup, Plot, card, element, join, legend, render_page, say, section, shorten
+from graphmetric.drawing.page import Plot, card, legend, render_page, section
 from graphmetric.evaluation import Calibration, SizeErrors
 from graphmetric.evaluation.scores import format_score
 from graphmetric.graphs.collection import GraphCollection

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from graphmetric._foundation.markup import Markup, element, say, shorten
 from graphmetric.drawing.alignment import draw_aligned_pair
 from graphmetric.drawing.layout import Positions, lay_out
-from graphmetric.drawing.page import Markup, card, element, legend, render_page, say, section, shorten
+from graphmetric.drawing.page import card, legend, render_page, section
 from graphmetric.drawing.svg import INK, MARGIN, PLAIN, Canvas, add_graph, choose_scale, draw_graph, label_colors
 from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
 from graphmetric.errors import MissingExtra

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.markup import Markup, facts, notebook_view
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
@@ -198,6 +199,16 @@ class GraphIndex:
     def __repr__(self) -> str:
         kind = "no model" if self.model is None else f"{self.model.network.options.head.kind} distance"
         return f"GraphIndex({len(self):,} graphs, {kind})"
+
+    def _repr_html_(self) -> str:
+        about = {
+            "model": "none: searches are certified" if self.model is None else self.model.network.options.head.kind,
+            "edit costs": self.costs,
+            "map": "by t-SNE" if self._points is not None else "by principal components",
+            "folder": None if self._home is None else self._home[0],
+            "edition": self.edition,
+        }
+        return notebook_view(f"Index of {len(self):,} graphs", facts(about), Markup(self.graphs._repr_html_()))
 
     def __contains__(self, id: object) -> bool:
         return self._graphs.find(id) is not None

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from graphmetric._foundation.markup import Markup, captioned, data_frame, element, facts, notebook_view, say, table
 from graphmetric.drawing.alignment import draw_alignment
 from graphmetric.edit_distance import EditDistance, EditPath
 from graphmetric.edit_distance.normalize import View
-from graphmetric.errors import MissingExtra
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
     import pandas
 
 _COLUMNS = ["rank", "id", "distance"]
+_SHOWN_HITS, _SHOWN_NOTES = 10, 4
+"""Hits and pieces of metadata that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,10 @@ class SearchHit:
     def edit_path(self) -> EditPath | None:
         """Edits that turn the query into this graph, at the cost of the upper bound; None unless certified."""
         return None if self.edits is None else self.edits.edit_path
+
+    def _repr_html_(self) -> str:
+        about = {"distance": _distance(self), "rank": _rank(self), **self.metadata}
+        return notebook_view(str(self.id), facts(about), captioned([(Markup(self.graph._repr_svg_()), "")]))
 
     def __repr__(self) -> str:
         if self.proven is None:
@@ -156,11 +162,9 @@ class SearchResult(Sequence[SearchHit]):
 
     def to_pandas(self) -> pandas.DataFrame:
         """The same as a table, one row for each hit."""
-        try:
-            import pandas
-        except ImportError:
-            raise MissingExtra("pandas", "pandas", "tables of hits") from None
-        return pandas.DataFrame(self.to_records(), columns=list(self.to_records()[0]) if self.hits else _COLUMNS)
+        records = self.to_records()
+        names = list(records[0]) if records else _COLUMNS
+        return data_frame({name: [record[name] for record in records] for name in names}, "tables of hits")
 
     def __repr__(self) -> str:
         lines = [f"SearchResult({len(self)} hits, {self.report})"]
@@ -170,6 +174,17 @@ class SearchResult(Sequence[SearchHit]):
         from graphmetric.search.gallery import draw_hits
 
         return draw_hits(self)
+
+    def _repr_html_(self) -> str:
+        """The query and the hits as pictures, then a table: what a notebook shows."""
+        shown = self.hits[:_SHOWN_HITS]
+        pictures = element("div", Markup(replace(self, hits=shown)._repr_svg_()), style="overflow-x:auto")
+        rows = [
+            [say(rank), say(hit.id), say(_distance(hit)), say(_rank(hit)), say(_notes(hit))]
+            for rank, hit in enumerate(shown, 1)
+        ]
+        listed = table(["", "id", "distance", "rank", "metadata"], rows, more=len(self) - len(shown))
+        return notebook_view(f"{len(self)} hits; {self.report}", pictures, listed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,6 +218,20 @@ class Explanation:
 
     def _repr_svg_(self) -> str:
         return self.svg
+
+
+def _distance(hit: SearchHit) -> str:
+    if hit.proven is None or hit.exact is not None:
+        return f"{hit.distance if hit.exact is None else hit.exact:.4g}"
+    return f"{hit.lower:.4g} .. {hit.upper:.4g}"
+
+
+def _rank(hit: SearchHit) -> str:
+    return "by learned distance" if hit.proven is None else "proven" if hit.proven else "not proven"
+
+
+def _notes(hit: SearchHit) -> str:
+    return ", ".join(f"{key}: {value}" for key, value in list(hit.metadata.items())[:_SHOWN_NOTES])
 
 
 def _label(labels: tuple[object, ...] | None, node: int) -> str:
