@@ -52,6 +52,7 @@ from graphmetric.search import GraphIndex as GraphIndex
 from graphmetric.search import SearchHit as SearchHit
 from graphmetric.search.collection_map import plot_map as plot_map
 from graphmetric.serve.client import connect as connect
+from graphmetric.serve.widget import explore as explore
 
 __all__: list[str]
 __version__: str

@@ -89,7 +89,7 @@ def running(index: GraphIndex, folder: Any = None, **settings: Any) -> Iterator[
         assert not thread.is_alive()
 
 
-def wait_until(holds: Callable[[], Any], seconds: float = 120.0) -> None:
+def wait_until(holds: Callable[[], Any], seconds: float = 600.0) -> None:
     """Wait for something that must become true."""
     end = time.monotonic() + seconds
     while not holds():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -162,3 +164,18 @@ def test_no_request_that_the_description_allows_makes_the_service_fail(
             _validator(described, _schema(described, path)).validate(answer.json)
 
     ask()
+
+
+@pytest.fixture(scope="module")
+def whole_api(molecules: gm.GraphIndex) -> Iterator[Any]:
+    """All routes of a service that answers at once, with the bounds it has by then."""
+    with running(molecules, time_limit=0.05) as found:
+        yield schemathesis.openapi.from_url(f"{found.url}/v1/openapi.json")
+
+
+@pytest.mark.slow
+@schemathesis.pytest.from_fixture("whole_api").parametrize()
+@settings(max_examples=20, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+def test_schemathesis_finds_nothing(case: schemathesis.Case) -> None:
+    """Whatever it makes of the description, right or wrong, is answered as the description says."""
+    case.call_and_validate()

@@ -16,10 +16,12 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
+import click
 import pytest
 
 import graphmetric as gm
 from graphmetric.cli import main
+from graphmetric.cli.serve import serve_command
 from graphmetric.errors import ServiceError
 from tests.serve.running import as_body, hard_graphs, running, wait_until
 
@@ -161,3 +163,14 @@ def test_a_wrong_command_says_why(
         main(["serve", *arguments])
     assert ended.value.code != 0
     assert problem in capsys.readouterr().err
+
+
+def test_every_option_is_an_environment_variable() -> None:
+    context = click.Context(serve_command, **serve_command.context_settings)
+    for option in serve_command.params:
+        if isinstance(option, click.Option):
+            name = max((flag for flag in option.opts if flag.startswith("--")), key=len)
+            variable = f"GRAPHMETRIC_{name.removeprefix('--').replace('-', '_').upper()}"
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv(variable, "1")
+                assert option.value_from_envvar(context) not in (None, ()), variable

@@ -45,7 +45,7 @@ _CORES = max(1, os.cpu_count() or 1)
 @click.option("--body-seconds", type=SECONDS, default=10.0, help="Seconds in which a request must have arrived.")
 @click.option("--poll-seconds", type=SECONDS, default=5.0, help="How often to look for a new edition of the index.")
 @click.option("--log-requests/--no-log-requests", default=True, help="Log a line for each request.")
-@click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
+@click.option("--open", "open_page", is_flag=True, envvar="GRAPHMETRIC_OPEN", help="Open the page in a browser.")
 def serve_command(source: str, model: str | None, no_model: bool, open_page: bool, **options: Any) -> None:
     """Serve SOURCE over HTTP, with a page: an index folder, a data set such as molecules, or files of graphs.
 

@@ -183,9 +183,7 @@ class GraphIndex:
             index._memory.check()
         return index
 
-    def _settle(
-        self, store: IndexFolder, manifest: Manifest, graphs: IndexedGraphs, points: Points | None
-    ) -> None:
+    def _settle(self, store: IndexFolder, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
         """Take the graphs of an edition in place of the own ones, and the points of its map."""
         self._graphs, self._next_number = graphs, manifest.next_number
         self._home = store, manifest.edition
@@ -205,7 +203,7 @@ class GraphIndex:
             "model": "none: searches are certified" if self.model is None else self.model.network.options.head.kind,
             "edit costs": self.costs,
             "map": "by t-SNE" if self._points is not None else "by principal components",
-            "folder": None if self._home is None else self._home[0],
+            "folder": None if self._home is None else self._home[0].place,
             "edition": self.edition,
         }
         return notebook_view(f"Index of {len(self):,} graphs", facts(about), Markup(self.graphs._repr_html_()))

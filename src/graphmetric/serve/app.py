@@ -13,7 +13,7 @@ from functools import partial
 from importlib.resources import files
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import Depends, FastAPI, Query, Request
+from fastapi import Depends, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response, StreamingResponse
 from fastapi.security import HTTPBearer
@@ -252,7 +252,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     )
     async def graph(
         request: Request,
-        id: str,
+        id: Annotated[str, Path(description="The id of a graph of the index.", examples=["NSC 1"])],
         format: Annotated[str, Query(pattern="^(json|svg)$", description="json or svg")] = "json",
     ) -> Response:
         """A graph of the index, as JSON with a layout, or drawn as SVG."""

@@ -1,0 +1,53 @@
+// The hits of a search inside a notebook. The module is joined with those it imports, since a notebook loads one alone.
+
+import { align, carried, draw, editMarks, nodeColors } from "./drawing.js";
+import { h, short, shown } from "./dom.js";
+import { makePair, status } from "./pair.js";
+
+/** `model` is the state that Python shares; `el` is the place in the notebook; `style` is the page's style sheet. */
+export function renderWidget(model, el, style) {
+  const isDark = document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
+  const root = el.attachShadow({ mode: "open" });
+  const line = h("p", { class: "hint", role: "status" });
+  const cards = h("ol", { class: "cards" });
+  const detail = h("div", { class: "detail" });
+  const text = h("input", { type: "text", "aria-label": "An id of the index, or a SMILES", placeholder: "an id of the index, or a SMILES", spellcheck: "false" });
+  const certified = h("input", { type: "checkbox", disabled: !model.get("learned") });
+  const form = h("form", { class: "row", onsubmit: ask }, text, h("label", {}, certified, " certified"), h("button", { class: "main", type: "submit" }, "Search"));
+  root.append(h("style", {}, style), h("div", { class: `widget ${isDark ? "dark" : "light"}` }, form, line, cards, detail));
+
+  function ask(event) {
+    event.preventDefault();
+    line.textContent = "Searching …";
+    model.set("certified", certified.checked);
+    model.set("question", text.value.trim());
+    model.save_changes();
+  }
+  function show() {
+    text.value = model.get("question");
+    certified.checked = model.get("certified");
+    const answer = model.get("answer");
+    cards.replaceChildren();
+    detail.replaceChildren();
+    line.textContent = answer.error ?? answer.report?.text ?? "";
+    if (!answer.hits) return;
+    cards.append(...answer.hits.map((hit) => h("li", {}, card(answer, hit))));
+    if (answer.hits.length) select(answer, answer.hits[0]);
+  }
+  function card({ query }, hit) {
+    const marks = editMarks(query.graph, hit.graph, hit.edits);
+    const colors = marks.places ? carried(nodeColors(query.graph, query.layout), marks.places) : null;
+    const picture = draw(hit.graph, align(hit.layout, query.layout, hit.edits?.node_map), { colors, marks: marks.second });
+    const [kind, words] = hit.proven === null ? ["learned", "learned"] : status(hit);
+    return h("button", { type: "button", class: "card", "aria-pressed": "false", onclick: () => select(model.get("answer"), hit) }, h("div", { class: "picture" }, picture),
+      h("span", { class: "card-line" }, h("strong", { class: "name" }, shown(hit.id)), h("span", { class: "distance" }, short(hit.exact ?? hit.distance))), h("span", { class: "card-line" }, h("span", { class: `badge ${kind}` }, words)));
+  }
+  function select({ query, hits }, hit) {
+    [...cards.querySelectorAll(".card")].forEach((one, position) => one.setAttribute("aria-pressed", String(hits[position].rank === hit.rank)));
+    const facts = h("p", { class: "facts" }, h("span", { class: "big" }, short(hit.exact ?? hit.distance)), Object.entries(hit.metadata).slice(0, 6).map(([key, value]) => h("span", { class: "meta" }, h("b", {}, key), " ", shown(value).slice(0, 80))));
+    detail.replaceChildren(makePair({ first: query, second: { graph: hit.graph, layout: hit.layout, name: shown(hit.id) }, aligned: hit.edits, heading: `${query.name} and ${shown(hit.id)}`, facts, buttons: [] }));
+  }
+  model.on("change:answer", show);
+  show();
+  return () => model.off("change:answer", show);
+}

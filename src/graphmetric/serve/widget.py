@@ -1,0 +1,125 @@
+"""The page's search inside a notebook: a field for a query, hits as pictures, and the edits to each, as one widget.
+
+The widget is made of the page's own modules. Drawing a query is left to the page: its editors are thirty times as large
+as the rest, and a notebook keeps a copy of every widget that it shows.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from graphmetric.drawing.layout import lay_out
+from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra
+from graphmetric.graphs.graph import Graph
+from graphmetric.search import GraphIndex, SearchHit, SearchResult
+from graphmetric.serve.wire import write_alignment, write_graph, write_result
+
+_MODULES = ("dom.js", "drawing.js", "pair.js", "widget.js")
+_LARGEST_DRAWN = 150
+_SECONDS = 5.0
+
+
+def explore(
+    index: GraphIndex, query: str = "", *, k: int = 10, certified: bool | None = None, time_limit: float = _SECONDS
+) -> Any:
+    """Search an index in a notebook: type an id or a SMILES, look at the hits, and point at edits to see them.
+
+    Args:
+        index: The index.
+        query: An id of the index, or a SMILES, to begin with.
+        k: The number of hits.
+        certified: Search by edit distance, with proofs. None: only if the index has no model.
+        time_limit: Seconds for a certified search.
+
+    Returns:
+        A widget (the extra ``widget`` installs anywidget). Its ``question`` and ``certified`` can be set, and its
+        ``result`` is the latest :class:`~graphmetric.search.SearchResult`.
+    """
+    if not isinstance(index, GraphIndex):
+        raise InvalidArgument(f"explore takes a GraphIndex; got {type(index).__name__}")
+    chosen = index.model is None if certified is None else certified
+    return _widget_class()(index, k, time_limit, question=query, certified=chosen, learned=index.model is not None)
+
+
+@cache
+def _widget_class() -> Any:
+    try:
+        import anywidget
+        import traitlets
+    except ImportError:
+        raise MissingExtra("anywidget", "widget", "a widget") from None
+
+    class Explorer(anywidget.AnyWidget):
+        """The state that Python and the browser share."""
+
+        _esm = _join_modules()
+        question = traitlets.Unicode("").tag(sync=True)
+        certified = traitlets.Bool(False).tag(sync=True)
+        learned = traitlets.Bool(False).tag(sync=True)
+        answer = traitlets.Dict({}).tag(sync=True)
+
+        def __init__(self, index: GraphIndex, k: int, time_limit: float, **state: Any) -> None:
+            super().__init__(**state)
+            self._index, self._k, self._time_limit = index, k, time_limit
+            self.result: SearchResult | None = None
+            self.observe(lambda change: self._search(), ["question", "certified"])
+            self._search()
+
+        def _search(self) -> None:
+            self.result = None
+            if not self.question:
+                self.answer = {}
+                return
+            options: dict[str, Any] = {"time_limit": self._time_limit} if self.certified else {}
+            try:
+                self.result = self._index.search(
+                    _as_id(self._index, self.question), self._k, certified=self.certified, **options
+                )
+            except GraphMetricError as error:
+                self.answer = {"error": str(error)}
+                return
+            self.answer = _write(self._index, self.result, self.question)
+
+    return Explorer
+
+
+def _as_id(index: GraphIndex, text: str) -> str | int:
+    """A number that was typed may be an id."""
+    return int(text) if text not in index and text.lstrip("-").isdecimal() and int(text) in index else text
+
+
+def _write(index: GraphIndex, result: SearchResult, name: str) -> dict[str, Any]:
+    def explain(hit: SearchHit) -> dict[str, Any]:
+        return write_alignment(index.explain(result.query, hit).alignment, listed=True)
+
+    written = write_result(result, graphs=True, explain=explain, explained=len(result))
+    for hit, found in zip(written["hits"], result, strict=True):
+        hit["layout"] = _layout(found.graph)
+    query = {"graph": write_graph(result.query), "layout": _layout(result.query), "name": name}
+    return {**written, "query": query}
+
+
+def _layout(graph: Graph) -> list[list[float]] | None:
+    if graph.num_nodes > _LARGEST_DRAWN:
+        return None
+    return [[round(x, 3), round(y, 3)] for x, y in lay_out(graph).tolist()]
+
+
+def _join_modules() -> str:
+    """The page's modules as one, which is all that a notebook loads, and the page's style sheet for its shadow root."""
+    folder = files("graphmetric.serve") / "page"
+    joined = "\n".join((folder / name).read_text(encoding="utf-8") for name in _MODULES)
+    joined = re.sub(r"^import .*?;$", "", joined, flags=re.MULTILINE)
+    joined = re.sub(r"^export ", "", joined, flags=re.MULTILINE)
+    style = (folder / "style.css").read_text(encoding="utf-8")
+    style = style.replace(':root[data-theme="light"]', ".widget.light").replace(
+        ':root[data-theme="dark"]', ".widget.dark"
+    )
+    style = style.replace(":root", ":host, .widget").replace("\nhtml {", "\n.widget { padding: 14px; }\n.widget {")
+    return (
+        f"{joined}\nexport default {{ render: ({{ model, el }}) => renderWidget(model, el, {json.dumps(style)}) }};\n"
+    )
