@@ -20,7 +20,6 @@ longer run uses the lines of a shorter one. ``--older-pairs 0`` and the like lea
 from __future__ import annotations
 
 import argparse
-import dis
 import json
 import os
 import site
@@ -29,7 +28,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import CodeType
 from typing import Any, TextIO
 
 import numpy as np
@@ -47,7 +45,7 @@ from graphmetric.edit_distance.method import METHODS, EditDistanceMethod, as_met
 from graphmetric.edit_distance.scaling import workspace_size
 
 sys.path.append(str(Path(__file__).parents[1]))  # the linear programme is that of the tests
-from tools.make_programs import JUMPS, block_successors, compile_quietly, functions, last_instructions, library_sources
+from tools.make_programs import directed_graphs, library_sources
 
 from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph
 from tests.naive.relaxed_edit_distance_by_linear_programme import relaxed_edit_distance
@@ -167,45 +165,8 @@ def draw_near(problem: EncodedProblem, rng: np.random.Generator) -> list[int]:
 def large_programs() -> gm.GraphCollection:
     """Control-flow graphs of large functions, directed, with the way in which a block ends as its label."""
     roots = [None, *(Path(folder) / package for folder in site.getsitepackages() for package in PACKAGES)]
-    graphs = []
-    for root in roots:
-        for module, text in library_sources(root).items():
-            try:
-                functions_inside = list(functions(compile_quietly(text, module)))
-            except (SyntaxError, ValueError):  # a file for another version of Python
-                continue
-            drawn = (directed_control_flow(code, f"{module}:{code.co_qualname}") for code in functions_inside)
-            graphs += [graph for graph in drawn if graph is not None]
-    return gm.GraphCollection(graphs)
-
-
-def directed_control_flow(code: CodeType, name: str) -> gm.Graph | None:
-    """The blocks that can be reached and the steps between them, as in the set "programs"; None if too few or many."""
-    instructions = list(dis.get_instructions(code))
-    if len(instructions) < FEWEST_BLOCKS:
-        return None
-    successors, last = block_successors(instructions), dict(last_instructions(instructions))
-    reached, waiting = {0}, [0]
-    while waiting:
-        new = successors[waiting.pop()] - reached
-        reached |= new
-        waiting += new
-    if not FEWEST_BLOCKS <= len(reached) <= MOST_BLOCKS:
-        return None
-    number = {block: k for k, block in enumerate(sorted(reached))}
-    arcs = sorted((number[a], number[b]) for a in reached for b in successors[a])
-    return gm.Graph(
-        len(number), arcs, node_labels=[end_of_block(last[block]) for block in number], directed=True, id=name
-    )
-
-
-def end_of_block(last: dis.Instruction) -> str:
-    """How a block ends: by a return, an exception, a loop, a condition, a jump, or by going on."""
-    if last.opname.startswith(("RETURN", "RAISE", "RERAISE")):
-        return "return" if last.opname.startswith("RETURN") else "raise"
-    if last.opcode not in JUMPS:
-        return "next"
-    return "loop" if last.opname == "FOR_ITER" else "jump" if last.opname.startswith("JUMP") else "condition"
+    found = (directed_graphs(library_sources(root), FEWEST_BLOCKS, MOST_BLOCKS) for root in roots)
+    return gm.GraphCollection([graph for graphs in found for graph in graphs])
 
 
 def graphs_of(name: str, data: str) -> gm.GraphCollection:

@@ -1,6 +1,7 @@
 """Write the embedded data set "programs": control-flow graphs of the functions of Python's standard library.
 
     python tools/make_programs.py [OUTPUT.gmg]
+    python tools/make_programs.py --directed 4 100 OUTPUT.gmg
 
 Sources are compiled, never imported or run. Nodes are the basic blocks of a function's bytecode that can be reached
 from its entry; an edge joins two different blocks when control can pass from one to the other. As in LINUX, the graphs
@@ -14,11 +15,11 @@ that ``MADE_WITH`` records.
 
 from __future__ import annotations
 
+import argparse
 import dis
 import hashlib
 import inspect
 import platform
-import sys
 import sysconfig
 import warnings
 from bisect import bisect_right
@@ -98,15 +99,52 @@ def functions(code: CodeType) -> Iterator[CodeType]:
 
 def control_flow(code: CodeType) -> tuple[int, set[tuple[int, int]]]:
     """Number of reachable basic blocks, numbered in the order of the code, and the undirected edges between them."""
-    successors = block_successors(list(dis.get_instructions(code)))
+    number, successors = reachable_blocks(list(dis.get_instructions(code)))
+    arcs = {(number[a], number[b]) for a in number for b in successors[a]}
+    return len(number), {(min(arc), max(arc)) for arc in arcs if arc[0] != arc[1]}
+
+
+def directed_control_flow(code: CodeType, name: str) -> Graph:
+    """The blocks that can be reached, labelled by how they end, and the steps from one to the next."""
+    instructions = list(dis.get_instructions(code))
+    number, successors = reachable_blocks(instructions)
+    last = dict(last_instructions(instructions))
+    arcs = sorted((number[a], number[b]) for a in number for b in successors[a])
+    return Graph(len(number), arcs, node_labels=[end_of_block(last[block]) for block in number], directed=True, id=name)
+
+
+def directed_graphs(sources: dict[str, bytes], fewest: int, most: int) -> Iterator[Graph]:
+    """The directed graphs of all functions with so many blocks; files for another version of Python are left out."""
+    for module, text in sources.items():
+        try:
+            codes = list(functions(compile_quietly(text, module)))
+        except (SyntaxError, ValueError):
+            continue
+        for code in codes:
+            if len(code.co_code) >= 2 * fewest:  # an instruction takes two bytes or more
+                graph = directed_control_flow(code, f"{module}:{code.co_qualname}")
+                if fewest <= graph.num_nodes <= most:
+                    yield graph
+
+
+def end_of_block(last: dis.Instruction) -> str:
+    """How a block ends: by a return, an exception, a loop, a condition, a jump, or by going on."""
+    if last.opname.startswith(("RETURN", "RAISE", "RERAISE")):
+        return "return" if last.opname.startswith("RETURN") else "raise"
+    if last.opcode not in JUMPS:
+        return "next"
+    return "loop" if last.opname == "FOR_ITER" else "jump" if last.opname.startswith("JUMP") else "condition"
+
+
+def reachable_blocks(instructions: list[dis.Instruction]) -> tuple[dict[int, int], list[set[int]]]:
+    """The new number of each block that control can reach, and the blocks that each block can pass control to."""
+    successors = block_successors(instructions)
     reached, waiting = {0}, [0]
     while waiting:
         new = successors[waiting.pop()] - reached
         reached |= new
         waiting += new
-    number = {block: k for k, block in enumerate(sorted(reached))}
-    arcs = {(number[a], number[b]) for a in reached for b in successors[a]}
-    return len(number), {(min(arc), max(arc)) for arc in arcs if arc[0] != arc[1]}
+    return {block: k for k, block in enumerate(sorted(reached))}, successors
 
 
 def block_successors(instructions: list[dis.Instruction]) -> list[set[int]]:
@@ -143,8 +181,24 @@ def made_with(sources: dict[str, bytes]) -> tuple[str, str]:
     return f"{platform.python_implementation()} {platform.python_version()}", digest(sources)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", nargs="?", type=Path, default=TARGET)
+    parser.add_argument(
+        "--directed", nargs=2, type=int, metavar=("FEWEST", "MOST"),
+        help="directed graphs of this many blocks, labelled by how a block ends, instead of the embedded set",
+    )  # fmt: skip
+    options = parser.parse_args()
     sources = library_sources()
-    graphs = GraphCollection(program_graphs(sources))
-    write_graphs(graphs, sys.argv[1] if len(sys.argv) > 1 else TARGET)
+    if options.directed is None:
+        graphs = GraphCollection(program_graphs(sources))
+    elif options.output == TARGET:
+        parser.error("directed graphs are not the embedded set: name an output file")
+    else:
+        graphs = GraphCollection(directed_graphs(sources, *options.directed))
+    write_graphs(graphs, options.output)
     print(graphs, "MADE_WITH =", made_with(sources), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

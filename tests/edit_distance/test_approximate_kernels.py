@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from graphmetric.baselines._kernels.bipartite import match_bipartite
+from graphmetric.baselines._kernels.published import match_bipartite
 from graphmetric.baselines.published import Hungarian, PublishedBeam, PublishedHausdorff, VolgenantJonker
 from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
 from graphmetric.edit_distance._kernels.lower_bounds import (

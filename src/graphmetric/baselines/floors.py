@@ -45,14 +45,30 @@ class Differences(NamedTuple):
         return (self.edges + self.edge_labels) / 2
 
 
+class CountVectors(NamedTuple):
+    """The vectors of a collection, and where their parts are."""
+
+    vectors: Matrix
+    """(graphs, columns)."""
+    parts: tuple[tuple[int, int], ...]
+    """First column and end of each part, in the order of :class:`Differences`."""
+
+    @classmethod
+    def of(cls, graphs: GraphCollection) -> CountVectors:
+        bounds = CollectionBounds.of(graphs)
+        node_start, edge_start, degree_start, end = bounds.layout
+        parts = ((0, 1), (1, 2), (node_start, edge_start), (edge_start, degree_start), (degree_start, end))
+        return cls(bounds.vectors.astype(np.float64), parts)
+
+    def compare(self, rows: slice | NDArray[np.int64], columns: slice | NDArray[np.int64]) -> Differences:
+        """Compare the graphs of the rows with those of the columns."""
+        left, right = self.vectors[rows], self.vectors[columns]
+        return Differences(*(cdist(left[:, a:b], right[:, a:b], "cityblock") for a, b in self.parts))
+
+
 def count_differences(queries: GraphCollection, database: GraphCollection) -> Differences:
     """Compare the vectors of all queries with those of all graphs of the database."""
-    bounds = CollectionBounds.of(queries + database)
-    node_start, edge_start, degree_start, end = bounds.layout
-    vectors = bounds.vectors.astype(np.float64)
-    parts = [(0, 1), (1, 2), (node_start, edge_start), (edge_start, degree_start), (degree_start, end)]
-    left, right = vectors[: len(queries)], vectors[len(queries) :]
-    return Differences(*(cdist(left[:, a:b], right[:, a:b], "cityblock") for a, b in parts))
+    return CountVectors.of(queries + database).compare(slice(0, len(queries)), slice(len(queries), None))
 
 
 class Floor(Baseline):

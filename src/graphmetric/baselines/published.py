@@ -16,8 +16,12 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.baselines._kernels.bipartite import allocate_bipartite, match_bipartite
-from graphmetric.baselines._kernels.published_beam import allocate_open_list, search_published_beam
+from graphmetric.baselines._kernels.published import (
+    allocate_bipartite,
+    allocate_open_list,
+    match_bipartite,
+    search_published_beam,
+)
 from graphmetric.baselines.method import Baseline, TrainingTask
 from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Pairs, Solutions, register, room_for
 from graphmetric.edit_distance.methods import Hausdorff, check_width

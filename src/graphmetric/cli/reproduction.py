@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +13,13 @@ from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import COUNT, FOLDER, JOBS, jobs_option, json_option, out_folder_option
 from graphmetric.cli.output import show, show_result, to_json
 
-_EXPERIMENTS = ("table1", "protocol-a", "leak-free", "ablation", "figure2")
+if TYPE_CHECKING:
+    from graphmetric.reproduction.at_size import Part
+    from graphmetric.reproduction.frontier import SizeOptions
+
+_OF_SIZE = ("at-size", "random-pairs", "frontier")
+"""Experiments that compare methods by what they answer in which time."""
+_EXPERIMENTS = ("table1", "protocol-a", "leak-free", "ablation", "figure2", *_OF_SIZE)
 
 
 @click.command()
@@ -52,6 +59,11 @@ def demo_command(out: str, quick: bool, n_jobs: int, as_json: bool) -> None:
 @click.option("--seeds", type=COUNT, default=3, help="Runs of every row that learns.")
 @click.option("--quick", is_flag=True, help="One seed and a tenth of every training: minutes, and worse numbers.")
 @click.option("--limit", type=COUNT, help="Take only this many graphs of each data set.")
+@click.option(
+    "--model", "models", multiple=True, metavar="NAME=FOLDER", help="A trained model to compare. Can be repeated."
+)
+@click.option("--queries", type=COUNT, help="at-size: number of queries of each benchmark.")
+@click.option("--validation", is_flag=True, help="at-size: rank the validation part, on which choices are made.")
 @click.option("--jobs", "n_jobs", type=JOBS, default=1, help="Number of threads.")
 @json_option
 def reproduce_command(
@@ -63,6 +75,9 @@ def reproduce_command(
     seeds: int,
     quick: bool,
     limit: int | None,
+    models: tuple[str, ...],
+    queries: int | None,
+    validation: bool,
     n_jobs: int,
     as_json: bool,
 ) -> None:
@@ -72,23 +87,34 @@ def reproduce_command(
 
     \b
     Experiments:
-      table1      the paper's table: every method, with and without triangle fixing
-      protocol-a  the usual table: test graphs rank training and validation graphs
-      leak-free   the same without isomorphic graphs in two parts
-      ablation    the paper's model with one thing changed
-      figure2     the ten nearest graphs of some test graphs, drawn
+      table1        the paper's table: every method, with and without triangle fixing
+      protocol-a    the usual table: test graphs rank training and validation graphs
+      leak-free     the same without isomorphic graphs in two parts
+      ablation      the paper's model with one thing changed
+      figure2       the ten nearest graphs of some test graphs, drawn
+      at-size       graphs of 10, 25 and 50 nodes: accuracy and time per pair of all methods
+      random-pairs  the same graphs: errors of 1,000 random pairs
+      frontier      accuracy against time per pair, drawn from the results of at-size
 
     \b
     Examples:
       graphmetric reproduce table1 --root data/ --out reproduction/
       graphmetric reproduce protocol-a --quick --limit 200 --datasets molecules --out try/
       graphmetric reproduce ablation --root data/ --only paper --only residual --out reproduction/
+      graphmetric reproduce at-size --root data/ -d AIDS42k-15-40 --model mine=model/ --out reproduction/
     """
     from graphmetric.reproduction.experiments import PUBLIC_SETS, check_claims, make_experiment
     from graphmetric.reproduction.figure import draw_figure
     from graphmetric.reproduction.runner import RunOptions, run_experiment
 
     check_writable(out, folder=True)
+    if experiment in _OF_SIZE:
+        from graphmetric.reproduction.frontier import SizeOptions
+
+        part: Part = "validation" if validation else "test"
+        sized = SizeOptions(Path(out) / "at-size", root, part, queries, n_jobs, only)
+        _run_of_size(experiment, datasets, models, sized, as_json)
+        return
     chosen = datasets or PUBLIC_SETS
     options = RunOptions(Path(out), tuple(range(seeds)), quick, limit, root, n_jobs, only)
     if experiment == "figure2":
@@ -101,3 +127,36 @@ def reproduce_command(
     lines = [(folder / "report.md").read_text(encoding="utf-8"), *map(str, claims), f"\nTables and records: {folder}"]
     data = {"out": str(folder), "runs": [*map(asdict, records)], "claims": [*map(asdict, claims)]}
     show_result("\n".join(lines), data, as_json)
+
+
+def _run_of_size(
+    experiment: str, sets: tuple[str, ...], models: tuple[str, ...], options: SizeOptions, as_json: bool
+) -> None:
+    """Measure what is missing, then make the tables and the figure from all results."""
+    from graphmetric.reproduction.figure import draw_frontier
+    from graphmetric.reproduction.frontier import (
+        CONTENDERS,
+        PANELS,
+        LearnedContender,
+        read_results,
+        run_at_size,
+        run_random_pairs,
+        write_report,
+    )
+
+    learned = [LearnedContender(name, folder) for name, folder in map(_named_model, models)]
+    if experiment == "at-size":
+        run_at_size(sets or PANELS, [*CONTENDERS, *learned], options)
+    elif experiment == "random-pairs":
+        run_random_pairs(sets or PANELS, [*CONTENDERS, *learned], options)
+    lines = [write_report(options.out)]
+    if experiment == "frontier" or (experiment == "at-size" and options.part == "test"):
+        lines.append(f"Drawn: {draw_frontier(options.out, sets or PANELS)}")
+    show_result("\n".join(lines), {"out": str(options.out), "results": read_results(options.out)}, as_json)
+
+
+def _named_model(text: str) -> tuple[str, str]:
+    name, sign, folder = text.partition("=")
+    if not (name and sign and folder):
+        raise click.BadParameter(f"{text!r} is not NAME=FOLDER, such as mine=model/.", param_hint="--model")
+    return name, folder

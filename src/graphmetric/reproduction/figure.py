@@ -1,4 +1,8 @@
-"""Figure 2 of the paper: a query and its ten nearest graphs by the learned distance, one row for each data set."""
+"""Figures: Figure 2 of the paper, and accuracy against time.
+
+Figure 2 has a query and its ten nearest graphs by the learned distance, one row for each data set. The frontier has a
+point for every method on a benchmark, and a line through those that no other beats in the same time.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,14 @@ import numpy as np
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric._foundation.options import to_plain
 from graphmetric.drawing.svg import INK, graph_canvas, svg_picture
+from graphmetric.errors import InvalidArgument, MissingExtra
 from graphmetric.estimator import GraphDistance
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_folder import CHECKPOINT
 from graphmetric.report.rankings import Neighbour, RankingTask, choose_examples
 from graphmetric.reproduction.benchmark import Benchmark
 from graphmetric.reproduction.experiments import Row, make_experiment
+from graphmetric.reproduction.frontier import PANELS, Result, find_frontier, read_results
 from graphmetric.reproduction.runner import RunOptions, fit_once, load_for
 
 NEAREST = 10
@@ -131,3 +137,93 @@ def _draw_cell(graph: Graph, words: str, color: str, left: float, top: float) ->
 def _text(x: float, y: float, words: str, *, size: float = 12, anchor: str = "middle", color: str = INK) -> str:
     place = f'x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" text-anchor="{anchor}" fill="{color}"'
     return f"<text {place}>{escape(words)}</text>"
+
+
+_COLOURS = {
+    "counts": "#9a6b1f",
+    "assignment": "#6b7280",
+    "beam and local search": "#b3261e",
+    "dual bound": "#1a7f37",
+    "relaxed distance": "#0f766e",
+    "exact search": "#5b3fb5",
+    "learned": "#1d5fd1",
+}
+_SCORES = ("rho", "p@10")
+
+
+def draw_frontier(out: Path, panels: Sequence[str] = PANELS) -> Path:
+    """Draw accuracy against time per pair from the results of a folder, with the frontier, as ``frontier.svg``."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "plot", "the figure of accuracy and time") from None
+    lines = [line for line in read_results(out) if line["protocol"] == "ranking"]
+    shown = [name for name in panels if any(line["benchmark"] == name for line in lines)]
+    if not shown:
+        raise InvalidArgument(f"{out} has no results of {', '.join(panels)}; run the benchmarks first")
+    figure = Figure(figsize=(5.6 * len(shown), 9.6), layout="constrained")
+    axes: Any = figure.subplots(len(_SCORES), len(shown), squeeze=False, sharex="col")
+    for column, name in enumerate(shown):
+        here = [line for line in lines if line["benchmark"] == name]
+        for row, score in enumerate(_SCORES):
+            _draw_panel(axes[row, column], here, score)
+        axes[0, column].set_title(
+            f"{name}: {here[0]['mean nodes']:.0f} nodes, {here[0]['database']:,} graphs ranked", fontsize=11, color=INK
+        )
+        axes[-1, column].set_xlabel("microseconds of CPU time per pair")
+    families = [family for family in _COLOURS if any(line["family"] == family for line in lines)]
+    marks = [
+        figure.axes[0].plot([], [], marker="*" if family == "learned" else "o", linestyle="", color=_COLOURS[family])[0]
+        for family in families
+    ]
+    figure.legend(marks, families, loc="outside lower center", ncols=len(families), frameon=False)
+    path = out / "frontier.svg"
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "frontier"}), atomic_write(path) as file:
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    return path
+
+
+def _draw_panel(axes: Any, lines: list[Result], score: str) -> None:
+    """One benchmark and one score: a point for each method, the frontier as a line, its methods named."""
+    best = find_frontier(lines, score)
+    floor = _lowest_shown(lines, score)
+    axes.set_xscale("log")
+    axes.step(
+        [line["us"] for line in best],
+        [line[score] for line in best],
+        where="post",
+        color="#9ca3af",
+        linewidth=1.2,
+        zorder=1,
+    )
+    for line in lines:
+        learned = line["family"] == "learned"
+        on_frontier = any(line is each for each in best)
+        axes.plot(
+            line["us"], max(line[score], floor), linestyle="", zorder=2,
+            marker="*" if learned else "o", markersize=11 if learned else 6,
+            color=_COLOURS.get(line["family"], INK), alpha=1.0 if on_frontier or learned else 0.45,
+        )  # fmt: skip
+    named = [line for line in lines if line["family"] == "learned" or any(line is each for each in best)]
+    _name_points(axes, [line for line in named if line[score] >= floor], score)
+    axes.set_ylabel(f"{score}, mean over queries")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, color="#e5e7eb", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _lowest_shown(lines: list[Result], score: str) -> float:
+    """Far worse methods are drawn at the lower edge, so that the good ones are not squeezed together."""
+    scores = [float(line[score]) for line in lines]
+    return max(min(scores), max(scores) - (0.45 if score == "rho" else 1.0))
+
+
+def _name_points(axes: Any, lines: list[Result], score: str) -> None:
+    """Write names beside points, alternately to the left above and to the right below."""
+    for k, line in enumerate(sorted(lines, key=lambda line: line["us"])):
+        above = k % 2 == 0
+        axes.annotate(
+            line["method"], (line["us"], line[score]), textcoords="offset points", xytext=(-5, 5) if above else (6, -9),
+            ha="right" if above else "left", fontsize=7.5, color=_COLOURS.get(line["family"], INK),
+        )  # fmt: skip
