@@ -9,6 +9,8 @@ are undirected, unlabelled and simple: a block that jumps to itself adds no edge
 has one). Exceptions are not followed, so ``except`` clauses, which only an exception can reach, are not in the graph.
 Kept are functions and methods with 4 to 10 blocks; by construction their graphs are connected.
 
+With ``--directed``, graphs are directed and labelled by how a block ends, self-loops stay, and sizes are chosen freely.
+
 The bytecode depends on the exact version of Python: the embedded file was written by the version and from the sources
 that ``MADE_WITH`` records.
 """

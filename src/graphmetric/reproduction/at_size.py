@@ -25,8 +25,14 @@ from graphmetric.datasets import load_dataset
 from graphmetric.edit_distance import ExactSearch, pairwise_edit_distances
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import make_protocol
-from graphmetric.evaluation.bounds import precision_between
-from graphmetric.evaluation.scores import exact_hits, kendall_tau, mean_or_nan, precision_at, spearman_rho
+from graphmetric.evaluation.scores import (
+    exact_hits,
+    kendall_tau,
+    mean_or_nan,
+    precision_at,
+    precision_between,
+    spearman_rho,
+)
 from graphmetric.formats import read_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.summary import component_counts
