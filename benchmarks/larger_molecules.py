@@ -103,7 +103,8 @@ def draw_pairs(
 ) -> tuple[gm.GraphCollection, dict[str, Pairs]]:
     """The database and, by group, ``each`` pairs of every query."""
     mutator = Mutator(training, MOST_EDITS)
-    mutations = [graph for query in queries for graph in (mutator.mutate(query, rng) for _ in range(each)) if graph]
+    made = (mutator.mutate(query, rng) for query in queries for _ in range(each))
+    mutations = [mutation.graph for mutation in made if mutation is not None]
     assert len(mutations) == each * len(queries), "a molecule allows of every number of edits"
     bounds = CollectionBounds.of(training + queries)
     count = len(training)

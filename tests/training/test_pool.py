@@ -14,6 +14,7 @@ import graphmetric as gm
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.edits import Draft
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training.supervision import (
     LARGEST_CLIQUE,
     MOST_MUTATIONS,
@@ -80,6 +81,26 @@ def test_pairs_are_those_within_cliques_and_grow_member_by_member(molecules: Gra
     assert {frozenset(pair) for pair in pairs[:45]} == {frozenset(pair) for pair in combinations(first, 2)}
 
 
+def test_the_edits_behind_mutations_are_upper_bounds(molecules: GraphCollection) -> None:
+    pool = draw(molecules, 1500)
+    pairs = pool.pairs()
+    true = gm.pairwise_edit_distances(pool.graphs, pairs=pairs, n_jobs=1)
+    nothing = PairBounds(pairs, np.zeros(len(pairs)), np.full(len(pairs), 99.0))
+    found = pool.bound_by_edits(nothing)
+    assert (found.upper >= true.upper).all()
+    own = len(pool.drawn)
+    families = np.concatenate([np.arange(own), pool.origins])
+    related = families[pairs[:, 0]] == families[pairs[:, 1]]
+    assert related.sum() >= len(pool.origins)
+    assert ((found.upper < 99) == related).all()
+    from_origin = related & (pairs[:, 0] == families[pairs[:, 1]])
+    assert (found.upper[from_origin] == pool.edits[pairs[from_origin, 1] - own]).all()
+    assert (
+        pool.bound_by_edits(PairBounds(pairs, true.lower, true.upper)).digest()
+        == PairBounds(pairs, true.lower, true.upper).digest()
+    )
+
+
 def test_distances_to_the_empty_graph_are_right(molecules: GraphCollection) -> None:
     pool = draw(molecules, 60)
     known = pool.label_empty_graphs()
@@ -108,7 +129,7 @@ def test_frequent_labels_stay_frequent() -> None:
     chain = GraphCollection([gm.Graph(100, [(i, i + 1) for i in range(99)], node_labels=atoms)])
     mutator, rng = Mutator(chain, 1), np.random.default_rng(0)
     made = [mutator.mutate(gm.Graph(1, node_labels=["S"]), rng) for _ in range(200)]
-    relabeled = [graph.node_labels[0] for graph in made if graph is not None and graph.num_nodes == 1]
+    relabeled = [one.graph.node_labels[0] for one in made if one is not None and one.graph.num_nodes == 1]
     assert set(relabeled) <= {"C", "N", "O"}
     assert relabeled.count("C") > 0.8 * len(relabeled) > 0
 
@@ -181,7 +202,7 @@ def test_where_nothing_can_be_mutated_nothing_is() -> None:
 def test_large_vocabularies_are_drawn_from() -> None:
     named = GraphCollection(gm.Graph(3, [(0, 1)], node_labels=[3 * k, 3 * k + 1, 3 * k + 2]) for k in range(300))
     made = [Mutator(named, 1).mutate(named[0], np.random.default_rng(seed)) for seed in range(200)]
-    labels = {label for graph in made if graph is not None for label in graph.node_labels or ()}
+    labels = {label for one in made if one is not None for label in one.graph.node_labels or ()}
     assert len(labels) > 30
     assert labels <= set(range(900))
 

@@ -32,7 +32,7 @@ from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.columns import Has
-from graphmetric.graphs.edits import Draft, mutate
+from graphmetric.graphs.edits import Draft, Mutation, mutate
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 from graphmetric.graphs.pair_bounds import PairBounds
@@ -187,6 +187,7 @@ def _label_pool(pool: TrainingPool, budget: LabelBudget) -> tuple[PairBounds, fl
             known = known.take(np.isin(known.pairs[:, 0], labels.graphs))
             break
         found, more = budget.label(pool.graphs, part, f"training-{k:02d}")
+        found = pool.bound_by_edits(found) if budget.costs.is_unit else found
         labels, seconds = labels.joined(found), seconds + more
     return labels.joined(known), seconds
 
@@ -298,6 +299,8 @@ class TrainingPool:
     """The training graphs that were drawn, by their positions in the collection that the pool was drawn from."""
     origins: Positions
     """For each mutation the place in ``graphs`` of the training graph that it was made from."""
+    edits: Positions
+    """For each mutation the number of edits that it was made by."""
     cliques: tuple[Positions, ...]
     """Places in ``graphs`` of the members of each clique, in random order, its empty graph left out."""
 
@@ -305,6 +308,19 @@ class TrainingPool:
         """All pairs to label. Each member comes with all before it, so that any beginning of the list is dense."""
         parts = [clique[np.column_stack(np.tril_indices(len(clique), k=-1))] for clique in self.cliques]
         return np.sort(np.concatenate(parts), axis=1)
+
+    def bound_by_edits(self, labels: PairBounds) -> PairBounds:
+        """The labels with the edits that made a mutation as upper bounds, at unit costs.
+
+        They lead back from a mutation to its origin, and from there to its other mutations. This helps where graphs are
+        so large that a search finds no better map.
+        """
+        own, made = len(self.drawn), len(self.origins)
+        origin, away = np.arange(len(self.graphs)), np.zeros(len(self.graphs))
+        origin[own : own + made], away[own : own + made] = self.origins, self.edits
+        one, other = labels.pairs.T
+        known = np.where(origin[one] == origin[other], away[one] + away[other], np.inf)
+        return PairBounds(labels.pairs, labels.lower, np.minimum(labels.upper, known))
 
     def label_empty_graphs(self, costs: EditCosts | None = None) -> PairBounds:
         """Each member's distance to the empty graph of its clique: \\|V\\| + \\|E\\| at unit costs."""
@@ -334,27 +350,28 @@ def draw_pool(
     count, size = plan_cliques(len(distinct), pairs, mutations=edits > 0, smallest=smallest_clique)
     drawn = rng.permutation(distinct)[: count * (size - size // 3 if edits else size)]
     chosen, mutator = training[drawn], Mutator(training, edits)
-    made: list[tuple[int, Graph]] = []
+    made: list[tuple[int, Mutation]] = []
     cliques = []
     for own in np.array_split(np.arange(len(drawn)), min(count, len(drawn))):
         first = len(made)
         made += _mutate_evenly(chosen, own, size - len(own), mutator, rng)
         cliques.append(rng.permutation(np.concatenate([own, len(drawn) + np.arange(first, len(made))])))
-    mutations = GraphCollection(graph for _, graph in made)
+    mutations = GraphCollection(mutation.graph for _, mutation in made)
     empty = GraphCollection([Graph(0, directed=training[0].directed)] * len(cliques))
     origins = np.array([origin for origin, _ in made], dtype=np.int64)
-    return TrainingPool(chosen + mutations + empty, drawn, origins, tuple(cliques))
+    numbers = np.array([len(mutation.edits) for _, mutation in made], dtype=np.int64)
+    return TrainingPool(chosen + mutations + empty, drawn, origins, numbers, tuple(cliques))
 
 
 def _mutate_evenly(
     graphs: GraphCollection, own: Positions, wanted: int, mutator: Mutator, rng: np.random.Generator
-) -> list[tuple[int, Graph]]:
+) -> list[tuple[int, Mutation]]:
     """Origins and mutations; fewer than wanted where their limit, a graph without mutations or copies leave fewer."""
     number = min(wanted, MOST_MUTATIONS * len(own)) if mutator.edits else 0
     origins = np.resize(rng.permutation(own), number).tolist()
     found = ((origin, mutator.mutate(graphs[origin], rng)) for origin in origins)
-    made = [(origin, graph) for origin, graph in found if graph is not None]
-    kept = find_distinct(graphs[own] + GraphCollection(graph for _, graph in made))
+    made = [(origin, mutation) for origin, mutation in found if mutation is not None]
+    kept = find_distinct(graphs[own] + GraphCollection(mutation.graph for _, mutation in made))
     return [made[k - len(own)] for k in kept.tolist() if k >= len(own)]
 
 
@@ -398,7 +415,7 @@ class Mutator:
         self._node_labels = _used(columns.node_labels, np.repeat(graphs.flags & Has.NODE_LABELS, graphs.sizes))
         self._edge_labels = _used(columns.edge_labels, np.repeat(graphs.flags & Has.EDGE_LABELS, graphs.edge_counts))
 
-    def mutate(self, origin: Graph, rng: np.random.Generator) -> Graph | None:
+    def mutate(self, origin: Graph, rng: np.random.Generator) -> Mutation | None:
         """A mutation; None where the graph has none, such as a single node without labels."""
         found = mutate(
             origin,
@@ -410,7 +427,7 @@ class Mutator:
             min_nodes=min(1, self._most_nodes),
             max_nodes=self._most_nodes,
         )
-        return found.graph if found.edits else None
+        return found if found.edits else None
 
 
 def _used(column: LabelColumn | None, present: np.ndarray) -> tuple[Sequence[Hashable], np.ndarray]:
