@@ -11,6 +11,7 @@ import torch
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.training import preset
 
 QUICK: dict[str, Any] = {"preset": "small", "max_steps": 8, "label_budget": 200, "n_jobs": 1}
 
@@ -48,6 +49,17 @@ def test_steps_go_on_from_there(model: gm.GraphDistance, molecules: GraphCollect
     after, alone = (np.abs(fitted.pairwise(molecules) - distances).mean() for fitted in (model, new))
     assert after < start
     assert after < alone
+
+
+def test_a_loaded_model_goes_on_though_its_preset_has_changed(
+    model: gm.GraphDistance, molecules: GraphCollection, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model.set_params(warm_start=True).save(tmp_path / "model")
+    monkeypatch.setattr("graphmetric.training.preset", lambda name: preset("base"))
+    loaded = gm.GraphDistance.load(tmp_path / "model")
+    assert loaded.preset[0] == model.model_.options
+    loaded.fit(molecules[10:])
+    assert loaded.model_.options == model.model_.options
 
 
 def test_a_loaded_model_goes_on_as_the_one_that_was_saved(

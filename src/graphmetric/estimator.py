@@ -360,8 +360,11 @@ class GraphDistance(_GraphTransformer):
         learned = LearnedDistance.load(model)
         try:
             estimator = cls(**_read_parameters(learned.parameters)).set_params(device=device)
+            described, options = estimator._options()
         except (TypeError, ValueError) as error:
             raise FileError(f"has parameters that this version does not know: {error}", find_model(model)) from None
+        if described != learned.network.options:  # the preset of this name was another one when it was trained
+            estimator.set_params(preset=(learned.network.options, options), head=None)
         estimator.model_, estimator.featurizer_ = learned.network.to(device), learned.featurizer
         estimator.graphs_, estimator.report_ = None, learned.report
         return estimator  # type: ignore[no-any-return]
