@@ -348,8 +348,9 @@ class GraphDistance(_GraphTransformer):
     def load(cls, model: str | os.PathLike[str], device: str = "cpu") -> GraphDistance:
         """The model that :meth:`save` wrote into a folder, or one that comes with the package, by its name.
 
-        The names are "molecules", for graphs of atoms with element symbols, and "unlabelled". A folder that exists
-        comes before a name. Raises :class:`~graphmetric.errors.FileError` if anything is wrong with the files.
+        The names are "molecules", for graphs of atoms and bonds, "programs", for directed control-flow graphs, and
+        "unlabelled". A folder that exists comes before a name. Raises :class:`~graphmetric.errors.FileError` if
+        anything is wrong with the files.
 
         Example:
             >>> from graphmetric import Graph

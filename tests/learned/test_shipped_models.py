@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import graphmetric as gm
-from graphmetric.errors import FileError
+from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, certificates
 from graphmetric.learned.model_folder import SHIPPED_MODELS, find_model
 from graphmetric.training.supervision import LabelBudget, make_supervision
@@ -27,7 +28,8 @@ ROOT = Path(__file__).parents[2]
 NAMES = ("MODEL_CARD.md", "config.json", "model.safetensors")
 EMBEDDED = {"molecules": "molecules", "unlabelled": "programs"}
 """A data set of graphs such as each model is for."""
-ATOMS = st.sampled_from(["C", "C", "N", "O", "Cl", "Xx"])
+ATOMS = st.sampled_from(["C", "C", "N", "O", "Cl", "N+", "Xx"])
+BONDS = st.sampled_from(["1", "2", "aromatic", "double"])
 
 
 @pytest.fixture(scope="module", params=SHIPPED_MODELS)
@@ -47,13 +49,23 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("make_models")
 
 
-def fresh_graphs(name: str) -> GraphCollection:
-    """Graphs a few edits away from each other and from embedded ones."""
-    origins = gm.load_dataset(EMBEDDED[name]).graphs[100:600:100]
+def some_graphs(name: str, bonds: bool) -> GraphCollection:
+    """Graphs such as the model is for: embedded ones, or the directed control flow of some functions."""
+    if name == "programs":
+        sys.path.append(str(ROOT / "tools"))
+        make_programs = importlib.import_module("make_programs")
+        sources = make_programs.library_sources()
+        chosen = {module: sources[module] for module in ("argparse", "json.decoder", "textwrap", "zipfile")}
+        return GraphCollection(make_programs.directed_graphs(chosen, 6, 10)).without(["node_labels"])[:50:10]
+    return gm.load_dataset(EMBEDDED[name], edge_labels=bonds if name == "molecules" else None).graphs[100:600:100]
+
+
+def fresh_graphs(name: str, bonds: bool = False) -> GraphCollection:
+    """Graphs a few edits away from each other and from graphs such as the model is for."""
     vocabulary = "CNOS" if name == "molecules" else None
     made = (
         gm.mutate(graph, edits, random_state=1000 * k + edits, connected=True, node_labels=vocabulary, max_nodes=12)
-        for k, graph in enumerate(origins)
+        for k, graph in enumerate(some_graphs(name, bonds))
         for edits in range(1, 9)
     )
     return GraphCollection(mutation.graph for mutation in made)
@@ -91,12 +103,14 @@ class TestWhatTheySay:
     @settings(max_examples=25)
     @given(data=st.data())
     def test_metric_on_any_graphs(self, name: str, model: gm.GraphDistance, data: st.DataObject) -> None:
-        labels = ATOMS if name == "molecules" else None
+        labels, bonds = (ATOMS, BONDS) if name == "molecules" else (None, None)
         plain = graphs(
-            max_nodes=9, node_labels=labels, edge_labels=None, edge_weights=False, node_features=False, node_texts=None,
-            node_images=False, direction=False, loops=False, ids=None, metadata=None, always=True,
+            max_nodes=9, node_labels=labels, edge_labels=bonds, edge_weights=False, node_features=False,
+            node_texts=None, node_images=False, direction=False, loops=False, ids=None, metadata=None,
+            always=True,
         )  # fmt: skip
-        several = data.draw(st.lists(plain, min_size=3, max_size=4))
+        drawn = data.draw(st.lists(plain, min_size=3, max_size=4))
+        several = [graph.replace(directed=name == "programs") for graph in drawn]
         order = data.draw(st.permutations(range(several[0].num_nodes)))
         found = model.pairwise([*several, several[0].relabeled(order)])
         assert (found == found.T).all()
@@ -104,8 +118,11 @@ class TestWhatTheySay:
         assert (np.diag(found) == 0).all()
         assert (found <= (found[:, :, None] + found).min(axis=1) + 1e-4).all()
 
-    def test_they_follow_the_edit_distance(self, name: str, model: gm.GraphDistance) -> None:
-        fresh = fresh_graphs(name)
+    @pytest.mark.parametrize("bonds", [False, True])
+    def test_they_follow_the_edit_distance(self, name: str, model: gm.GraphDistance, bonds: bool) -> None:
+        if bonds and name != "molecules":
+            return
+        fresh = fresh_graphs(name, bonds)
         true = gm.pairwise_edit_distances(fresh, n_jobs=1)
         assert true.exact.all()
         above = np.triu_indices(len(fresh), k=1)
@@ -115,12 +132,23 @@ class TestWhatTheySay:
         assert spearmanr(said, known).statistic > max(0.9, floor)
         assert np.abs(said - known).mean() < 1.0
 
-    def test_bond_types_do_not_count(self) -> None:
+    def test_bond_types_and_charges_count(self) -> None:
         model = gm.GraphDistance.load("molecules")
-        plain, bonds = (gm.load_dataset("molecules", edge_labels=kept).graphs[:2] for kept in (False, True))
-        with pytest.warns(UserWarning, match="edge labels"):
-            found = model.distance(*bonds)
-        assert found == pytest.approx(model.distance(*plain), rel=1e-5)  # nodes are added up in another order
+        ethanol, acid, anion = (
+            gm.Graph.from_smiles(text, distinguish="charge") for text in ("CC(O)O", "CC(=O)O", "CC(=O)[O-]")
+        )
+        assert model.distance(ethanol, acid) == pytest.approx(1, abs=0.7)
+        assert model.distance(acid, anion) == pytest.approx(1, abs=0.7)
+        bare = [graph.replace(edge_labels=None) for graph in (ethanol, acid)]
+        assert model.distance(*bare) == 0
+
+    def test_directions_count(self) -> None:
+        model = gm.GraphDistance.load("programs")
+        chain = gm.Graph(4, [(0, 1), (1, 2), (2, 3)], directed=True)
+        turned = gm.Graph(4, [(0, 1), (2, 1), (2, 3)], directed=True)
+        assert model.distance(chain, turned) > 0.5
+        with pytest.raises(InvalidArgument, match="trained on directed graphs"):
+            model.distance(chain, gm.Graph(2, [(0, 1)]))
 
 
 class TestByName:
@@ -132,7 +160,9 @@ class TestByName:
 
     def test_an_unknown_name_is_told_the_known_ones(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(FileError, match=r"molecule: is not a folder of a model, nor .*: molecules, unlabelled"):
+        with pytest.raises(
+            FileError, match=r"molecule: is not a folder of a model, nor .*: molecules, programs, unlabelled"
+        ):
             gm.GraphDistance.load("molecule")
 
     def test_every_command_takes_the_name(
@@ -155,7 +185,7 @@ class TestByName:
             assert text
         code, _, errors = run(capsys, "embed", "nothing", "graphs.jsonl", "--out", "x.npy")
         assert code == 1
-        assert "molecules, unlabelled" in errors
+        assert "molecules, programs, unlabelled" in errors
 
 
 class TestHowTheyAreMade:
@@ -164,7 +194,7 @@ class TestHowTheyAreMade:
     ) -> None:
         atlas = gm.load_dataset("atlas").graphs[:120]
         forbidden = set(certificates(atlas[1::2]))
-        monkeypatch.setattr(tool, "read_left_out", lambda: forbidden)
+        monkeypatch.setattr(tool, "read_left_out", lambda: frozenset(forbidden))
         kept = tool.take_new(atlas)
         assert certificates(kept) == certificates(atlas[::2])
         made = make_supervision(kept[:30], kept[30:], LabelBudget(1500, n_jobs=1), 3, 0)
@@ -180,10 +210,15 @@ class TestHowTheyAreMade:
     def test_training_graphs_are_in_no_benchmark(self, tool: ModuleType) -> None:
         listed = json.loads(tool.LEFT_OUT.read_text())
         assert {name: len(texts) for name, texts in listed.items()} == {
-            "AIDS700nef": 667, "LINUX": 89, "TU_MUTAG": len(listed["TU_MUTAG"]),
+            "AIDS700nef": 667, "LINUX": 89, "TU_MUTAG": len(listed["TU_MUTAG"]), "programs at size": 312,
         }  # fmt: skip
-        new = set(certificates(tool.take_new(tool.unlabelled())))
-        assert not new & tool.read_left_out()
+        for _, part in tool.unlabelled():
+            assert not set(certificates(tool.take_new(part))) & tool.read_left_out()
+
+    def test_bond_types_and_charges_do_not_hide_a_benchmark_graph(self, tool: ModuleType) -> None:
+        plain, dressed = gm.Graph.from_smiles("CC(=O)O"), gm.Graph.from_smiles("CC(=O)[O-]", distinguish="charge")
+        assert plain.certificate() != dressed.certificate()
+        assert len(set(tool.plain_names(GraphCollection([plain, dressed, plain.replace(edge_labels=None)])))) == 1
 
     def test_the_list_is_that_of_the_benchmarks(self, tool: ModuleType, shared_data: Path) -> None:
         listed = json.loads(tool.LEFT_OUT.read_text())

@@ -82,8 +82,8 @@ def build(
 ) -> None:
     """Index the graphs of SOURCE, so that `graphmetric search` can find the nearest ones.
 
-    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package. Without a
-    model the index answers certified searches only, by edit distance; a model can be added later.
+    MODEL is a folder that `graphmetric train` wrote, or molecules, programs or unlabelled, which come with the package.
+    Without a model the index answers certified searches only, by edit distance; a model can be added later.
 
     \b
     Examples:

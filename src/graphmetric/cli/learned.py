@@ -61,7 +61,7 @@ def distance_command(
 ) -> None:
     """Compute the distance of FIRST and SECOND according to MODEL.
 
-    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
+    MODEL is a folder that `graphmetric train` wrote, or molecules, programs or unlabelled, which come with the package.
 
     A graph is a file that holds one graph, or SOURCE:POSITION, where SOURCE is a file, a folder or a data set that
     holds many. With --out and without SECOND, FIRST is such a source, and all its pairs are measured.
@@ -104,7 +104,7 @@ def distance_command(
 def embed_command(model: str, source: str, out: str, n_jobs: int, reading: Reading, as_json: bool) -> None:
     """Compute a vector for every graph of SOURCE according to MODEL.
 
-    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
+    MODEL is a folder that `graphmetric train` wrote, or molecules, programs or unlabelled, which come with the package.
 
     A .csv file has one line per graph: its id (or position) and its numbers. A .npy file has the numbers alone.
 
@@ -201,7 +201,7 @@ def evaluate_command(
 ) -> None:
     """Measure how well MODEL predicts the distances of the graphs of SOURCE.
 
-    MODEL is a folder that `graphmetric train` wrote, or molecules or unlabelled, which come with the package.
+    MODEL is a folder that `graphmetric train` wrote, or molecules, programs or unlabelled, which come with the package.
 
     The test graphs of a data set rank its training and validation graphs. For a file or a folder, some graphs drawn at
     random rank all others. The true distances are those of --labels or of the data set; otherwise they are computed.

@@ -33,8 +33,9 @@ from graphmetric.errors import FileError
 from graphmetric.features import GraphFeaturizer
 from graphmetric.model import GraphDistanceModel, ModelOptions
 
-SHIPPED_MODELS = ("molecules", "unlabelled")
-"""``molecules``: nodes are atoms labelled by element symbol, bond types do not count. ``unlabelled``: no labels."""
+SHIPPED_MODELS = ("molecules", "programs", "unlabelled")
+"""``molecules``: nodes are atoms, labelled by element symbol and charge, edges are bonds of any type or without one.
+``programs``: directed control-flow graphs. ``unlabelled``: undirected graphs without labels."""
 FORMAT = "graphmetric model"
 VERSION = 1
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "MODEL_CARD.md"
