@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from graphmetric._foundation.assignment import AssignmentWork, allocate_assignment
 from graphmetric._foundation.threads import allowed_threads, map_in_threads
 from graphmetric.distance._kernels.matching import (
     NOBODY,
-    AssignmentWork,
     AxisValues,
     NodeStates,
     add_axis_gaps,
-    allocate_assignment,
     match_pairs,
     measure_pairs,
     sort_runs,

@@ -26,20 +26,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.assignment import COLUMN_DUAL as PRICE_OF_COLUMN
+from graphmetric._foundation.assignment import ROW_MATCH, AssignmentWork, allocate_assignment, assign_rows
 from graphmetric._foundation.compilation import entry, hot_part, part
 from graphmetric.distance._kernels.matching import (
     NOBODY,
-    PRICE,
-    ROW_MATCH,
-    AssignmentWork,
     Floats,
     Integers,
     NodeStates,
-    allocate_assignment,
     compare_graphs,
     row_distance,
     row_norm,
-    solve_rectangular,
 )
 
 OVER_RELAXATION = 1.6
@@ -251,25 +248,25 @@ def bound_below(
     n: int, m: int, near: NDArray[Any], far: NDArray[Any], half_price: float, work: RelaxationWork
 ) -> float:
     """The least of <Q + A Y - Y B, S>: an assignment, which may contain pairs that save nothing."""
-    allowed, saving, cost = work.tables[AHEAD], work.tables[SAVING], work.assignment.cost
+    allowed, saving, weight = work.tables[AHEAD], work.tables[SAVING], work.assignment.weight
     for i in range(n):
         for j in range(m):  # over-relaxed steps may have gone too far
             allowed[i, j] = min(half_price, max(-half_price, work.tables[TENSION, i, j]))
     for i in range(n):
         for j in range(m):
-            cost[i, j] = min(0.0, saving[i, j] + spread(i, j, near, far, work.degrees, allowed))
+            weight[i, j] = -min(0.0, saving[i, j] + spread(i, j, near, far, work.degrees, allowed))
     assign(n, m, work)
     total = 0.0
     for i in range(n):
-        total += cost[i, work.assignment.places[ROW_MATCH, i]]
+        total -= weight[i, work.assignment.places[ROW_MATCH, i]]
     return total
 
 
 @part
 def assign(n: int, m: int, work: RelaxationWork) -> None:
     for j in range(m):
-        work.assignment.values[PRICE, j] = 0.0
-    solve_rectangular(n, m, work.assignment)
+        work.assignment.values[PRICE_OF_COLUMN, j] = 0.0
+    assign_rows(n, m, work.assignment)
 
 
 @part
@@ -382,7 +379,7 @@ def align_pair(
     rows, columns = few.nodes.size[0], many.nodes.size[0]
     for i in range(rows):
         for j in range(columns):
-            work.assignment.cost[i, j] = -work.tables[SHARE, i, j]
+            work.assignment.weight[i, j] = work.tables[SHARE, i, j]
     assign(rows, columns, work)
     for i in range(n):
         partner[i] = NOBODY

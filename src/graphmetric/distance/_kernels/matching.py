@@ -4,11 +4,8 @@ r"""The matching distance of many pairs of graphs, and lower bounds of it from o
 nodes gives the rows, and of two graphs of one size the one whose states come first in lexicographic order. The distance
 is therefore symmetric to the last bit. Graphs with identical states are at distance exactly 0.
 
-*Assignment.* Every row gets a column of its own and some columns stay free. Shortest augmenting paths (Jonker and
-Volgenant 1987) follow a cheap first phase that settles most rows. A free column j pays ``price[j]``, so a row that
-takes it gains that much: the problem is to minimise the sum over rows of ``cost[i, j] - price[j]``. The column duals
-simply start at the prices, since subtracting prices from costs first would lose the digits of small costs. Duals only
-ever fall, and never on a free column, which is what optimality demands of free columns.
+*Assignment.* Every row gets a column of its own and some columns stay free. Distances count as negative weights of
+:mod:`graphmetric._foundation.assignment`, and the norm of a node that stays alone as the price of its column.
 
 *Bounds along axes.* Along an axis a the states of a graph are numbers, and the cheapest matching of numbers is the
 sorted one; call its cost :math:`w_a`. For the best matching of the states themselves
@@ -28,132 +25,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.assignment import COLUMN_DUAL, COLUMN_MATCH, FREE, ROW_MATCH, AssignmentWork, assign_rows
 from graphmetric._foundation.compilation import entry, hot_part, part
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-FREE = -1
-PASSES = 2
-"""Passes of the first phase; more of them can cycle for long between equally good columns."""
-
-# Fields of AssignmentWork.places
-ROW_MATCH, COLUMN_MATCH, PARENT_ROW, SCANNED, FREE_ROWS = range(5)
-# Fields of AssignmentWork.values
-PRICE, COLUMN_DUAL, DISTANCE = range(3)
-
-
-class AssignmentWork(NamedTuple):
-    """Room for one problem at a time; ``values[PRICE]`` is asked and ``places[ROW_MATCH]`` answered, per position."""
-
-    cost: Floats
-    places: Integers
-    values: Floats
-
-
-def allocate_assignment(largest: int) -> AssignmentWork:
-    """Make room for problems of up to ``largest`` rows and columns."""
-    return AssignmentWork(
-        np.empty((largest, largest)), np.empty((5, largest + 1), dtype=np.int64), np.empty((3, largest))
-    )
-
-
-@part
-def solve_rectangular(n: int, m: int, work: AssignmentWork) -> None:
-    """Match n rows into m >= n columns at least cost."""
-    places, values = work.places, work.values
-    for j in range(m):
-        values[COLUMN_DUAL, j] = values[PRICE, j]
-        places[COLUMN_MATCH, j] = FREE
-    for i in range(n):
-        places[FREE_ROWS, i] = i
-    n_free = n
-    if m > 1:
-        for _ in range(PASSES):
-            n_free = bid_for_columns(n_free, m, work)
-    for f in range(n_free):
-        source = places[FREE_ROWS, f]
-        flip_path(work, find_shortest_path(source, m, work), source)
-
-
-@part
-def match_in_order(n: int, m: int, work: AssignmentWork) -> None:
-    """Row i gets column i."""
-    for j in range(m):
-        work.places[COLUMN_MATCH, j] = j if j < n else FREE
-    for i in range(n):
-        work.places[ROW_MATCH, i] = i
-
-
-@part
-def bid_for_columns(n_free: int, m: int, work: AssignmentWork) -> int:
-    """Every free row takes its best column from whoever has it, who is free in the next pass; returns how many are.
-
-    The dual of the column falls by its lead over the second best: the most that keeps the row content with it.
-    """
-    cost, places, duals = work.cost, work.places, work.values[COLUMN_DUAL]
-    still_free = 0
-    for f in range(n_free):
-        i = places[FREE_ROWS, f]
-        best = 0
-        least, second = cost[i, 0] - duals[0], np.inf
-        for j in range(1, m):
-            slack = cost[i, j] - duals[j]
-            if slack < least:
-                least, second, best = slack, least, j
-            elif slack < second:
-                second = slack
-        duals[best] -= second - least
-        loser = places[COLUMN_MATCH, best]
-        places[COLUMN_MATCH, best] = i
-        places[ROW_MATCH, i] = best
-        if loser != FREE:
-            places[FREE_ROWS, still_free] = loser
-            still_free += 1
-    return still_free
-
-
-@part
-def find_shortest_path(source: int, m: int, work: AssignmentWork) -> int:
-    """Dijkstra in reduced costs from a free row to the nearest free column, which is returned; lowers the duals."""
-    cost, places, values = work.cost, work.places, work.values
-    for j in range(m):
-        values[DISTANCE, j] = cost[source, j] - values[COLUMN_DUAL, j]
-        places[PARENT_ROW, j] = source
-        places[SCANNED, j] = 0
-    while True:
-        reach, nearest = np.inf, 0
-        for j in range(m):
-            if places[SCANNED, j] == 0 and values[DISTANCE, j] < reach:
-                reach, nearest = values[DISTANCE, j], j
-        row = places[COLUMN_MATCH, nearest]
-        if row == FREE:
-            break
-        places[SCANNED, nearest] = 1
-        offset = cost[row, nearest] - values[COLUMN_DUAL, nearest] - reach
-        for j in range(m):
-            through = cost[row, j] - values[COLUMN_DUAL, j] - offset
-            if places[SCANNED, j] == 0 and through < values[DISTANCE, j]:
-                values[DISTANCE, j] = through
-                places[PARENT_ROW, j] = row
-    for j in range(m):
-        if places[SCANNED, j] == 1:
-            values[COLUMN_DUAL, j] += values[DISTANCE, j] - reach
-    return nearest
-
-
-@part
-def flip_path(work: AssignmentWork, sink: int, source: int) -> None:
-    """Exchange matched and unmatched entries along the path that ends in column ``sink``."""
-    places = work.places
-    column = sink
-    while True:
-        row = places[PARENT_ROW, column]
-        places[COLUMN_MATCH, column] = row
-        column, places[ROW_MATCH, row] = places[ROW_MATCH, row], column
-        if row == source:
-            return
-
 
 NOBODY = -1
 """In place of a row: the zero vector that pads the smaller graph."""
@@ -222,31 +98,40 @@ def solve_pair(few: NodeStates, a: int, many: NodeStates, b: int, work: Assignme
     """The distance; ``work`` holds the matching afterwards. States that are not finite give NaN and any matching."""
     n, m = few.size[a], many.size[b]
     if np.isfinite(fill_costs(few, a, many, b, work)):
-        solve_rectangular(n, m, work)
+        assign_rows(n, m, work)
     else:
         match_in_order(n, m, work)  # shortest paths would never end
     total = 0.0
     for i in range(n):
-        total += work.cost[i, work.places[ROW_MATCH, i]]
+        total -= work.weight[i, work.places[ROW_MATCH, i]]
     if n < m:
         for j in range(m):
             if work.places[COLUMN_MATCH, j] == FREE:
-                total += work.values[PRICE, j]
+                total -= work.values[COLUMN_DUAL, j]
     return total if np.isfinite(total) else np.nan
 
 
 @part
+def match_in_order(n: int, m: int, work: AssignmentWork) -> None:
+    """Row i gets column i."""
+    for j in range(m):
+        work.places[COLUMN_MATCH, j] = j if j < n else FREE
+    for i in range(n):
+        work.places[ROW_MATCH, i] = i
+
+
+@part
 def fill_costs(few: NodeStates, a: int, many: NodeStates, b: int, work: AssignmentWork) -> float:
-    """Distances of all rows and, where nodes stay alone, their norms; returns the sum, finite if all are."""
+    """Weights of all pairs of rows and, where nodes stay alone, prices; returns the sum, finite if all are."""
     n, m = few.size[a], many.size[b]
     total = 0.0
     for i in range(n):
         for j in range(m):
-            work.cost[i, j] = row_distance(few, few.start[a] + i, many, many.start[b] + j)
-            total += work.cost[i, j]
+            work.weight[i, j] = -row_distance(few, few.start[a] + i, many, many.start[b] + j)
+            total += work.weight[i, j]
     for j in range(m):
-        work.values[PRICE, j] = row_norm(many, many.start[b] + j) if n < m else 0.0
-        total += work.values[PRICE, j]
+        work.values[COLUMN_DUAL, j] = -row_norm(many, many.start[b] + j) if n < m else 0.0
+        total += work.values[COLUMN_DUAL, j]
     return total
 
 
