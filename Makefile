@@ -9,7 +9,7 @@ NOTEBOOKS_READY := $(VENV)/.notebooks-ready
 SPEED := approximations canonical certified_search edit_distance_peers embedding exact_search heads large_pairs loading metric_repair
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-fast test-browser lint coverage wheel docs notebooks bench fuzz clean
+.PHONY: help demo test test-fast test-browser lint coverage wheel docs notebooks bench drills fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -76,6 +76,9 @@ notebooks: $(NOTEBOOKS_READY)  ## run the notebooks of examples/notebooks and ke
 
 bench: $(READY)  ## side-by-side measurements (docs/results.md says what they mean)
 	@for name in $(SPEED); do echo "==> $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+drills: $(READY)  ## kills, damaged files, two writers, little memory: minutes; LONG=1 for hours
+	@$(BIN)/python tests/drills/run_drills.py $(if $(LONG),--long)
 
 fuzz: $(READY)  ## 100,000 broken files through every reader
 	@$(BIN)/python tests/fuzz/fuzz_readers.py --inputs 100000 --seed 0

@@ -80,7 +80,7 @@ def run_and_kill(options: argparse.Namespace) -> None:
     width = -(-options.graphs // 256)
     blocks = width * (width + 1) // 2
     cpu_before = _children()
-    address = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None}
+    address = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, silence_logs=50, **address) as cluster:
         command = [sys.executable, __file__, "--out", str(out), "--label", cluster.scheduler_address]
         for stop in (blocks // 3, 2 * blocks // 3, None):

@@ -48,7 +48,7 @@ def threads() -> Iterator[Executor]:
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed: the extra [cluster]")
-    options = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": None, "silence_logs": 50}
+    options = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **options) as there,
         distributed.Client(there, set_as_default=False) as client,
@@ -117,6 +117,16 @@ def test_a_worker_of_a_cluster_may_die(molecules: gm.GraphCollection, client: An
     assert killed
     assert_same(found, expected)
     assert len(list((tmp_path / "store").glob("*.block"))) > 4
+
+
+@pytest.mark.slow
+def test_a_client_that_is_closed_is_not_waited_for(client: Any) -> None:
+    own = type(client)(client.scheduler.address, set_as_default=False)
+    results = run_tasks(own, time.sleep, [(0, (0,)), (1, (30,))])
+    assert next(results)[0] == 0
+    own.close()
+    with pytest.raises(WorkerLost):
+        next(results)
 
 
 @pytest.mark.slow

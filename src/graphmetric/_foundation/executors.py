@@ -93,7 +93,7 @@ def run_tasks(
                 waiting[_submit(pool, task)] = task
             if not waiting:
                 return
-            for future in _finished(waiting):
+            for future in _finished(pool, waiting):
                 task = waiting.pop(future)
                 lost = future.cancelled() or future.exception() is not None
                 if lost:
@@ -153,14 +153,16 @@ def _do(work: Callable[[], Result], attempt: int) -> tuple[bool, Result | Except
         return False, error
 
 
-def _finished(waiting: Iterable[Future[Any]]) -> set[Future[Any]]:
-    """The tasks that are done, at least one."""
+def _finished(pool: Executor, waiting: Iterable[Future[Any]]) -> set[Future[Any]]:
+    """The tasks that are done, at least one. Those of a dask client that was closed would be waited for without end."""
     started, told = time.monotonic(), _SILENCE
     futures = list(waiting)
     while True:
         done, _ = wait(futures, timeout=1.0, return_when=FIRST)
         if done:
             return done
+        if getattr(getattr(pool, "_client", None), "status", "") in ("closed", "closing"):
+            raise WorkerLost(f"the dask client was closed, and {len(futures)} tasks with it; use a new one")
         silent = time.monotonic() - started
         if silent > told:
             logger.warning("no result from %d tasks for %.0f seconds: are there workers?", len(futures), silent)

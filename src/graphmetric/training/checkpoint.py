@@ -1,7 +1,7 @@
 """Training that survives being killed: the folder of a training, and what tells one training from another.
 
 A checkpoint is one safetensors file, written whole or not at all: tensors of model, optimiser and best weights, and in
-its header, as JSON, the counters and the job they belong to. Nothing in it can be executed.
+its header, as JSON, the counters and the job they belong to, with a digest of all of it. Nothing in it can be executed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from torch import Tensor
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
 
-VERSION = 3
-"""3: the attributes of a feature table are fields of its own."""
+VERSION = 4
+"""4: with a digest, since a training would go on from weights in which a bit has changed."""
 CHECKPOINT, HISTORY = "checkpoint.safetensors", "history.jsonl"
 
 Tensors = dict[str, Tensor]
@@ -74,15 +74,21 @@ class TrainingFolder:
         path, parts = self._checkpoint, defaultdict[str, Tensors](dict)
         try:
             with safe_open(path, framework="pt", device=str(device)) as file:
-                header = json.loads((file.metadata() or {})["state"])
-                for key in file.keys():  # noqa: SIM118
-                    part, _, name = key.partition(".")
-                    parts[part][name] = file.get_tensor(key)
+                about = file.metadata() or {}
+                tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            header = json.loads(about["state"])
+            for key, tensor in tensors.items():
+                part, _, name = key.partition(".")
+                parts[part][name] = tensor
             version, job, counters = header["version"], header["job"], header["counters"]
         except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
             raise FileError(f"is not a readable checkpoint, remove it to start again: {error}", path) from None
         if version != VERSION:
             raise FileError(f"is a checkpoint of version {version}; this package reads {VERSION}", path)
+        if about.get("digest") != _digest_tensors(about["state"], tensors):
+            raise FileError(
+                "was changed after it was written: its digest does not match; remove it to start again", path
+            )
         if different := [key for key in self._job if job.get(key) != self._job[key]]:
             raise InvalidArgument(
                 f"{path} belongs to another training: its {', '.join(different)} differ; choose another folder"
@@ -102,7 +108,8 @@ class TrainingFolder:
             for part, own in parts.items()
             for name, tensor in own.items()
         }
-        content = save(tensors, {"state": json.dumps(header)})
+        state = json.dumps(header)
+        content = save(tensors, {"state": state, "digest": _digest_tensors(state, tensors)})
         with atomic_write(self._checkpoint) as file:
             file.write(content)
         self._saved = time.monotonic()
@@ -115,6 +122,14 @@ class TrainingFolder:
         """Add a line to the history."""
         with system_errors_named(self._history), open(self._history, "ab") as file:
             file.write(_json_line(record))
+
+
+def _digest_tensors(state: str, tensors: Tensors) -> str:
+    digest = blake2b(state.encode(), digest_size=16)
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)} ".encode())
+        digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _json_line(record: Mapping[str, Any]) -> bytes:
