@@ -82,6 +82,11 @@ def find_imports(name: str, path: Path, modules: dict[str, Path]) -> set[str]:
     return {imported for imported, _ in list_imports(path, modules)} - {name}
 
 
+def find_service(modules: dict[str, Path]) -> set[str]:
+    """The modules of the service and its command, which are counted apart."""
+    return {name for name in modules if name.startswith(("graphmetric.serve", "graphmetric.cli.serve"))}
+
+
 def find_classes_named_twice(modules: dict[str, Path]) -> dict[str, list[str]]:
     """Class names that more than one module defines, with these modules."""
     homes = defaultdict(list)
@@ -189,9 +194,12 @@ def describe() -> str:
         for name, path in modules.items()
         if importers[name] == 1 and path.name != "__init__.py" and len(path.read_text().splitlines()) < 40
     ]
+    served = find_service(modules)
     rows = [
-        ("modules", f"{len(modules)}"),
-        ("lines of code", f"{sum(code.values()):,}"),
+        ("modules beside the service", f"{len(modules) - len(served)}"),
+        ("modules of the service", f"{len(served)}"),
+        ("lines of code beside the service", f"{sum(code[name] for name in modules if name not in served):,}"),
+        ("lines of code of the service", f"{sum(code[name] for name in served):,}"),
         ("modules with one importer and fewer than 40 lines", f"{len(fragments)}"),
         ("files of a certified search", f"{len(trace_flow(search))}"),
         ("files of `fit` on given distances", f"{len(trace_flow(fit))}"),

@@ -1,20 +1,24 @@
-"""Options: frozen dataclasses to plain data for JSON and back, and checks of single values that a caller gave."""
+"""Plain data: options to JSON values and back, JSON text, and checks of single values that a caller gave."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import FileError, InvalidArgument
 
 Options = TypeVar("Options")
 
 LATER = {"later": True}
 """Metadata of a field that was added after options were first saved: its default is neither written nor required."""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""The spelling of half of a character."""
 
 
 def to_plain(options: Any) -> Any:
@@ -62,6 +66,33 @@ def _read(expected: Any, value: Any, name: str) -> Any:
         return _checked(_is_number(value, int), value, name, "a whole number")
     expected = origin or expected
     return _checked(isinstance(value, expected), value, name, f"of type {expected.__name__}")
+
+
+def parse_json(text: str | bytes, line: int | None = None) -> Any:
+    """The value of a JSON text; the error has ``line``, or else the line within the text, but no file."""
+    try:
+        value = json.loads(text)
+        if _HALF.search(text if isinstance(text, str) else text.decode("latin-1")):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+        return value
+    except UnicodeEncodeError:
+        raise FileError("a text has half of a character (a lone surrogate, as \\ud800)", None, line) from None
+    except json.JSONDecodeError as error:
+        raise FileError(f"not valid JSON: {error.msg} (column {error.colno})", None, line or error.lineno) from None
+    except UnicodeDecodeError:
+        raise FileError("not valid JSON: not UTF-8") from None
+    except RecursionError:
+        raise FileError("this JSON cannot be read: nested too deeply") from None
+    except ValueError:  # an integer of thousands of digits
+        raise FileError("this JSON cannot be read: a number has too many digits") from None
+
+
+def format_json(value: Any, *, nan: bool = False) -> str:
+    """JSON on one line, ASCII only so that any string survives."""
+    try:
+        return json.dumps(value, separators=(",", ":"), allow_nan=nan)
+    except ValueError as error:
+        raise FileError(f"cannot be written as JSON: {error}") from None
 
 
 def check_fields(options: Any, least: Mapping[str, float], positive: Iterable[str] = ()) -> None:

@@ -17,19 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from graphmetric._foundation.options import format_json
 from graphmetric.errors import InvalidGraph
 from graphmetric.formats.file_format import EVERYTHING, FileFormat, NotKept
 from graphmetric.formats.file_source import FileSource, natural_key
-from graphmetric.formats.values import (
-    format_json,
-    id_from_text,
-    is_integer,
-    is_number,
-    plain,
-    read_labels,
-    safe_key,
-    shortened,
-)
+from graphmetric.formats.values import id_from_text, is_integer, is_number, plain, read_labels, safe_key, shortened
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_to_json
 

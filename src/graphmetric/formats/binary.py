@@ -25,10 +25,11 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.options import format_json, parse_json
 from graphmetric.errors import InvalidGraph
 from graphmetric.formats.file_format import EVERYTHING, FileFormat, NoOptions, NotKept
 from graphmetric.formats.file_source import FileSource, Limits, located
-from graphmetric.formats.values import format_json, is_integer, parse_json, plain, read_labels, shortened
+from graphmetric.formats.values import is_integer, plain, read_labels, shortened
 from graphmetric.graphs.collection import GraphCollection, pack
 from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, pointers, read_only
 from graphmetric.graphs.graph import Graph

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from html.entities import html5
 from typing import Any, NamedTuple
 
+from graphmetric._foundation.options import format_json
 from graphmetric.errors import FileError, InvalidGraph
 from graphmetric.formats.attributes import (
     AttributeOptions,
@@ -22,7 +23,7 @@ from graphmetric.formats.attributes import (
 )
 from graphmetric.formats.file_format import NotKept, writer_of_lines
 from graphmetric.formats.file_source import FileSource
-from graphmetric.formats.values import format_json, id_from_text, is_integer, shortened
+from graphmetric.formats.values import id_from_text, is_integer, shortened
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_from_json
 

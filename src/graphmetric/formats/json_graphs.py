@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.options import format_json, parse_json
 from graphmetric.errors import InvalidGraph
 from graphmetric.formats.attributes import (
     AttributeOptions,
@@ -37,15 +38,7 @@ from graphmetric.formats.attributes import (
 from graphmetric.formats.batch_building import ParsedGraph, build_together
 from graphmetric.formats.file_format import EVERYTHING, FileFormat, NotKept, Part, writer_of_lines
 from graphmetric.formats.file_source import FileSource, Limits, located
-from graphmetric.formats.values import (
-    format_json,
-    is_integer,
-    is_number,
-    parse_json,
-    plain,
-    read_labels,
-    shortened,
-)
+from graphmetric.formats.values import is_integer, is_number, plain, read_labels, shortened
 from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_from_json, label_to_json

@@ -1,4 +1,4 @@
-"""Values as files have them: JSON, numbers written as text, and the checks that every reader makes of them.
+"""Values as files have them: JSON values, numbers written as text, and the checks that every reader makes of them.
 
 Labels are also checked for being chosen so that a dictionary of them takes quadratic time. Python's hash of an integer
 is the integer modulo 2**61 - 1, the same in every run, so that a file can hold thousands of different integers with one
@@ -7,7 +7,6 @@ hash. Strings are safe: their hashes differ from run to run.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -19,40 +18,12 @@ import numpy as np
 from graphmetric.errors import FileError, InvalidGraph
 from graphmetric.graphs.labels import label_from_json
 
-_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _INTEGER = re.compile("0|-?[1-9][0-9]{0,17}")
 _REAL = re.compile(r"-?(?:[0-9]{1,400}\.[0-9]{0,400}|\.[0-9]{1,400}|[0-9]{1,400}(?=[eE]))(?:[eE][+-]?[0-9]{1,4})?")
 _PLAIN_LABELS = {int, str, bool, type(None)}
 """Types of labels that are themselves in JSON; floats are checked for NaN one by one."""
 _SUSPICIOUS = 1000
 _MOST_SHARING = 100
-
-
-def parse_json(text: str | bytes, line: int | None = None) -> Any:
-    """The value of a JSON text; the error has ``line``, or else the line within the text, but no file."""
-    try:
-        value = json.loads(text)
-        if _HALF.search(text if isinstance(text, str) else text.decode("latin-1")):
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-        return value
-    except UnicodeEncodeError:
-        raise FileError("a text has half of a character (a lone surrogate, as \\ud800)", None, line) from None
-    except json.JSONDecodeError as error:
-        raise FileError(f"not valid JSON: {error.msg} (column {error.colno})", None, line or error.lineno) from None
-    except UnicodeDecodeError:
-        raise FileError("not valid JSON: not UTF-8") from None
-    except RecursionError:
-        raise FileError("this JSON cannot be read: nested too deeply") from None
-    except ValueError:  # an integer of thousands of digits
-        raise FileError("this JSON cannot be read: a number has too many digits") from None
-
-
-def format_json(value: Any, *, nan: bool = False) -> str:
-    """JSON on one line, ASCII only so that any string survives."""
-    try:
-        return json.dumps(value, separators=(",", ":"), allow_nan=nan)
-    except ValueError as error:
-        raise FileError(f"cannot be written as JSON: {error}") from None
 
 
 def plain(value: Any, place: str = "metadata") -> Any:

@@ -35,6 +35,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.options import format_json, parse_json
 from graphmetric.edit_distance.collection_bounds import (
     COUNT_LAYOUT,
     GRAPHS_PER_TILE,
@@ -44,7 +45,7 @@ from graphmetric.edit_distance.collection_bounds import (
     tile,
 )
 from graphmetric.errors import InvalidGraph
-from graphmetric.formats.values import format_json, parse_json, plain
+from graphmetric.formats.values import plain
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import COLUMNS, Columns
 from graphmetric.graphs.graph import Graph
