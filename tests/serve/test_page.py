@@ -319,6 +319,7 @@ def test_problems_say_what_to_do(screen: Screen) -> None:
     screen.allowed = "status of 4(04|22)"
     page = screen.open(smiles="C1CC")
     expect(page.locator(".problem")).to_contain_text("C1CC")
+    expect(page.locator(".problem h2")).to_contain_text("The graph cannot be read")
     expect(page.locator(".advice")).to_be_visible()
     screen.keep("problem")
     page.get_by_role("tab", name="Id").click()

@@ -11,7 +11,7 @@ from fastapi.exceptions import HTTPException, RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException as AnyHTTPException
 
-from graphmetric.errors import GraphMetricError, MissingExtra
+from graphmetric.errors import FileError, GraphMetricError, InvalidGraph, MissingExtra
 from graphmetric.formats.values import shortened
 
 MEDIA_TYPE = "application/problem+json"
@@ -53,18 +53,19 @@ class Problem(HTTPException):
         status: int,
         detail: str,
         *,
+        title: str | None = None,
         errors: Iterable[Mapping[str, Any]] = (),
         advice: str | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(status, detail, dict(headers or {}))
-        self.errors, self.advice = list(errors), advice
+        self.title, self.errors, self.advice = title, list(errors), advice
 
     def body(self) -> dict[str, Any]:
         """The problem details."""
         body: dict[str, Any] = {
             "type": "about:blank",
-            "title": _TITLES.get(self.status_code, "The request cannot be answered"),
+            "title": self.title or _TITLES.get(self.status_code, "The request cannot be answered"),
             "status": self.status_code,
             "detail": str(self.detail),
         }
@@ -106,6 +107,11 @@ def problem_of(error: Exception) -> Problem:
         return Problem(error.status_code, detail, headers=error.headers)
     if isinstance(error, MissingExtra):
         return Problem(501, str(error), advice="Install the extra where the service runs, or ask in another form.")
+    if isinstance(error, InvalidGraph | FileError):
+        advice = (
+            "Correct it, or give the graph in another form: as SMILES, as JSON, as a file, or by the id of a graph."
+        )
+        return Problem(422, str(error), title="The graph cannot be read", advice=advice)
     if isinstance(error, GraphMetricError):
         return Problem(422, str(error))
     return Problem(500, "an error that nobody foresaw; the log of the service has its traceback")

@@ -22,6 +22,7 @@ from graphmetric.edit_distance.limited import COUNTED_KINDS
 from graphmetric.serve.settings import ServiceSettings
 
 MOST_HITS = 1000
+_PAIR = Field(min_length=2, max_length=2)
 LONGEST_LABEL = 64
 LONGEST_SMILES = 1000
 MOST_FILES_GRAPHS = 100
@@ -241,7 +242,7 @@ class Aligned(BaseModel):
     tolerance: float
     expanded: int
     limits: dict[str, int] | None
-    replaced: list[tuple[int, int]] | None
+    replaced: list[Annotated[list[int], _PAIR]] | None
     counts: dict[str, int] | None = None
     edits: list[Edit] | None = None
 
@@ -305,11 +306,11 @@ class ExplainAnswer(_Answer):
     distance: Aligned
     first: dict[str, Any]
     second: dict[str, Any]
-    layout: list[tuple[float, float]] | None
+    layout: list[Annotated[list[float], _PAIR]] | None
     """Places for the nodes of the first graph, then for the inserted ones; null if they are too many to draw."""
     places: list[int]
     """For each node of the second graph its place in the layout, which is also its number in the edits."""
-    svg: tuple[str, str] | None
+    svg: Annotated[list[str], _PAIR] | None
 
 
 class EmbedAnswer(_Answer):
@@ -324,7 +325,7 @@ class GraphAnswer(_Answer):
     """A graph of the index, and where to draw its nodes."""
 
     graph: dict[str, Any]
-    layout: list[tuple[float, float]] | None
+    layout: list[Annotated[list[float], _PAIR]] | None
 
 
 class ReadAnswer(BaseModel):

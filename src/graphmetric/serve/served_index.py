@@ -131,7 +131,8 @@ class ServedIndex:
             return int(text)
         first = next(iter(self.index.ids), None)
         there = "the index is empty" if first is None else f"its first id is {first!r}"
-        raise Problem(404, f"the index has no graph {str(text)[:80]!r}; {there}")
+        advice = "Give the id of a graph that is there; GET /v1/map lists them."
+        raise Problem(404, f"the index has no graph {str(text)[:80]!r}; {there}", advice=advice)
 
     def resolve(self, query: GraphQuery) -> Graph:
         """The graph that a request means."""
