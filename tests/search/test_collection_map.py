@@ -143,8 +143,8 @@ def test_it_is_plotted(folder: Path, graphs: list[gm.Graph]) -> None:
     assert by_number.collections[0].get_array().tolist() == list(range(120))
     named = gm.plot_map(index, color="size", ax=plt.subplots()[1], s=3)
     assert {text.get_text() for text in named.get_legend().get_texts()} == {"small", "large"}
-    own = gm.plot_map(index, color=["a"] * 119 + [None])
-    assert {text.get_text() for text in own.get_legend().get_texts()} == {"a", "none"}
+    own = gm.plot_map(index, color=["_a"] * 119 + [None])
+    assert {text.get_text().strip() for text in own.get_legend().get_texts()} == {"_a", "none"}
     with pytest.raises(InvalidArgument, match="no graph has metadata 'colour' to colour by; there are: cluster, "):
         gm.plot_map(index, color="colour")
     with pytest.raises(InvalidArgument, match="color has 3 values; the index has 120 graphs"):

@@ -200,7 +200,8 @@ def _classes(values: list[Any]) -> list[tuple[str, NDArray[np.int64], int | None
     """The frequent values with their points and numbers, then all others, whose number is None."""
     members: dict[str, list[int]] = {}
     for place, value in enumerate(values):
-        members.setdefault("none" if value is None else str(value), []).append(place)
+        name = "none" if value is None else str(value)
+        members.setdefault(f" {name}" if name.startswith("_") else name, []).append(place)  # a legend leaves out _names
     frequent = sorted(members, key=lambda name: -len(members[name]))[:_COLORS]
     names = sorted(frequent, key=lambda name: (len(name), name))
     found: list[tuple[str, NDArray[np.int64], int | None]] = [

@@ -179,11 +179,13 @@ class SearchResult(Sequence[SearchHit]):
         """The query and the hits as pictures, then a table: what a notebook shows."""
         shown = self.hits[:_SHOWN_HITS]
         pictures = element("div", Markup(replace(self, hits=shown)._repr_svg_()), style="overflow-x:auto")
+        columns = ["", "id", "distance", "rank", "metadata"]
         rows = [
             [say(rank), say(hit.id), say(_distance(hit)), say(_rank(hit)), say(_notes(hit))]
             for rank, hit in enumerate(shown, 1)
         ]
-        listed = table(["", "id", "distance", "rank", "metadata"], rows, more=len(self) - len(shown))
+        kept = len(columns) if any(hit.metadata for hit in shown) else -1
+        listed = table(columns[:kept], [row[:kept] for row in rows], more=len(self) - len(shown))
         return notebook_view(f"{len(self)} hits; {self.report}", pictures, listed)
 
 

@@ -22,12 +22,12 @@ from graphmetric.edit_distance.limited import COUNTED_KINDS
 from graphmetric.serve.settings import ServiceSettings
 
 MOST_HITS = 1000
-_PAIR = Field(min_length=2, max_length=2)
 LONGEST_LABEL = 64
 LONGEST_SMILES = 1000
 MOST_FILES_GRAPHS = 100
 _DEFAULTS = ServiceSettings()
 _LARGE = 2**53
+_PAIR = Field(min_length=2, max_length=2)
 
 SmallInt = Annotated[StrictInt, Field(ge=-_LARGE, le=_LARGE)]
 Finite = Annotated[StrictFloat | StrictInt, Field(ge=-1e15, le=1e15, allow_inf_nan=False)]
