@@ -1,9 +1,9 @@
-"""What isomorphic graphs save, and what a strict edge matching costs, in one run.
+"""What isomorphic graphs save, and what a strict coupling costs, in one run.
 
     python benchmarks/copies_and_strict.py --root data/
 
 For LINUX, of whose 1,000 graphs 89 are distinct, and for AIDS700nef: CPU time of all distances, of which isomorphic
-graphs are encoded once. For pairs of molecules of AIDS42k of three sizes: CPU time per distance of an edge matching of
+graphs are encoded once. For pairs of molecules of AIDS42k of three sizes: CPU time per distance of a coupling of
 the shipped model's node states, solved to .02 edits or two thousandths, and to .02 edits whatever the distance, as a
 strict distance is.
 """

@@ -3,7 +3,7 @@
     python benchmarks/heads.py [--dim 64] [--nodes 10] [--threads 2] [--file 20000]
 
 Node states are drawn around a few centres, as an encoder's are. Pooled heads are asked for 1,000,000 pairs, the
-matching for 100,000, the edge matching, whose nodes are linked as a random tree, for 4,096; each time once as a matrix
+matching for 100,000, the coupling, whose nodes are linked as a random tree, for 4,096; each time once as a matrix
 and once as a list of random pairs. A training step is forward and backward of 4,096 pairs. ``--file N`` also writes an
 N x N matrix into a temporary file and shows the memory it took.
 """
@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -24,7 +25,7 @@ from graphmetric.distance import (
     BlockNorm,
     Comparison,
     ConcaveHead,
-    EdgeMatching,
+    Coupling,
     Matching,
     PairDistance,
     Representation,
@@ -33,7 +34,7 @@ from graphmetric.distance import (
     pair_distances,
     write_distance_matrix,
 )
-from graphmetric.distance.representation import list_neighbours
+from graphmetric.distance.representation import Structure
 
 CENTRES = 12
 TRAINING_PAIRS = 4096
@@ -47,7 +48,7 @@ def make_heads(dim: int) -> dict[str, PairDistance]:
         "ConcaveHead": ConcaveHead(dim),
         "Matching": Matching(),
         "Matching, 4 heads": Matching(heads=4),
-        "EdgeMatching": EdgeMatching(),
+        "Coupling": Coupling(dim),
         "ConcaveHead of BlockNorm, Matching": ConcaveHead(None, bases=[BlockNorm(dim), Matching()]),
     }
 
@@ -60,8 +61,11 @@ def make_graphs(count: int, dim: int, nodes: int) -> Representation:
     parent = (torch.rand(count, nodes - 1) * above).long()
     adjacency = torch.zeros(count, nodes, nodes)
     adjacency[torch.arange(count)[:, None], above, parent] = 1
-    links = list_neighbours(adjacency).flatten(0, 1)
-    return Representation(rows.reshape(count, nodes, dim).sum(1), rows, torch.arange(count) * nodes, size, links)
+    one_kind = SimpleNamespace(
+        weights=adjacency, relation=None, tag=None, directed=torch.zeros(count, dtype=torch.bool)
+    )
+    structure = Structure.from_batch(one_kind)
+    return Representation(rows.reshape(count, nodes, dim).sum(1), rows, torch.arange(count) * nodes, size, structure)
 
 
 def best_of(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
@@ -84,7 +88,7 @@ def training_step(head: PairDistance, graphs: Representation, pairs: torch.Tenso
 def measure_heads(dim: int, nodes: int) -> None:
     print(f"{'head':36}{'matrix':>12}{'pair list':>12}{'training':>12}   pairs per second (CPU seconds per million)")
     for name, head in make_heads(dim).items():
-        side = 64 if head.needs_links else 316 if head.needs_states else 1000
+        side = 64 if head.needs_structure else 316 if head.needs_states else 1000
         comparison = Comparison.prepare(head, make_graphs(side, dim, nodes), make_graphs(side, dim, nodes))
         pairs = np.random.default_rng(0).integers(0, side, (side * side, 2))
         graphs, chosen = make_graphs(512, dim, nodes), torch.randint(512, (TRAINING_PAIRS, 2))

@@ -18,7 +18,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions, link_graphs
+from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions, structure_of
 
 torch.set_num_threads(1)
 
@@ -30,7 +30,7 @@ HEADS = {
     "matching": HeadOptions("matching", matching_heads=2),
     "concave": HeadOptions("concave", hidden=(4,), bases=("matching", "block-norm")),
     "concave of matching": HeadOptions("concave", bases=("matching",), coordinates=False),
-    "edge-matching": HeadOptions("edge-matching"),
+    "coupling": HeadOptions("coupling"),
 }
 ALL = [pytest.param(ModelOptions(ENCODER, FEATURES, head), id=name) for name, head in HEADS.items()]
 
@@ -188,40 +188,54 @@ def test_a_graph_does_not_depend_on_its_batch() -> None:
 
 
 def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted = Fitted(ModelOptions(ENCODER, FEATURES, HEADS["edge-matching"]))
+    fitted = Fitted(ModelOptions(ENCODER, FEATURES, HEADS["coupling"]))
     at_once = fitted.model.encode_graphs(fitted.featurizer, GRAPHS)
     monkeypatch.setattr("graphmetric.model.CHUNK", 5)
     for threads in (1, 2):
         found = fitted.model.encode_graphs(fitted.featurizer, GRAPHS, threads=threads)
-        for part, other in zip(found.compacted(), at_once.compacted(), strict=True):
-            assert part is not None
-            assert other is not None
+        for part, other in zip(found.compacted().tensors(), at_once.compacted().tensors(), strict=True):
             assert torch.allclose(part, other, atol=1e-6)
     assert torch.get_num_threads() == 1
 
 
 @pytest.mark.parametrize("canonical", [False, True])
-def test_neighbours_of_encoded_graphs(canonical: bool) -> None:
+def test_structure_of_encoded_graphs(canonical: bool) -> None:
     features = FeatureOptions(return_steps=3, max_hops=3, neighbourhood=canonical)
     directed = Graph(4, [(0, 1), (2, 1), (3, 3)], directed=True, node_labels=list("CNOC"))
     featurizer = GraphFeaturizer(features).fit([*GRAPHS, directed])
-    model = GraphDistanceModel.build(featurizer.schema, ModelOptions(ENCODER, features, HEADS["edge-matching"])).eval()
+    model = GraphDistanceModel.build(featurizer.schema, ModelOptions(ENCODER, features, HEADS["coupling"])).eval()
     graphs = GraphCollection([directed, *GRAPHS])
-    found = model.encode_graphs(featurizer, graphs).compacted().links
+    found = model.encode_graphs(featurizer, graphs).compacted().structure
     assert found is not None
-    assert torch.equal(found, link_graphs(featurizer, graphs))
-    assert link_graphs(featurizer, GraphCollection([])).shape == (0, 1)
-    own = [[k for k in row if k >= 0] for row in found[:4].tolist()]
-    assert sorted(map(len, own)) == [1, 1, 2, 2]  # 0 - 1 - 2, whatever the direction, and both ends of a loop
-    assert sorted(near.count(k) for k, near in enumerate(own)) == [0, 0, 0, 2]
-    assert all(k in own[j] for k, near in enumerate(own) for j in near)
-    degrees = [sum(edge.count(k) for edge in graph.edges.tolist()) for graph in GRAPHS for k in range(graph.num_nodes)]
-    assert sorted((found[4:] >= 0).sum(1).tolist()) == sorted(degrees)
+    alone = structure_of(featurizer, graphs)
+    for part, other in zip(found[:6], alone[:6], strict=True):
+        assert torch.equal(part, other)
+    assert structure_of(featurizer, GraphCollection([])).count.shape == (0,)
+    assert found.count.tolist() == [2] + [graph.num_edges for graph in GRAPHS]
+    assert found.labels.shape == (4 + sum(graph.num_nodes for graph in GRAPHS), 2)
+    assert (found.labels[:4, 1] != 0).sum() == 1  # the loop
+    assert len(set(found.labels[:4, 0].tolist())) == 3
+    arc, none = found.views[0, 0].max(), 0  # 0 -> 1 <- 2: one way there, none back
+    for edge in range(2):
+        assert sorted(found.views[edge, 0].tolist()) == [none, arc]
+        assert found.views[edge, 1].tolist() == found.views[edge, 0].tolist()[::-1]
+    both_ways = found.views[2:]
+    assert torch.equal(both_ways[:, 0], both_ways[:, 1])
+    assert not both_ways[:, :, 1].any()
+    for k, graph in enumerate(GRAPHS, 1):
+        ends = found.ends[found.first[k] : found.first[k] + found.count[k]]
+        degrees = torch.bincount(ends.flatten(), minlength=graph.num_nodes)
+        assert sorted(degrees.tolist()) == sorted(np.bincount(graph.edges.flatten(), minlength=graph.num_nodes))
 
 
-def test_edge_matching_is_no_base_of_a_concave_head() -> None:
-    with pytest.raises(InvalidArgument, match="solved to a tolerance"):
-        HeadOptions("concave", bases=("edge-matching",))
+def test_a_coupling_is_no_base_of_a_concave_head() -> None:
+    with pytest.raises(InvalidArgument, match="a coupling is not a base"):
+        HeadOptions("concave", bases=("coupling",))
+
+
+def test_the_head_before_couplings_is_refused_with_what_to_do() -> None:
+    with pytest.raises(InvalidArgument, match="'edge-matching' was replaced by 'coupling'; train the model again"):
+        HeadOptions("edge-matching")
 
 
 def test_no_graphs_at_all() -> None:

@@ -77,7 +77,7 @@ class GraphDistance(_GraphTransformer):
         preset: "paper", "small" (a minute or two), "base" (about ten minutes), "large" (half an hour, the most
             accurate, about a hundred times slower to answer), or a pair of :class:`~graphmetric.model.ModelOptions` and
             :class:`~graphmetric.training.TrainingOptions`.
-        head: Another distance on the same encoder: "matching", "edge-matching", "block-norm", "concave", "squared-fc",
+        head: Another distance on the same encoder: "matching", "coupling", "block-norm", "concave", "squared-fc",
             or :class:`~graphmetric.model.HeadOptions`; None: that of the preset.
         strict: Graphs that are not isomorphic are kept apart, even those that the encoder cannot tell apart.
         pretrain: Whether the encoder learns to recover attributes and structure first; None: as the preset says.

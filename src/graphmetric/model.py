@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from graphmetric._foundation.threads import map_in_threads, working_threads
 from graphmetric.distance import HeadOptions as HeadOptions
 from graphmetric.distance import PairDistance, Representation
-from graphmetric.distance.representation import join_links, list_neighbours
+from graphmetric.distance.representation import Structure
 from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, to_tensors
+from graphmetric.encoder.graph_encoder import Encoded
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable, GraphFeaturizer
 from graphmetric.features.table import group_by_size
 from graphmetric.graphs.collection import GraphCollection
@@ -70,7 +71,7 @@ class GraphDistanceModel(nn.Module):
 
     def encode(self, batch: BatchTensors) -> Representation:
         """A padded batch as the distance sees it."""
-        return Representation.from_padded(self.encoder(batch), batch.weights if self.head.needs_links else None)
+        return Representation.from_padded(self.encoder(batch), batch if self.head.needs_structure else None)
 
     def encode_rows(
         self, table: FeatureTable, positions: ArrayLike, limits: BatchLimits | None = None
@@ -143,8 +144,8 @@ class GraphDistanceModel(nn.Module):
         weights = next(self.parameters())
         width: int = self.encoder.output_size  # type: ignore[assignment]
         vectors, none = weights.new_zeros(0, width), torch.zeros(0, dtype=torch.int64)
-        nobody = torch.zeros(0, 1, dtype=torch.int32, device=weights.device) if self.head.needs_links else None
-        return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device), nobody)
+        structure = Structure.nothing(weights) if self.head.needs_structure else None
+        return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device), structure)
 
 
 def _map_chunks(
@@ -160,15 +161,19 @@ def _map_chunks(
         return map_in_threads(run, range(0, max(1, len(collection)), CHUNK), parts_are_parallel=True)
 
 
-def link_graphs(featurizer: GraphFeaturizer, graphs: GraphCollection) -> Tensor:
-    """The neighbours of all nodes of a collection, as :attr:`Representation.links` has them, without encoding it."""
-    links = [torch.zeros(0, 1, dtype=torch.int32)] * (1 + len(graphs))
-    for start in range(0, len(graphs), CHUNK):
+def structure_of(featurizer: GraphFeaturizer, graphs: GraphCollection) -> Structure:
+    """Labels and edges of a collection, in the canonical order of nodes, without encoding it."""
+
+    def represent(batch: BatchTensors) -> Representation:
+        nothing = batch.weights.new_zeros(*batch.mask.shape, 0)
+        return Representation.from_padded(Encoded(nothing[:, 0], nothing, batch.mask), batch)
+
+    parts = []
+    for start in range(0, max(1, len(graphs)), CHUNK):
         table = featurizer.transform(graphs[start : start + CHUNK])
-        for positions, batch in table.batches():
-            found = list_neighbours(torch.from_numpy(batch.weights))
-            for place, graph in enumerate(positions.tolist()):
-                links[1 + start + graph] = found[place, : table.sizes[graph]]
-    joined = join_links(links)
-    assert joined is not None
-    return joined
+        groups = list(group_by_size(table.sizes, BatchLimits())) or [np.zeros(0, dtype=np.int64)]
+        whole = Representation.concatenate([represent(to_tensors(table.padded(group))) for group in groups])
+        parts.append(whole.take(torch.from_numpy(np.argsort(np.concatenate(groups)))))
+    structure = Representation.concatenate(parts).structure
+    assert structure is not None
+    return structure

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import torch
 from torch import Tensor
 
-from graphmetric.distance import BlockNorm, ConcaveHead, EdgeMatching, Matching, PairDistance, Representation, SquaredFC
-from graphmetric.distance.representation import list_neighbours
+from graphmetric.distance import BlockNorm, ConcaveHead, Coupling, Matching, PairDistance, Representation, SquaredFC
+from graphmetric.distance.representation import Structure
 
 DIM = 8
 
@@ -18,7 +19,8 @@ HEADS: dict[str, Callable[[], PairDistance]] = {
     "block norm": lambda: BlockNorm(DIM, blocks=3, width=2),
     "matching": Matching,
     "two matchings": lambda: Matching(heads=2),
-    "edge matching": EdgeMatching,
+    "coupling": lambda: Coupling(DIM),
+    "coupling of fractions": lambda: Coupling(DIM, fractions=True),
     "concave 1-exp": lambda: ConcaveHead(DIM, hidden=(6,), concave="saturating"),
     "concave log1p": lambda: ConcaveHead(DIM, hidden=(6, 4)),
     "concave sqrt": lambda: ConcaveHead(DIM, hidden=(6,), concave="sqrt"),
@@ -48,15 +50,20 @@ def random_graphs(
     rows = spread * torch.randn(int(size.sum()), dim, generator=generator, dtype=dtype)
     joined = torch.rand(count, largest, largest, generator=generator).triu(1) > 0.6
     real = torch.arange(largest) < size.unsqueeze(1)
-    links = list_neighbours((joined & real.unsqueeze(1) & real.unsqueeze(2)).long())
-    return from_rows(rows, size)._replace(links=links[real])
+    weights = (joined & real.unsqueeze(1) & real.unsqueeze(2)).to(dtype)
+    one_kind = SimpleNamespace(weights=weights, relation=None, tag=None, directed=torch.zeros(count, dtype=torch.bool))
+    structure = Structure.from_batch(one_kind)
+    return from_rows(rows, size)._replace(structure=structure._replace(labels=structure.labels[real.flatten()]))
 
 
 def from_rows(rows: Tensor, size: Tensor) -> Representation:
     """Graphs without edges."""
     z = rows.new_zeros(len(size), rows.shape[1]).index_add(0, torch.repeat_interleave(size), rows)
-    nobody = torch.full((len(rows), 1), -1, dtype=torch.int32)
-    return Representation(z, rows, size.cumsum(0) - size, size, nobody)
+    none = torch.zeros_like(size)
+    structure = Structure.nothing(rows)._replace(
+        labels=torch.zeros(len(rows), 2, dtype=torch.int32), first=none, count=none
+    )
+    return Representation(z, rows, size.cumsum(0) - size, size, structure)
 
 
 def states_of(graphs: Representation, k: int) -> list[list[float]]:

@@ -13,7 +13,7 @@ from graphmetric.distance.masked_loss import masked_loss
 from tests.distance.random_representations import DIM, HEADS, from_rows, random_graphs, random_head
 
 FORMULAS = [name for name in HEADS if not HEADS[name]().tolerance]
-"""Heads without a solver; test_edge_matching.py has the gradients of the one that has a solver."""
+"""Heads without a solver; test_coupling.py has the gradients of the one that has a solver."""
 
 
 def split(rows: Tensor, size: Tensor) -> tuple[Representation, Representation]:

@@ -120,7 +120,7 @@ def test_refusals() -> None:
     with pytest.raises(InvalidArgument, match="certificates form lists"):
         Comparison.prepare(head, graphs, certificates=[["a", "b", "c"]])
     with pytest.raises(InvalidArgument, match=r"epsilon must be at least 0\.04, twice the tolerance"):
-        Comparison.prepare(random_head("edge matching"), graphs, certificates=list("abc"), epsilon=1e-4)
+        Comparison.prepare(random_head("coupling of fractions"), graphs, certificates=list("abc"), epsilon=1e-4)
     with pytest.raises(InvalidArgument, match="2 certificates for 3 graphs"):
         Comparison.prepare(head, graphs, certificates=["a", "b"])
     with pytest.raises(InvalidArgument, match="give those of both"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import graphmetric as gm
+from graphmetric.model import HeadOptions
 
-HEADS = ("matching", "edge-matching", "block-norm", "squared-fc", "concave")
+HEADS = ("matching", "coupling", "block-norm", "squared-fc", "concave")
 
 
 @pytest.fixture(scope="session")
@@ -21,9 +22,9 @@ def models(molecules: gm.GraphCollection) -> dict[str, gm.GraphDistance]:
     """One for each head, hardly trained."""
     steps = dict.fromkeys(HEADS, 3) | {"matching": 20}
     return {
-        head: gm.GraphDistance("small", head=head, max_steps=steps[head], label_budget=200, n_jobs=1).fit(
-            molecules[:50]
-        )
+        head: gm.GraphDistance(
+            "small", head=HeadOptions(head, fractions=True), max_steps=steps[head], label_budget=200, n_jobs=1
+        ).fit(molecules[:50])
         for head in HEADS
     }
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric.distance import edge_matching
+from graphmetric.distance import coupling
 from graphmetric.distance.pair_distance import vector_distances
 from graphmetric.errors import InvalidArgument, MissingExtra
 from graphmetric.index import vector_lists
@@ -94,7 +94,7 @@ def test_many_copies_are_ranked_by_position(
     found = index.search(query, k, view=view, where=where, distinct=distinct)
     assert sum(found.report.stages.values()) <= found.report.graphs
     precision = 1e-4
-    if head == "edge-matching":  # it is solved to a tolerance, batch by batch
+    if head == "coupling":  # it is solved to a tolerance, batch by batch
         precision = 0.2 if view == "raw" else 2e-2
     if (apart < precision).any():  # kinds that the model does not tell apart: their order is one of rounding
         return
@@ -329,12 +329,12 @@ def test_hits_as_records(index: gm.GraphIndex, molecules: gm.GraphCollection) ->
 def test_distances_that_ran_out_of_steps_are_counted(
     models: dict[str, gm.GraphDistance], molecules: gm.GraphCollection
 ) -> None:
-    model, hasty = models["edge-matching"], edge_matching.ANSWERING._replace(steps=1)
+    model, hasty = models["coupling"], coupling.ANSWERING._replace(steps=1)
     index = gm.GraphIndex.build(model, molecules[:20])
     whole = index.search(molecules[30], 3)
     assert whole.report.unsolved == 0
     assert "solver steps" not in str(whole.report)
-    with mock.patch.object(edge_matching, "ANSWERING", hasty):
+    with mock.patch.object(coupling, "ANSWERING", hasty):
         short = index.search(molecules[30], 3)
         with pytest.warns(UserWarning, match="ran out of solver steps"):
             model.pairwise(molecules[:6])

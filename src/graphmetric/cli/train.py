@@ -51,7 +51,7 @@ _FEWEST = 3
 @out_folder_option("Folder for the model.")
 @click.option("--labels", type=FOLDER, help="Folder of `graphmetric label`. Without it, labels are computed.")
 @click.option("--preset", default="base", help="paper, small (minutes), base or large (half an hour).")
-@click.option("--head", help="Another kind of distance: matching, edge-matching, block-norm, concave or squared-fc.")
+@click.option("--head", help="Another kind of distance: matching, coupling, block-norm, concave or squared-fc.")
 @click.option("--strict", is_flag=True, help="Give distance 0 to isomorphic graphs only.")
 @ignore_option(" The model does not see it, and evaluate and search --certified do not count it either.")
 @click.option("--pretrain/--no-pretrain", default=None, help="Pre-train the encoder. By default the preset decides.")

@@ -1,7 +1,7 @@
 """Eq. 9-11: distances between represented graphs, the losses that train them, and matrices of them."""
 
 from graphmetric.distance.comparison import Comparison, axioms_of_view, view_distances
-from graphmetric.distance.edge_matching import EdgeMatching
+from graphmetric.distance.coupling import Coupling
 from graphmetric.distance.masked_loss import interval_loss, mask_weights, weigh_near_pairs
 from graphmetric.distance.matching import Matching
 from graphmetric.distance.matrix import distance_matrix, pair_distances, write_distance_matrix
@@ -25,7 +25,7 @@ __all__ = [
     "BlockNorm",
     "Comparison",
     "ConcaveHead",
-    "EdgeMatching",
+    "Coupling",
     "HeadOptions",
     "Matching",
     "PairDistance",

@@ -200,7 +200,9 @@ class Comparison:
     def _tensors(self) -> Iterator[Tensor]:
         yield from self.head.state_dict().values()
         for side in (self.left, self.right):
-            yield from (part for part in (*side.graphs, side.certificate) if part is not None)
+            yield from side.graphs.tensors()
+            if side.certificate is not None:
+                yield side.certificate
 
 
 def view_distances(distances: Tensor, scale: Scale, view: View, left: Side, right: Side) -> Tensor:

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from graphmetric._foundation.options import LATER
 from graphmetric.distance._kernels.matching import scan_vectors
-from graphmetric.distance.representation import Representation
+from graphmetric.distance.representation import Representation, Structure
 from graphmetric.errors import InvalidArgument
 
 Scale = Literal["raw", "paper"]
@@ -85,6 +85,9 @@ class PairDistance(nn.Module, ABC):
     """How far an answer may lie below the value of the formula, rounding aside, in the units of the head."""
     relative_tolerance: float = 0.0
     """The same as a share of the value; the larger of the two counts."""
+    rounding: float = 0.0
+    """Answers are rounded up by less than this; where gradients flow they are not, and a value that is lower than a
+    label by less than this is as good as one that is equal."""
     epsilon: float = 1e-4
     """What a strict distance adds between graphs that differ: far above the rounding of distances near 0, and at least
     twice the tolerance, so that two sides that are answered too short are still as long as the third."""
@@ -96,8 +99,8 @@ class PairDistance(nn.Module, ABC):
     """Whether a pair takes so long that matrices should show, and save, their progress more often."""
     needs_states: bool = False
     """Whether it compares node states; an index then keeps them."""
-    needs_links: bool = False
-    """Whether graphs must be represented with their edges."""
+    needs_structure: bool = False
+    """Whether graphs must be represented with their labels and edges."""
     aligns: bool = False
     """Whether :meth:`align` says which nodes correspond."""
     vector_blocks: int | None = None
@@ -157,7 +160,7 @@ class PairDistance(nn.Module, ABC):
 
     def align(self, left: Representation, right: Representation) -> list[tuple[int | None, ...]]:
         """For each pair left[k], right[k]: the partner in the second graph of each node of the first, or None."""
-        raise InvalidArgument("only heads that match nodes align them: fit with head='matching' or 'edge-matching'")
+        raise InvalidArgument("only heads that match nodes align them: fit with head='matching' or 'coupling'")
 
     def index_vectors(self, graphs: Representation) -> Tensor:
         """(graphs, width): the vectors by which an index finds near graphs.
@@ -176,12 +179,12 @@ class PairDistance(nn.Module, ABC):
             arrays["projected"] = self.project(graphs.z)
         return {name: array.numpy() for name, array in arrays.items()}
 
-    def read_arrays(self, arrays: Arrays, node_ptr: Tensor, links: Tensor | None) -> Representation:
+    def read_arrays(self, arrays: Arrays, node_ptr: Tensor, structure: Structure | None) -> Representation:
         """Prepared graphs from what :meth:`index_arrays` gave; graph k has the nodes node_ptr[k] .. node_ptr[k + 1]."""
         vectors = torch.from_numpy(arrays["vectors"])
         z = torch.from_numpy(arrays["projected"]) if "projected" in arrays else vectors[:, : self.width]
         rows = torch.from_numpy(arrays["states"]) if "states" in arrays else vectors[:0]
-        return Representation(z, rows, node_ptr[:-1], node_ptr.diff(), links)
+        return Representation(z, rows, node_ptr[:-1], node_ptr.diff(), structure)
 
     def gaps(self, query: Floats, vectors: Floats) -> Floats:
         """Distances of one index vector to others; lower bounds of the distance if ``vector_blocks`` is set."""
@@ -226,8 +229,8 @@ class HeadOptions:
     """Which head is put on the encoder. Only the fields of the chosen kind matter."""
 
     kind: str = "squared-fc"
-    """"squared-fc" is Eq. 9 of the paper, "block-norm" a sum of norms, "matching" matches node states, "edge-matching"
-    node states and edges, "concave" takes concave functions of sums of these; or the kind of a head of your own."""
+    """"squared-fc" is Eq. 9 of the paper, "block-norm" a sum of norms, "matching" matches node states, "coupling"
+    nodes and edges together, "concave" takes concave functions of sums of these; or the kind of a head of your own."""
     hidden: tuple[int, ...] = ()
     """squared-fc and concave: widths of the layers before the last."""
     blocks: int = 8
@@ -242,19 +245,25 @@ class HeadOptions:
     """concave: distances it starts from, besides the coordinates of z."""
     coordinates: bool = True
     """concave: whether it starts from the coordinates of z at all."""
+    fractions: bool = field(default=False, metadata=LATER)
+    """coupling: whether distances may be fractions of edits; otherwise they are rounded up to whole ones."""
     own: dict[str, Any] = field(default_factory=dict, hash=False, metadata=LATER)
     """Arguments for the constructor of a head of your own, after ``dim``: plain data, which is saved with the model."""
 
     def __post_init__(self) -> None:
         for kind in (self.kind, *self.bases):
+            if kind == "edge-matching":
+                raise InvalidArgument(
+                    "the head 'edge-matching' was replaced by 'coupling'; train the model again with that"
+                )
             if kind not in HEADS:
                 raise InvalidArgument(
                     f"no head {kind!r}; there are: {', '.join(HEADS)}. Import the module of a head of your own first"
                 )
         if "concave" in self.bases:
             raise InvalidArgument("a concave head cannot start from another one; give it more hidden layers")
-        if unfit := [kind for kind in self.bases if HEADS[kind].tolerance]:
-            raise InvalidArgument(f"a concave head cannot start from {unfit[0]}, which is solved to a tolerance")
+        if unfit := [kind for kind in self.bases if HEADS[kind].slow]:
+            raise InvalidArgument(f"a {unfit[0]} is not a base of a concave head: it is not solved exactly")
 
     def build(self, dim: int) -> PairDistance:
         """Make the head for vectors and states of width ``dim``."""
@@ -357,8 +366,8 @@ class ConcaveHead(PairDistance, kind="concave"):
         self.bases = nn.ModuleList(bases)
         self.axioms = METRIC.intersection(*(base.axioms for base in bases))
         self.width = self.dim + sum(base.width for base in bases)
-        self.needs_states, self.needs_links, self.aligns = (
-            any(getattr(base, name) for base in bases) for name in ("needs_states", "needs_links", "aligns")
+        self.needs_states, self.needs_structure, self.aligns = (
+            any(getattr(base, name) for base in bases) for name in ("needs_states", "needs_structure", "aligns")
         )
         self.layers = non_negative_layers([self.dim + len(bases), *hidden, 1])
 

@@ -6,13 +6,12 @@ and never the states: a batch of graphs of very different sizes does not pay for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from graphmetric.errors import InvalidArgument
 
@@ -33,6 +32,106 @@ class EncoderOutput(Protocol):
         """(graphs, k), boolean: which rows are nodes; they come before the padding."""
 
 
+class EdgeBatch(Protocol):
+    """What a padded batch says about labels and edges."""
+
+    @property
+    def weights(self) -> Tensor:
+        """(graphs, k, k): the weight of the edge from i to j, 0 without one."""
+
+    @property
+    def relation(self) -> Tensor | None:
+        """(graphs, k, k): code of the edge from i to j, 0 without one; None if all edges are of one kind."""
+
+    @property
+    def directed(self) -> Tensor:
+        """(graphs): whether edges have a direction."""
+
+    @property
+    def tag(self) -> Tensor | None:
+        """(graphs, k): codes of the labels of nodes."""
+
+
+class Structure(NamedTuple):
+    """Labels and edges of graphs."""
+
+    labels: Tensor
+    """(rows, 2): codes of the node's label and of its loop, 0 where it has none."""
+    ends: Tensor
+    """(edges, 2): the numbers of its nodes within their graph."""
+    views: Tensor
+    """(edges, 2, 2): codes of the edge as its first and as its second end sees it: there, and back if edges have a
+    direction; 0 where there is none."""
+    weights: Tensor
+    """(edges, 2, 2): weights, likewise."""
+    first: Tensor
+    """(graphs): the first edge of each graph."""
+    count: Tensor
+    """(graphs): how many edges each graph has."""
+    states: Tensor | None = None
+    """(edges, 2, d): the state of the edge as either end sees it, once a head has computed it."""
+
+    @classmethod
+    def from_batch(cls, batch: EdgeBatch) -> Structure:
+        """The edges of a padded batch, one entry for both directions."""
+        weights = batch.weights
+        code = (weights != 0).to(torch.int32) if batch.relation is None else batch.relation
+        joined = ((code != 0) | (code != 0).transpose(1, 2)).triu(1)
+        graph, u, v = joined.nonzero(as_tuple=True)
+        directed = batch.directed[graph]
+
+        def views(table: Tensor) -> Tensor:
+            there, back = table[graph, u, v], table[graph, v, u]
+            seen = torch.stack([there, torch.where(directed, back, 0), torch.where(directed, back, there)], dim=1)
+            last = torch.where(directed, there, 0)
+            return torch.cat([seen, last[:, None]], dim=1).reshape(-1, 2, 2)
+
+        loops = code.diagonal(dim1=1, dim2=2)
+        tags = torch.zeros_like(loops) if batch.tag is None else batch.tag
+        count = joined.flatten(1).sum(dim=1)
+        return cls(
+            torch.stack([tags.to(torch.int32), loops.to(torch.int32)], dim=-1).flatten(0, 1),
+            torch.stack([u, v], dim=1).to(torch.int32),
+            views(code).to(torch.int32),
+            views(weights),
+            count.cumsum(0) - count,
+            count,
+        )
+
+    @classmethod
+    def nothing(cls, like: Tensor) -> Structure:
+        """No graphs at all, on the device and in the precision of a tensor."""
+        codes, none = (torch.zeros(0, dtype=kind, device=like.device) for kind in (torch.int32, torch.int64))
+        views = codes.reshape(0, 2, 2)
+        return cls(codes.reshape(0, 2), codes.reshape(0, 2), views, views.to(like), none, none)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Structure]) -> Structure:
+        """Graphs of all parts one after another; parts hold the edges of their graphs and no others, in order."""
+        before = accumulate((len(part.ends) for part in parts[:-1]), initial=0)
+        tables = [torch.cat(tensors) for tensors in zip(*(part[:4] for part in parts), strict=True)]
+        first = torch.cat([part.first + offset for part, offset in zip(parts, before, strict=True)])
+        return cls(*tables, first, torch.cat([part.count for part in parts]))
+
+    def take(self, graphs: Tensor | slice) -> Structure:
+        """Some of the graphs, by position; the tables are shared."""
+        return self._replace(first=self.first[graphs], count=self.count[graphs])
+
+    def compacted(self, rows: Tensor | None) -> Structure:
+        """The same graphs (one axis) with these rows of labels, and with their own edges, in order."""
+        labels = self.labels if rows is None else self.labels[rows]
+        first = self.count.cumsum(0) - self.count
+        if len(self.ends) == int(self.count.sum()) and torch.equal(first, self.first):
+            return self if rows is None else self._replace(labels=labels)
+        used = _places(self.first, first, self.count)
+        states = None if self.states is None else self.states[used]
+        return Structure(labels, self.ends[used], self.views[used], self.weights[used], first, self.count, states)
+
+    def detached(self) -> Structure:
+        """The same without gradients, on the CPU."""
+        return Structure(*(None if part is None else part.detach().cpu() for part in self))  # type: ignore[arg-type]
+
+
 class Representation(NamedTuple):
     """Graphs as a distance sees them. The shape of ``start`` is that of the batch: one axis, or more to broadcast."""
 
@@ -44,15 +143,14 @@ class Representation(NamedTuple):
     """(...): the first row of each graph."""
     size: Tensor
     """(...): how many rows, that is nodes, each graph has."""
-    links: Tensor | None = None
-    """(rows, width): numbers within its graph of the neighbours of each node, ascending, -1 where there are no more; a
-    node with a loop has itself twice. None where the distance does not ask for edges."""
+    structure: Structure | None = None
+    """Labels and edges; None where the distance does not ask for them."""
 
     @classmethod
-    def from_padded(cls, encoded: EncoderOutput, adjacency: Tensor | None = None) -> Representation:
+    def from_padded(cls, encoded: EncoderOutput, batch: EdgeBatch | None = None) -> Representation:
         """The states of a padded batch where they lie; gradients flow through.
 
-        Edges are taken from ``adjacency`` (graphs, k, k), if it is given: all that are not 0, whatever their direction.
+        Labels and edges are taken from ``batch``, if it is given.
         """
         states, mask = encoded.states, encoded.mask
         if states.ndim != 3 or mask.shape != states.shape[:2] or len(encoded.z) != len(states):
@@ -62,14 +160,14 @@ class Representation(NamedTuple):
             )
         if bool((mask[:, 1:] & ~mask[:, :-1]).any()):
             raise InvalidArgument("the padding of an encoded batch must come after its nodes; a mask has gaps")
-        if adjacency is not None and adjacency.shape != (*mask.shape, mask.shape[1]):
+        if batch is not None and batch.weights.shape != (*mask.shape, mask.shape[1]):
             raise InvalidArgument(
-                f"the adjacency of a batch of {len(mask)} graphs, padded to {mask.shape[1]} nodes, must have shape "
-                f"{(*mask.shape, mask.shape[1])}; got {tuple(adjacency.shape)}"
+                f"the weights of a batch of {len(mask)} graphs, padded to {mask.shape[1]} nodes, must have shape "
+                f"{(*mask.shape, mask.shape[1])}; got {tuple(batch.weights.shape)}"
             )
         start = torch.arange(len(states), device=states.device) * states.shape[1]
-        links = None if adjacency is None else list_neighbours(adjacency).flatten(0, 1)
-        return cls(encoded.z, states.flatten(0, 1), start, mask.sum(dim=1), links)
+        structure = None if batch is None else Structure.from_batch(batch)
+        return cls(encoded.z, states.flatten(0, 1), start, mask.sum(dim=1), structure)
 
     @classmethod
     def concatenate(cls, parts: Sequence[Representation]) -> Representation:
@@ -80,12 +178,13 @@ class Representation(NamedTuple):
         if len(parts) == 1:
             return parts[0]
         before = accumulate((len(part.rows) for part in parts[:-1]), initial=0)
+        structures = [part.structure for part in parts if part.structure is not None]
         return cls(
             torch.cat([part.z for part in parts]),
             torch.cat([part.rows for part in parts]),
             torch.cat([part.start + offset for part, offset in zip(parts, before, strict=True)]),
             torch.cat([part.size for part in parts]),
-            join_links([part.links for part in parts]),
+            Structure.concatenate(structures) if len(structures) == len(parts) else None,
         )
 
     @property
@@ -94,8 +193,10 @@ class Representation(NamedTuple):
 
     def take(self, graphs: Tensor | slice) -> Representation:
         """Some of the graphs, by position; the table of states is shared."""
-        z, rows, start, size, links = self
-        return Representation(z[graphs], rows, start[graphs], size[graphs], links)
+        z, rows, start, size, structure = self
+        return Representation(
+            z[graphs], rows, start[graphs], size[graphs], None if structure is None else structure.take(graphs)
+        )
 
     def unsqueeze(self, axis: int) -> Representation:
         """A batch axis of length one, to broadcast against others; 0 or 1."""
@@ -103,40 +204,34 @@ class Representation(NamedTuple):
 
     def compacted(self) -> Representation:
         """The same graphs (one axis) with a table that holds their rows and no others, in order."""
-        end = self.size.cumsum(0)
-        start = end - self.size
-        if len(self.rows) == int(self.size.sum()) and torch.equal(start, self.start):
+        start = self.size.cumsum(0) - self.size
+        used = None
+        if len(self.rows) != int(self.size.sum()) or not torch.equal(start, self.start):
+            used = _places(self.start, start, self.size)
+        structure = None if self.structure is None else self.structure.compacted(used)
+        if used is None and structure is self.structure:
             return self
-        shift = torch.repeat_interleave(self.start - start, self.size)
-        used = shift + torch.arange(len(shift), device=shift.device)
-        return self._replace(rows=self.rows[used], start=start, links=None if self.links is None else self.links[used])
+        return self._replace(rows=self.rows if used is None else self.rows[used], start=start, structure=structure)
 
     def detached(self) -> Representation:
         """The same graphs without gradients, on the CPU."""
         z, rows, start, size = (part.detach().cpu() for part in self[:4])
-        return Representation(z, rows, start, size, None if self.links is None else self.links.cpu())
+        return Representation(z, rows, start, size, None if self.structure is None else self.structure.detached())
 
     def empty_graph(self) -> Representation:
         """One graph without nodes, in the width and type of these: zero vector, no states."""
         zero = self.start.new_zeros(1)
-        return self._replace(z=self.z.new_zeros(1, self.z.shape[-1]), start=zero, size=zero)
+        structure = None if self.structure is None else self.structure._replace(first=zero, count=zero)
+        return self._replace(z=self.z.new_zeros(1, self.z.shape[-1]), start=zero, size=zero, structure=structure)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Everything that the graphs consist of."""
+        yield from self[:4]
+        if self.structure is not None:
+            yield from (part for part in self.structure if part is not None)
 
 
-def list_neighbours(adjacency: Tensor) -> Tensor:
-    """(graphs, k, width) of (graphs, k, k), as :attr:`Representation.links` has them."""
-    joined = (adjacency != 0) | (adjacency != 0).transpose(1, 2)
-    k = joined.shape[-1]
-    own = torch.arange(k, device=joined.device)
-    loops = torch.where(joined.diagonal(dim1=1, dim2=2), own, k)
-    numbers = torch.cat([torch.where(joined, own, k), loops.unsqueeze(-1)], dim=-1).sort(dim=-1).values
-    width = max(1, int((numbers < k).sum(dim=-1).max())) if joined.numel() else 1
-    return torch.where(numbers == k, -1, numbers)[..., :width].to(torch.int32)
-
-
-def join_links(parts: Sequence[Tensor | None]) -> Tensor | None:
-    """One table, as wide as the widest."""
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    width = max(part.shape[1] for part in known)
-    return torch.cat([functional.pad(part, (0, width - part.shape[1]), value=-1) for part in known])
+def _places(old: Tensor, new: Tensor, count: Tensor) -> Tensor:
+    """Where the rows are that move from old to new starts, in their new order."""
+    shift = torch.repeat_interleave(old - new, count)
+    return shift + torch.arange(len(shift), device=shift.device)

@@ -111,6 +111,8 @@ class GraphBatch(Generic[Array]):
     """(graphs, k, k): scaled weight of the edge from i to j, 0 without one. Row i is w_i."""
     has_attributes: Array
     """(graphs, 4): whether the graph has tags, vectors, texts, images."""
+    directed: Array
+    """(graphs): whether its edges have a direction."""
     relation: Array | None = None
     """(graphs, k, k): code of the edge from i to j, 0 without one."""
     hops: Array | None = None
@@ -209,6 +211,7 @@ class FeatureTable:
             full=bool(mask.all()),
             weights=weights,
             has_attributes=(self.flags[chosen, None] & kinds) != 0,
+            directed=(self.flags[chosen] & Has.DIRECTION) != 0,
             relation=relation,
             hops=hops,
             arc_ends=ends,

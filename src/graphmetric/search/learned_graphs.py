@@ -16,13 +16,14 @@ from graphmetric.distance import Comparison, view_distances
 from graphmetric.distance.comparison import Side, Unsolved
 from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import StoredGraphs
+from graphmetric.distance.representation import Structure
 from graphmetric.edit_distance.normalize import View
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.index.indexed_graphs import OpenSegment, Positions, as_bytes, as_texts
 from graphmetric.index.segment import Arrays, Segment
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.model import link_graphs
+from graphmetric.model import structure_of
 
 Floats = NDArray[np.float32]
 
@@ -53,7 +54,7 @@ class Query:
             encoded = learned.encode(graphs, names).detached().compacted()
             arrays = learned.cpu_head.index_arrays(encoded)
         node_ptr = torch.cat([encoded.start, encoded.size.sum()[None]])
-        side = _read_side(learned, arrays, as_bytes(names), node_ptr, encoded.links)
+        side = _read_side(learned, arrays, as_bytes(names), node_ptr, encoded.structure)
         return [cls(side, row, vector, view) for row, vector in enumerate(arrays["vectors"])]
 
     @cached_property
@@ -116,9 +117,9 @@ class LearnedSegment:
     def _side(self) -> Side:
         arrays = self._segment.arrays
         seen = self._segment.graphs.without(self._model.costs.ignore)
-        links = link_graphs(self._model.featurizer, seen) if self._head.needs_links else None
+        structure = structure_of(self._model.featurizer, seen) if self._head.needs_structure else None
         names = self._segment.names("certificates" if self._model.strict else "seen")
-        return _read_side(self._model, arrays, names, torch.from_numpy(arrays["node_ptr"]), links)
+        return _read_side(self._model, arrays, names, torch.from_numpy(arrays["node_ptr"]), structure)
 
     @cached_property
     def _without_vectors(self) -> Side:
@@ -132,12 +133,12 @@ def _read_side(
     arrays: Mapping[str, NDArray[Any]],
     names: NDArray[np.uint8],
     node_ptr: Tensor,
-    links: Tensor | None,
+    structure: Structure | None,
 ) -> Side:
     """Stored arrays as a side of a comparison, nothing computed anew."""
     head = learned.cpu_head
     number = torch.from_numpy(names[:, :8].copy().view("<i8")[:, 0].astype(np.int64))
-    graphs = head.read_arrays(arrays, node_ptr, links)
+    graphs = head.read_arrays(arrays, node_ptr, structure)
     return Side.of(graphs, torch.from_numpy(arrays["to_empty"]), number, head.epsilon if learned.strict else 0.0)
 
 

@@ -42,6 +42,8 @@ Report = Callable[[Mapping[str, Any]], object]
 
 _LIMITS = BatchLimits(spare=2048)
 """A mini-batch of small graphs is encoded at once; only larger ones are parted by size."""
+ROUNDING_MARGIN = 0.1
+"""How far from a step, as a share of it, a value should lie that is rounded up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +292,15 @@ class Objective:
         left, right = (encoded.size[pairs[:, side]].to(distances) for side in (0, 1))
         if self.scale != self.model.head.scale:
             distances = to_paper(distances, left, right)
-        return self._loss(distances, batch.pairs, (batch.lower, batch.upper), (left, right))
+        return self._loss(distances, batch.pairs, self._before_rounding(batch), (left, right))
+
+    def _before_rounding(self, batch: MiniBatch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Bounds of what the head rounds up, with a margin at both ends."""
+        step = self.model.head.rounding
+        if not step:
+            return batch.lower, batch.upper
+        margin = ROUNDING_MARGIN * step
+        return np.maximum(0, batch.lower - step + margin), np.maximum(0, batch.upper - margin)
 
     def of_labels(self, labels: PairBounds) -> float:
         """The loss of all pairs at once, without gradients, the model in evaluation mode."""

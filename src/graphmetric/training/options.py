@@ -137,7 +137,7 @@ def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
     if name == "large":
         # pairs cost more than all else: half of the graphs have a quarter of them, and validation has many
         training = replace(training, steps=3000, graphs_per_step=48, validate_every=1000)
-        return ModelOptions(encoder, features, HeadOptions("edge-matching")), training
+        return ModelOptions(encoder, features, HeadOptions("coupling")), training
     raise InvalidArgument(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
 
 

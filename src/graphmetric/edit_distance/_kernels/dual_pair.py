@@ -13,7 +13,7 @@ The last part finds which nodes of a graph are alike: an automorphism, which kee
 carry, takes one to the other. What has been proven of one of them then holds for all.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,8 +120,9 @@ def load_dual_pair(problem: PackedProblem, i: int, j: int, pair: Pair, dual: Dua
     sizes[N_ROWS] = pair.sizes[N_QUERY]
     sizes[N_COLUMNS] = pair.sizes[N_TARGET] - pair.sizes[N_NULL]
     sizes[N_ROW_EDGES] = pair.sizes[N_EDGES]
-    list_row_arcs(pair, dual)
-    sort_columns(pair, dual)
+    list_row_arcs(pair.edges, dual)
+    count_degrees(pair, dual)
+    sort_columns(dual)
     list_column_arcs(pair, costs, dual)
     sum_everything(pair, problem, i, j, dual)
     place_savings(pair, problem, i, j, dual)
@@ -129,14 +130,14 @@ def load_dual_pair(problem: PackedProblem, i: int, j: int, pair: Pair, dual: Dua
 
 
 @fragment
-def list_row_arcs(pair: Pair, dual: DualPair) -> None:
-    """List both directions of every edge of the query, and the arcs of each row."""
+def list_row_arcs(ends: NDArray[Any], dual: DualPair) -> None:
+    """List both directions of every edge of the query, whose ends are given, and the arcs of each row."""
     n_rows, n_edges = dual.sizes[N_ROWS], dual.sizes[N_ROW_EDGES]
     start, arcs = dual.lines[ROW_START], dual.arcs
     for i in range(n_rows + 1):
         start[i] = 0
     for edge in range(n_edges):
-        u, v = pair.edges[edge, 0], pair.edges[edge, 1]
+        u, v = ends[edge, 0], ends[edge, 1]
         arcs[TAIL, 2 * edge], arcs[HEAD, 2 * edge] = u, v
         arcs[TAIL, 2 * edge + 1], arcs[HEAD, 2 * edge + 1] = v, u
         start[u] += 1
@@ -152,14 +153,26 @@ def list_row_arcs(pair: Pair, dual: DualPair) -> None:
 
 
 @fragment
-def sort_columns(pair: Pair, dual: DualPair) -> None:
-    """Sort the target nodes by falling degree (insertion sort, quick for few nodes), and find where the slots start."""
+def count_degrees(pair: Pair, dual: DualPair) -> None:
+    """Count the edges of each target node, where :func:`sort_columns` looks for them."""
     n_columns = dual.sizes[N_COLUMNS]
-    nodes, degree, slot_start = dual.lines[NODE_OF], dual.lines[DEGREE_OF], dual.lines[SLOT_START]
     for v in range(n_columns):
         count = 0
         for w in range(n_columns):
             count += pair.adjacency[TARGET, v, w] > 0
+        dual.lines[COLUMN_OF, v] = count
+
+
+@part
+def sort_columns(dual: DualPair) -> None:
+    """Sort the target nodes by falling degree (insertion sort, quick for few nodes), and find where the slots start.
+
+    The degrees are in COLUMN_OF, which then gets the columns.
+    """
+    n_columns = dual.sizes[N_COLUMNS]
+    nodes, degree, slot_start = dual.lines[NODE_OF], dual.lines[DEGREE_OF], dual.lines[SLOT_START]
+    for v in range(n_columns):
+        count = dual.lines[COLUMN_OF, v]
         place = v
         while place > 0 and degree[place - 1] < count:
             degree[place] = degree[place - 1]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric._foundation.compilation import entry, fragment, part
+from graphmetric._foundation.compilation import entry, fragment, hot_part, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_REVERSE,
     ARC_TAIL,
@@ -74,6 +74,8 @@ MOST_BALANCE = 50.0
 TWICE = np.float32(2)
 NO_SHIFTS = np.int64(0)  # node maps are a by-product here: shifts would make them better, and pairs a quarter slower
 LARGEST_DENOMINATOR = 1_000
+# Fields of Anchor.path
+TAKEN, SINCE, SHORTEST = range(3)
 
 
 class RelaxedLimits(NamedTuple):
@@ -100,6 +102,7 @@ class Anchor(NamedTuple):
     outs: Singles  # (arc of the query, column)
     ins: Singles  # (row, arc of the target)
     lines: Singles  # (ROW_PRICE or COLUMN_PRICE, row or column)
+    path: Floats  # how many steps were taken, how many since the restart, and how long they were then
 
 
 class Coupling(NamedTuple):
@@ -119,19 +122,29 @@ class RelaxedWork(NamedTuple):
 
 def allocate_relaxed(root: DualWork, size: DualSize) -> RelaxedWork:
     """Make room."""
+    return RelaxedWork(root, allocate_anchor(size), allocate_coupling(size))
+
+
+def allocate_anchor(size: DualSize) -> Anchor:
+    """Make room."""
 
     def singles(*shape: int) -> Singles:
         return np.zeros(shape, dtype=np.float32)
 
     rows, columns, edges, arcs = size.rows, size.columns, size.row_edges, 2 * size.column_edges
-    anchor = Anchor(
+    return Anchor(
         singles(rows, columns),
         singles(edges, arcs),
         singles(2 * edges, columns),
         singles(rows, arcs),
         singles(2, max(rows, columns)),
+        np.zeros(3),
     )
-    return RelaxedWork(root, anchor, Coupling(np.zeros((rows, columns)), np.zeros((2 * edges, columns))))
+
+
+def allocate_coupling(size: DualSize) -> Coupling:
+    """Make room."""
+    return Coupling(np.zeros((size.rows, size.columns)), np.zeros((2 * size.row_edges, size.columns)))
 
 
 @entry
@@ -165,35 +178,56 @@ def relax_pairs(
 @part
 def relax_pair(work: RelaxedWork, limits: RelaxedLimits, relaxed: RelaxedResults, p: int) -> None:
     """Take steps, and look at the bounds now and then."""
-    root, anchor = work.root, work.anchor
-    dual, steps, signals = root.dual, root.steps, root.base.progress.signals
-    plain = PLAIN_STEPS * (dual.sizes[N_ROWS] + dual.sizes[N_COLUMNS])
-    taken, since, shortest = 0, 0, np.inf
+    root = work.root
+    signals, path = root.base.progress.signals, work.anchor.path
+    start_path(work.anchor)
     relaxed.lower[p], relaxed.upper[p], relaxed.steps[p] = 0.0, np.float64(root.base.progress.status[UPPER]), 0
     if relaxed.upper[p] > limits.tolerance:
         bound_by_prices(root, relaxed, p)
-    while relaxed.upper[p] - relaxed.lower[p] > limits.tolerance and taken < limits.most_steps:
-        chunk = min(limits.most_steps - taken, max(LEAST_CHUNK, int(CHUNK_SHARE * taken)))
-        if taken >= plain and steps.pace[REACH] != TWICE:
-            steps.pace[REACH] = TWICE
-            set_anchor(dual, steps, anchor)
-        for _ in range(chunk):
-            if signals[STOP] != 0:
-                return
-            take_steps(dual, steps, np.int64(1))
-            taken += 1
-            relaxed.steps[p] = taken
-            if steps.pace[REACH] == TWICE:
-                since += 1
-                draw_back(dual, steps, anchor, np.float32(since / (since + 1.0)))
+    while relaxed.upper[p] - relaxed.lower[p] > limits.tolerance and path[TAKEN] < limits.most_steps:
+        advance(root.dual, root.steps, work.anchor, limits.most_steps, signals)
+        relaxed.steps[p] = np.int64(path[TAKEN])
+        if signals[STOP] != 0:
+            return
         look_at_bounds(work, relaxed, p)
-        if since > 0:
-            masses, prices = moved_since_restart(dual, steps, anchor)
-            length = np.sqrt(masses * steps.pace[BALANCE] + prices / steps.pace[BALANCE]) / since
-            if length <= RESTART_GAIN * shortest or since >= RESTART_SHARE * taken:
-                balance_again(dual, steps, masses, prices)
-                set_anchor(dual, steps, anchor)
-                shortest, since = length, 0
+        restart_if_due(root.dual, root.steps, work.anchor)
+
+
+@part
+def start_path(anchor: Anchor) -> None:
+    """Begin to count steps."""
+    anchor.path[TAKEN], anchor.path[SINCE], anchor.path[SHORTEST] = 0.0, 0.0, np.inf
+
+
+@part
+def advance(dual: DualPair, steps: Steps, anchor: Anchor, most_steps: int, signals: Integers) -> None:
+    """Take the steps up to the next look at the bounds, plain ones at first, then anchored ones."""
+    path = anchor.path
+    chunk = min(most_steps - int(path[TAKEN]), max(LEAST_CHUNK, int(CHUNK_SHARE * path[TAKEN])))
+    if path[TAKEN] >= PLAIN_STEPS * (dual.sizes[N_ROWS] + dual.sizes[N_COLUMNS]) and steps.pace[REACH] != TWICE:
+        steps.pace[REACH] = TWICE
+        set_anchor(dual, steps, anchor)
+    for _ in range(chunk):
+        if signals[STOP] != 0:
+            return
+        take_steps(dual, steps, np.int64(1))
+        path[TAKEN] += 1.0
+        if steps.pace[REACH] == TWICE:
+            path[SINCE] += 1.0
+            draw_back(dual, steps, anchor, np.float32(path[SINCE] / (path[SINCE] + 1.0)))
+
+
+@part
+def restart_if_due(dual: DualPair, steps: Steps, anchor: Anchor) -> None:
+    """Restart anchored steps where steps have become much shorter, or where the last restart is long ago."""
+    path = anchor.path
+    if path[SINCE] > 0:
+        masses, prices = moved_since_restart(dual, steps, anchor)
+        length = np.sqrt(masses * steps.pace[BALANCE] + prices / steps.pace[BALANCE]) / path[SINCE]
+        if length <= RESTART_GAIN * path[SHORTEST] or path[SINCE] >= RESTART_SHARE * path[TAKEN]:
+            balance_again(dual, steps, masses, prices)
+            set_anchor(dual, steps, anchor)
+            path[SHORTEST], path[SINCE] = length, 0.0
 
 
 @part
@@ -321,18 +355,22 @@ def coupled_saving(dual: DualPair, steps: Steps, coupling: Coupling) -> float:
     """What the masses save once they are scaled down to keep every constraint, in the unit of the splits."""
     saving = scale_nodes(dual, steps, coupling.x)
     shrink_arcs(dual, steps, coupling)
-    sizes, reverse, tails = dual.sizes, dual.column_arcs[ARC_REVERSE], dual.column_arcs[ARC_TAIL]
-    for edge in range(sizes[N_ROW_EDGES]):
-        out, out_backward = coupling.shrink[2 * edge], coupling.shrink[2 * edge + 1]
-        into = steps.ins[IN_SUM, dual.arcs[TAIL, 2 * edge]]
-        into_backward = steps.ins[IN_SUM, dual.arcs[HEAD, 2 * edge]]
-        y, worth = steps.edges[Y, edge], dual.edge_saving[edge]
-        for arc in range(sizes[N_COLUMN_ARCS]):
-            back = reverse[arc]
-            factor = min(out[tails[arc]], out_backward[tails[back]])
-            factor = min(factor, np.float64(min(into[arc], into_backward[back])))
-            saving += factor * max(0.0, np.float64(y[arc]) * worth[arc])
+    for edge in range(dual.sizes[N_ROW_EDGES]):
+        worth = dual.edge_saving[edge]
+        for arc in range(dual.sizes[N_COLUMN_ARCS]):
+            saving += coupled_mass(dual, steps, coupling, edge, arc) * worth[arc]
     return saving
+
+
+@hot_part
+def coupled_mass(dual: DualPair, steps: Steps, coupling: Coupling, edge: int, arc: int) -> float:
+    """How much of an edge goes to an arc of the target, after scaling."""
+    back, tails = dual.column_arcs[ARC_REVERSE, arc], dual.column_arcs[ARC_TAIL]
+    factor = min(coupling.shrink[2 * edge, tails[arc]], coupling.shrink[2 * edge + 1, tails[back]])
+    into = steps.ins[IN_SUM, dual.arcs[TAIL, 2 * edge], arc]
+    into_backward = steps.ins[IN_SUM, dual.arcs[HEAD, 2 * edge], back]
+    factor = min(factor, np.float64(min(into, into_backward)))
+    return factor * max(0.0, np.float64(steps.edges[Y, edge, arc]))
 
 
 @fragment
