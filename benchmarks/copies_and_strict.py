@@ -18,10 +18,10 @@ import torch
 
 import graphmetric as gm
 from graphmetric._foundation.threads import working_threads
-from graphmetric.distance import Comparison, EdgeMatching, Representation, pair_distances
+from graphmetric.distance import Comparison, Coupling, Representation, pair_distances
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.model import link_graphs
+from graphmetric.model import structure_of
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def measure_strict(name: str, graphs: GraphCollection, count: int) -> None:
     """Distances of random pairs, to a relative and to an absolute tolerance."""
     model = LearnedDistance.load("molecules")
     encoded = model.encode(graphs).detached().compacted()
-    encoded = encoded._replace(links=link_graphs(model.featurizer, graphs))
+    encoded = encoded._replace(structure=structure_of(model.featurizer, graphs))
     pairs = np.random.default_rng(0).integers(0, len(graphs), (count, 2))
     names = [str(k) for k in range(len(graphs))]
     plain, strict = (seconds_of(encoded, pairs, names, epsilon) for epsilon in (0.0, None))
@@ -67,7 +67,9 @@ def measure_strict(name: str, graphs: GraphCollection, count: int) -> None:
 
 def seconds_of(graphs: Representation, pairs: np.ndarray, names: list[str], epsilon: float | None) -> float:
     with working_threads(1):
-        comparison = Comparison.prepare(EdgeMatching(), graphs, certificates=names, epsilon=epsilon)
+        comparison = Comparison.prepare(
+            Coupling(graphs.rows.shape[1], fractions=True), graphs, certificates=names, epsilon=epsilon
+        )
         pair_distances(comparison, pairs[:2])
         clock = time.process_time()
         pair_distances(comparison, pairs)

@@ -210,8 +210,8 @@ def test_structure_of_encoded_graphs(canonical: bool) -> None:
     alone = structure_of(featurizer, graphs)
     for part, other in zip(found[:6], alone[:6], strict=True):
         assert torch.equal(part, other)
-    assert structure_of(featurizer, GraphCollection([])).count.shape == (0,)
-    assert found.count.tolist() == [2] + [graph.num_edges for graph in GRAPHS]
+    assert structure_of(featurizer, GraphCollection([])).num_edges.shape == (0,)
+    assert found.num_edges.tolist() == [2] + [graph.num_edges for graph in GRAPHS]
     assert found.labels.shape == (4 + sum(graph.num_nodes for graph in GRAPHS), 2)
     assert (found.labels[:4, 1] != 0).sum() == 1  # the loop
     assert len(set(found.labels[:4, 0].tolist())) == 3
@@ -223,7 +223,7 @@ def test_structure_of_encoded_graphs(canonical: bool) -> None:
     assert torch.equal(both_ways[:, 0], both_ways[:, 1])
     assert not both_ways[:, :, 1].any()
     for k, graph in enumerate(GRAPHS, 1):
-        ends = found.ends[found.first[k] : found.first[k] + found.count[k]]
+        ends = found.ends[found.first[k] : found.first[k] + found.num_edges[k]]
         degrees = torch.bincount(ends.flatten(), minlength=graph.num_nodes)
         assert sorted(degrees.tolist()) == sorted(np.bincount(graph.edges.flatten(), minlength=graph.num_nodes))
 

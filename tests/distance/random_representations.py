@@ -61,7 +61,7 @@ def from_rows(rows: Tensor, size: Tensor) -> Representation:
     z = rows.new_zeros(len(size), rows.shape[1]).index_add(0, torch.repeat_interleave(size), rows)
     none = torch.zeros_like(size)
     structure = Structure.nothing(rows)._replace(
-        labels=torch.zeros(len(rows), 2, dtype=torch.int32), first=none, count=none
+        labels=torch.zeros(len(rows), 2, dtype=torch.int32), first=none, num_edges=none
     )
     return Representation(z, rows, size.cumsum(0) - size, size, structure)
 

@@ -59,7 +59,7 @@ def graph_of(graphs: Representation, k: int) -> LabelledStates:
         (tuple(codes), row) for codes, row in zip(structure.labels[first : first + size].tolist(), rows, strict=True)
     ]
     arcs = {}
-    for edge in range(int(structure.first[k]), int(structure.first[k] + structure.count[k])):
+    for edge in range(int(structure.first[k]), int(structure.first[k] + structure.num_edges[k])):
         u, v = structure.ends[edge].tolist()
         for view, arc in enumerate([(u, v), (v, u)]):
             arcs[arc] = tuple(structure.views[edge, view].tolist()), structure.states[edge, view].detach().numpy()

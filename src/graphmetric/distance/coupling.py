@@ -74,6 +74,7 @@ class Coupling(Matching, kind="coupling"):
 
     needs_structure = True
     slow = True
+    starts_well = True
 
     def __init__(self, dim: int, fractions: bool = False) -> None:
         super().__init__()
@@ -117,7 +118,7 @@ class Coupling(Matching, kind="coupling"):
 
         Turned around, the two halves change places, so that distances of states do not depend on which end looks.
         """
-        first_row = torch.repeat_interleave(graphs.start, structure.count)
+        first_row = torch.repeat_interleave(graphs.start, structure.num_edges)
         u, v = (graphs.rows[first_row + structure.ends[:, k]] for k in (0, 1))
         weights = structure.weights[:, 0].to(graphs.rows)
         there = self.leaving(u) + self.entering(v) + self.weight * weights[:, :1]
@@ -200,7 +201,7 @@ def _coupled(graphs: Representation) -> CoupledGraphs:
     assert structure is not None
     assert structure.states is not None
     start, size, first, count = (
-        part.flatten().cpu().numpy() for part in (graphs.start, graphs.size, structure.first, structure.count)
+        part.flatten().cpu().numpy() for part in (graphs.start, graphs.size, structure.first, structure.num_edges)
     )
     labels, views, ends = (
         part.cpu().contiguous().numpy() for part in (structure.labels, structure.views, structure.ends)

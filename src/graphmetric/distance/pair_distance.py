@@ -88,6 +88,8 @@ class PairDistance(nn.Module, ABC):
     rounding: float = 0.0
     """Answers are rounded up by less than this; where gradients flow they are not, and a value that is lower than a
     label by less than this is as good as one that is equal."""
+    starts_well: bool = False
+    """Whether it is a good distance before training, so that training may end where it began."""
     epsilon: float = 1e-4
     """What a strict distance adds between graphs that differ: far above the rounding of distances near 0, and at least
     twice the tolerance, so that two sides that are answered too short are still as long as the third."""

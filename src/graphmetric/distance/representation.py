@@ -66,7 +66,7 @@ class Structure(NamedTuple):
     """(edges, 2, 2): weights, likewise."""
     first: Tensor
     """(graphs): the first edge of each graph."""
-    count: Tensor
+    num_edges: Tensor
     """(graphs): how many edges each graph has."""
     states: Tensor | None = None
     """(edges, 2, d): the state of the edge as either end sees it, once a head has computed it."""
@@ -109,23 +109,26 @@ class Structure(NamedTuple):
     def concatenate(cls, parts: Sequence[Structure]) -> Structure:
         """Graphs of all parts one after another; parts hold the edges of their graphs and no others, in order."""
         before = accumulate((len(part.ends) for part in parts[:-1]), initial=0)
-        tables = [torch.cat(tensors) for tensors in zip(*(part[:4] for part in parts), strict=True)]
+        labels, ends, views, weights, num_edges = (
+            torch.cat([getattr(part, name) for part in parts])
+            for name in ("labels", "ends", "views", "weights", "num_edges")
+        )
         first = torch.cat([part.first + offset for part, offset in zip(parts, before, strict=True)])
-        return cls(*tables, first, torch.cat([part.count for part in parts]))
+        return cls(labels, ends, views, weights, first, num_edges)
 
     def take(self, graphs: Tensor | slice) -> Structure:
         """Some of the graphs, by position; the tables are shared."""
-        return self._replace(first=self.first[graphs], count=self.count[graphs])
+        return self._replace(first=self.first[graphs], num_edges=self.num_edges[graphs])
 
     def compacted(self, rows: Tensor | None) -> Structure:
         """The same graphs (one axis) with these rows of labels, and with their own edges, in order."""
         labels = self.labels if rows is None else self.labels[rows]
-        first = self.count.cumsum(0) - self.count
-        if len(self.ends) == int(self.count.sum()) and torch.equal(first, self.first):
+        first = self.num_edges.cumsum(0) - self.num_edges
+        if len(self.ends) == int(self.num_edges.sum()) and torch.equal(first, self.first):
             return self if rows is None else self._replace(labels=labels)
-        used = _places(self.first, first, self.count)
+        used = _places(self.first, first, self.num_edges)
         states = None if self.states is None else self.states[used]
-        return Structure(labels, self.ends[used], self.views[used], self.weights[used], first, self.count, states)
+        return Structure(labels, self.ends[used], self.views[used], self.weights[used], first, self.num_edges, states)
 
     def detached(self) -> Structure:
         """The same without gradients, on the CPU."""
@@ -221,7 +224,7 @@ class Representation(NamedTuple):
     def empty_graph(self) -> Representation:
         """One graph without nodes, in the width and type of these: zero vector, no states."""
         zero = self.start.new_zeros(1)
-        structure = None if self.structure is None else self.structure._replace(first=zero, count=zero)
+        structure = None if self.structure is None else self.structure._replace(first=zero, num_edges=zero)
         return self._replace(z=self.z.new_zeros(1, self.z.shape[-1]), start=zero, size=zero, structure=structure)
 
     def tensors(self) -> Iterator[Tensor]:

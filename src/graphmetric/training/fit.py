@@ -43,7 +43,7 @@ Report = Callable[[Mapping[str, Any]], object]
 _LIMITS = BatchLimits(spare=2048)
 """A mini-batch of small graphs is encoded at once; only larger ones are parted by size."""
 ROUNDING_MARGIN = 0.1
-"""How far from a step, as a share of it, a value should lie that is rounded up."""
+"""How far above a step, as a share of it, a value should lie that is rounded up to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +208,8 @@ class TrainingRun:
             if not isinstance(encoder, GraphEncoder):
                 raise InvalidArgument(f"pre-training is for the graph transformer; {type(encoder).__name__} has none")
             pretrain_encoder(encoder, self.table, self.options.pretraining, graphs=graphs, seed=self.seed)
+        if self.model.head.starts_well:
+            self._measure()
         self._save()
 
     def _save(self) -> None:
@@ -243,13 +245,20 @@ class TrainingRun:
         counters.window_steps += 1
         return value
 
-    def _look(self) -> None:
-        """Measure the validation pairs, keep the weights if they are the best so far, and write a record."""
+    def _measure(self) -> float | None:
+        """Measure the validation pairs, and keep the weights if they are the best so far."""
         counters = self.counters
-        found = None if self.validation is None else self.objective.of_labels(self.validation)
-        if found is not None and (counters.best_loss is None or found < counters.best_loss):
+        if self.validation is None:
+            return None
+        found = self.objective.of_labels(self.validation)
+        if counters.best_loss is None or found < counters.best_loss:
             counters.best_loss, counters.best_step = found, counters.step
             self.best = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
+        return found
+
+    def _look(self) -> None:
+        """Measure the validation pairs, and write a record."""
+        counters, found = self.counters, self._measure()
         self._read_clock()
         record = {
             "step": counters.step,
@@ -295,12 +304,8 @@ class Objective:
         return self._loss(distances, batch.pairs, self._before_rounding(batch), (left, right))
 
     def _before_rounding(self, batch: MiniBatch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of what the head rounds up, with a margin at both ends."""
-        step = self.model.head.rounding
-        if not step:
-            return batch.lower, batch.upper
-        margin = ROUNDING_MARGIN * step
-        return np.maximum(0, batch.lower - step + margin), np.maximum(0, batch.upper - margin)
+        """Bounds of what the head rounds up, with a margin below."""
+        return np.maximum(0, batch.lower - (1 - ROUNDING_MARGIN) * self.model.head.rounding), batch.upper
 
     def of_labels(self, labels: PairBounds) -> float:
         """The loss of all pairs at once, without gradients, the model in evaluation mode."""
