@@ -57,9 +57,9 @@ class Coupling(Matching, kind="coupling"):
     linear map of the states of its ends and of its weight.
 
     *Whole edits.* Unless ``fractions`` are wanted, the answer is :math:`g` rounded up to whole edits. That keeps the
-    pseudo-metric, since :math:`\lceil s + t \rceil \le \lceil s \rceil + \lceil t \rceil`, and saves time:
-    it is enough that both bounds of :math:`g` round to the same. What exceeds a whole
-    number by less than 2e-5 does not count.
+    pseudo-metric, since :math:`\lceil s + t \rceil \le \lceil s \rceil + \lceil t \rceil`, and saves time: it is
+    enough that both bounds of :math:`g` round to the same. What exceeds a whole number by less than a thousandth does
+    not count, so the triangle inequality could fail where both sides of a detour do that.
 
     *Its cost.* A pair takes hundreds of primal-dual steps. With fractions the answer lies at most .02 edits, or two
     thousandths if that is more, below the exact minimum, and the triangle inequality holds up to twice that. A pair

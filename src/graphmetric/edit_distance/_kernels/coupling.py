@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.assignment import COLUMN_DUAL, FREE, ROW_MATCH, AssignmentWork
 from graphmetric._foundation.compilation import entry, fragment, part
 from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_CODE,
@@ -58,9 +59,6 @@ from graphmetric.edit_distance._kernels.relaxed import (
     start_path,
 )
 from graphmetric.edit_distance._kernels.split_bound import (
-    COLUMN_DUAL,
-    FREE,
-    ROW_MATCH,
     Splits,
     allocate_splits,
     solve_weights,
@@ -72,7 +70,7 @@ from graphmetric.edit_distance._kernels.workspace import STOP
 QUANTA = 2.0**20  # per edit
 MOST = 2.0**20  # edits to delete one graph and insert the other; sums of quanta then stay exact
 LEAST_MASS = 1e-4  # smaller ones are left out of gradients: there are many, and together they mean little
-LEAST_GAP = 2e-5  # edits above a whole number that do not count: single precision and quanta may have added them
+LEAST_GAP = 1e-3  # edits above a whole number that do not count; to close a smaller gap would take very long
 MASS = 2.0**30  # weights of an assignment by masses
 
 Shorts = NDArray[Any]  # of 32 bits
@@ -247,15 +245,23 @@ def align_pair(
 @part
 def round_masses(work: CouplingWork) -> None:
     """Make the assignment with the largest masses the best map."""
-    dual, weight = work.dual, work.splits.weight
+    dual, assignment = work.dual, work.splits.assignment
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    forget_assignment(assignment, n_columns)
     for k in range(n_columns):
-        work.splits.values[COLUMN_DUAL, k] = 0.0
         for i in range(n_columns):
-            weight[i, k] = np.rint(work.coupling.x[i, k] * MASS) if i < n_rows else 0.0
+            assignment.weight[i, k] = np.rint(work.coupling.x[i, k] * MASS) if i < n_rows else 0.0
     solve_weights(work.splits, n_columns)
     for i in range(n_rows):
-        work.lines[BEST_IMAGE, i] = work.splits.places[ROW_MATCH, i]
+        work.lines[BEST_IMAGE, i] = assignment.places[ROW_MATCH, i]
+
+
+@part
+def forget_assignment(assignment: AssignmentWork, n_columns: int) -> None:
+    """Start without prices and without a matching."""
+    for k in range(n_columns):
+        assignment.values[COLUMN_DUAL, k] = 0.0
+        assignment.places[ROW_MATCH, k] = FREE
 
 
 @part
@@ -274,8 +280,7 @@ def couple_pair(
     most_steps = max(effort.steps, effort.steps_per_node * (dual.sizes[N_ROWS] + dual.sizes[N_COLUMNS]))
     start_steps(dual, steps)
     start_path(anchor)
-    for k in range(dual.sizes[N_COLUMNS]):
-        splits.values[COLUMN_DUAL, k] = 0.0
+    forget_assignment(splits.assignment, dual.sizes[N_COLUMNS])
     lower = max(0.0, everything - bound_saving(work))
     of_map = everything - price_map(work, 0.0)
     upper, coupled = max(lower, of_map), np.inf
@@ -317,7 +322,7 @@ def bound_saving(work: CouplingWork) -> float:
 @part
 def price_map(work: CouplingWork, best: float) -> float:
     """What the map of the last assignment saves, or ``best`` if that is more; a better map becomes the best one."""
-    dual, image = work.dual, work.splits.places[ROW_MATCH]
+    dual, image = work.dual, work.splits.assignment.places[ROW_MATCH]
     sizes, arcs = dual.sizes, dual.column_arcs
     saving = 0.0
     for i in range(sizes[N_ROWS]):
