@@ -49,10 +49,10 @@ from graphmetric.edit_distance._kernels.primal_dual import Steps, allocate_steps
 from graphmetric.edit_distance._kernels.relaxed import (
     TAKEN,
     Anchor,
-    Coupling,
+    FeasibleMasses,
     advance,
     allocate_anchor,
-    allocate_coupling,
+    allocate_masses,
     coupled_mass,
     coupled_saving,
     restart_if_due,
@@ -125,7 +125,7 @@ class CouplingWork(NamedTuple):
     steps: Steps
     splits: Splits
     anchor: Anchor
-    coupling: Coupling
+    coupling: FeasibleMasses
     lines: Integers  # (field, row, column or slot)
     values: Floats  # (field, row, column or arc)
     turned: Singles  # (d, column or arc of the target): states, one coordinate after another
@@ -152,7 +152,7 @@ def allocate_coupling_work(size: DualSize, width: int) -> CouplingWork:
         allocate_steps(size),
         allocate_splits(size, integers(STOP + 1)),
         allocate_anchor(size),
-        allocate_coupling(size),
+        allocate_masses(size),
         integers(3, widest),
         np.zeros((4, across)),
         np.zeros((width, across), dtype=np.float32),

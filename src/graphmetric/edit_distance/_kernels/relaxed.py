@@ -105,7 +105,7 @@ class Anchor(NamedTuple):
     path: Floats  # how many steps were taken, how many since the restart, and how long they were then
 
 
-class Coupling(NamedTuple):
+class FeasibleMasses(NamedTuple):
     """Scratch for masses that keep every constraint."""
 
     x: Floats  # (row, column)
@@ -117,12 +117,12 @@ class RelaxedWork(NamedTuple):
 
     root: DualWork  # its tree is not used
     anchor: Anchor
-    coupling: Coupling
+    coupling: FeasibleMasses
 
 
 def allocate_relaxed(root: DualWork, size: DualSize) -> RelaxedWork:
     """Make room."""
-    return RelaxedWork(root, allocate_anchor(size), allocate_coupling(size))
+    return RelaxedWork(root, allocate_anchor(size), allocate_masses(size))
 
 
 def allocate_anchor(size: DualSize) -> Anchor:
@@ -142,9 +142,9 @@ def allocate_anchor(size: DualSize) -> Anchor:
     )
 
 
-def allocate_coupling(size: DualSize) -> Coupling:
+def allocate_masses(size: DualSize) -> FeasibleMasses:
     """Make room."""
-    return Coupling(np.zeros((size.rows, size.columns)), np.zeros((2 * size.row_edges, size.columns)))
+    return FeasibleMasses(np.zeros((size.rows, size.columns)), np.zeros((2 * size.row_edges, size.columns)))
 
 
 @entry
@@ -351,7 +351,7 @@ def squared_move(line: Singles, anchor: Singles, count: int) -> float:
 
 
 @part
-def coupled_saving(dual: DualPair, steps: Steps, coupling: Coupling) -> float:
+def coupled_saving(dual: DualPair, steps: Steps, coupling: FeasibleMasses) -> float:
     """What the masses save once they are scaled down to keep every constraint, in the unit of the splits."""
     saving = scale_nodes(dual, steps, coupling.x)
     shrink_arcs(dual, steps, coupling)
@@ -363,7 +363,7 @@ def coupled_saving(dual: DualPair, steps: Steps, coupling: Coupling) -> float:
 
 
 @hot_part
-def coupled_mass(dual: DualPair, steps: Steps, coupling: Coupling, edge: int, arc: int) -> float:
+def coupled_mass(dual: DualPair, steps: Steps, coupling: FeasibleMasses, edge: int, arc: int) -> float:
     """How much of an edge goes to an arc of the target, after scaling."""
     back, tails = dual.column_arcs[ARC_REVERSE, arc], dual.column_arcs[ARC_TAIL]
     factor = min(coupling.shrink[2 * edge, tails[arc]], coupling.shrink[2 * edge + 1, tails[back]])
@@ -397,7 +397,7 @@ def scale_nodes(dual: DualPair, steps: Steps, x: Floats) -> float:
 
 
 @fragment
-def shrink_arcs(dual: DualPair, steps: Steps, coupling: Coupling) -> None:
+def shrink_arcs(dual: DualPair, steps: Steps, coupling: FeasibleMasses) -> None:
     """By how much each out and in constraint asks its masses to shrink; factors of the latter go into IN_SUM."""
     sizes, lines = dual.sizes, dual.lines
     n_columns, n_arcs = sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
