@@ -18,7 +18,7 @@ from torch.nn import functional
 from graphmetric.distance.matching import Matching, NodeMaps, broadcast_pairs, broadcast_shape, in_threads, sum_costs
 from graphmetric.distance.pair_distance import Answer, Arrays, Floats, HeadOptions, StoredGraphs
 from graphmetric.distance.representation import Representation, Structure
-from graphmetric.edit_distance.coupling import CoupledGraphs, CouplingSolver, Effort, Prices, SparseCoupling
+from graphmetric.edit_distance.coupling import CoupledGraphs, CouplingSolver, Effort, LabelPrices, SparseCoupling
 from graphmetric.errors import InvalidArgument
 
 CHUNK = 32
@@ -186,7 +186,7 @@ class Coupling(Matching, kind="coupling"):
 
     def _solver(self, left: Representation, right: Representation) -> Callable[[], CouplingSolver]:
         node, edge = self.prices.detach().tolist()
-        return partial(CouplingSolver, _coupled(left), _coupled(right), Prices(node, edge))
+        return partial(CouplingSolver, _coupled(left), _coupled(right), LabelPrices(node, edge))
 
 
 def _edge_rows(graphs: Representation) -> Tensor:

@@ -16,8 +16,8 @@ from graphmetric.edit_distance._kernels.coupling import (
     CoupledGraphs,
     CouplingWork,
     Effort,
+    LabelPrices,
     Masses,
-    Prices,
     align_pair,
     allocate_coupling_work,
     couple_pairs,
@@ -25,7 +25,7 @@ from graphmetric.edit_distance._kernels.coupling import (
 )
 from graphmetric.edit_distance._kernels.dual_pair import DualSize
 
-__all__ = ["CoupledGraphs", "CouplingSolver", "Effort", "Prices", "SparseCoupling"]
+__all__ = ["CoupledGraphs", "CouplingSolver", "Effort", "LabelPrices", "SparseCoupling"]
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -44,7 +44,7 @@ class SparseCoupling(NamedTuple):
 class CouplingSolver:
     """Solves pairs of two collections of graphs, one after another; each thread needs a solver of its own."""
 
-    def __init__(self, left: CoupledGraphs, right: CoupledGraphs, prices: Prices) -> None:
+    def __init__(self, left: CoupledGraphs, right: CoupledGraphs, prices: LabelPrices) -> None:
         self.left, self.right, self.prices = left, right, prices
         nodes = int(max(left.size.max(initial=0), right.size.max(initial=0)))
         edges = int(max(left.edge_size.max(initial=0), right.edge_size.max(initial=0)))

@@ -95,7 +95,7 @@ class CoupledGraphs(NamedTuple):
     edge_size: Integers
 
 
-class Prices(NamedTuple):
+class LabelPrices(NamedTuple):
     """What a change of a label costs."""
 
     node: float
@@ -165,7 +165,7 @@ def couple_pairs(
     left: CoupledGraphs,
     right: CoupledGraphs,
     pairs: Integers,
-    prices: Prices,
+    prices: LabelPrices,
     effort: Effort,
     work: CouplingWork,
     lower: Floats,
@@ -187,7 +187,7 @@ def couple_with_masses(
     left: CoupledGraphs,
     right: CoupledGraphs,
     pairs: Integers,
-    prices: Prices,
+    prices: LabelPrices,
     effort: Effort,
     work: CouplingWork,
     lower: Floats,
@@ -215,7 +215,7 @@ def align_pair(
     left: CoupledGraphs,
     right: CoupledGraphs,
     pair: Integers,
-    prices: Prices,
+    prices: LabelPrices,
     effort: Effort,
     work: CouplingWork,
     partner: Integers,
@@ -266,7 +266,7 @@ def forget_assignment(assignment: AssignmentWork, n_columns: int) -> None:
 
 @part
 def couple_pair(
-    few: CoupledGraphs, a: int, many: CoupledGraphs, b: int, prices: Prices, effort: Effort, work: CouplingWork
+    few: CoupledGraphs, a: int, many: CoupledGraphs, b: int, prices: LabelPrices, effort: Effort, work: CouplingWork
 ) -> tuple[float, float]:
     """A lower bound, and how far the bounds are apart if the steps did not suffice; NaN if costs are not finite.
 
@@ -341,7 +341,9 @@ def price_map(work: CouplingWork, best: float) -> float:
 
 
 @part
-def load_coupled(few: CoupledGraphs, a: int, many: CoupledGraphs, b: int, prices: Prices, work: CouplingWork) -> bool:
+def load_coupled(
+    few: CoupledGraphs, a: int, many: CoupledGraphs, b: int, prices: LabelPrices, work: CouplingWork
+) -> bool:
     """Lay out two graphs; False if costs are not finite or too large."""
     dual = work.dual
     sizes = dual.sizes
@@ -383,7 +385,7 @@ def list_target_arcs(ends: Shorts, n_edges: int, work: CouplingWork) -> None:
 
 @fragment
 def place_node_savings(
-    few: CoupledGraphs, a: int, many: CoupledGraphs, b: int, prices: Prices, work: CouplingWork
+    few: CoupledGraphs, a: int, many: CoupledGraphs, b: int, prices: LabelPrices, work: CouplingWork
 ) -> float:
     """Savings of node pairs; returns the costs of deleting and inserting all of them, in quanta."""
     dual, values, turned = work.dual, work.values, work.turned
@@ -425,7 +427,7 @@ def place_node_savings(
 
 @fragment
 def place_edge_savings(
-    few: CoupledGraphs, a: int, many: CoupledGraphs, b: int, prices: Prices, work: CouplingWork
+    few: CoupledGraphs, a: int, many: CoupledGraphs, b: int, prices: LabelPrices, work: CouplingWork
 ) -> float:
     """Savings of pairs of an edge and an arc; returns the costs of deleting and inserting all edges, in quanta."""
     dual, values, turned, arcs = work.dual, work.values, work.turned, work.dual.column_arcs
