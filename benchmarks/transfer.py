@@ -37,7 +37,7 @@ from graphmetric.reproduction.benchmark import Benchmark, load_benchmark
 from graphmetric.training.supervision import find_distinct
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
-from make_models import molecules, plain_names, read_benchmark
+from make_models import MOST_ATOMS, plain_names, read_benchmark, small_molecules
 
 PAIRS, SEARCH_NODES, SEED = 2_000, 50_000, 0
 BANDS = ((2, 12), (13, 20), (21, 30), (31, 50))
@@ -128,7 +128,7 @@ def read_molecules(data: str) -> gm.GraphCollection:
 def rank_by_size(name: str, data: str, steps: int) -> None:
     """One line per model and band."""
     graphs = read_molecules(data)
-    known = {text for _, part in molecules()[:1] for text in plain_names(part).tolist()}
+    known = set(plain_names(gm.GraphCollection(small_molecules(most_atoms=MOST_ATOMS))).tolist())
     new = ~np.isin(plain_names(graphs), list(known))
     bands = [np.flatnonzero(new & (graphs.sizes >= least) & (graphs.sizes <= most)) for least, most in BANDS]
     bands = [band[: QUERIES + RANKED] for band in bands]
