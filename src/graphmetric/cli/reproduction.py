@@ -63,7 +63,7 @@ def demo_command(out: str, quick: bool, n_jobs: int, as_json: bool) -> None:
     "--model", "models", multiple=True, metavar="NAME=FOLDER", help="A trained model to compare. Can be repeated."
 )
 @click.option("--queries", type=COUNT, help="at-size: number of queries of each benchmark.")
-@click.option("--validation", is_flag=True, help="at-size: rank the validation part, on which choices are made.")
+@click.option("--validation", is_flag=True, help="at-size, frontier: the validation part, on which choices are made.")
 @click.option("--jobs", "n_jobs", type=JOBS, default=1, help="Number of threads.")
 @json_option
 def reproduce_command(
@@ -150,8 +150,9 @@ def _run_of_size(
     elif experiment == "random-pairs":
         run_random_pairs(sets or PANELS, [*CONTENDERS, *learned], options)
     lines = [write_report(options.out)]
-    if experiment == "frontier" or (experiment == "at-size" and options.part == "test"):
-        lines.append(f"Drawn: {draw_frontier(options.out, sets or PANELS)}")
+    if experiment != "random-pairs":
+        drawn = draw_frontier(options.out, sets or PANELS, validation=options.part == "validation")
+        lines.append(f"Drawn: {drawn}")
     show_result("\n".join(lines), {"out": str(options.out), "results": read_results(options.out)}, as_json)
 
 

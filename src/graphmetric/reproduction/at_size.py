@@ -71,7 +71,7 @@ class SizedSet:
 
 _LISTED = (
     SizedSet("AIDS42k-15-40", "AIDS42k", 15, 40, 24, 8, (100, 2_000, 32, 400, 6_000)),
-    SizedSet("AIDS42k-45-55", "AIDS42k", 45, 55, 4, 2, (32, 400, 16, 200, 0)),
+    SizedSet("AIDS42k-45-55", "AIDS42k", 45, 55, 4, 2, (32, 200, 16, 100, 0), node_limit=50_000),
     SizedSet(
         "programs-20-60", "programs.gmg", 20, 60, 8, 4, (8, 200, 4, 100, 4_000),
         made_by="python tools/make_programs.py --directed 4 100 DATA/programs.gmg",

@@ -7,6 +7,7 @@ point for every method on a benchmark, and a line through those that no other be
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -149,81 +150,99 @@ _COLOURS = {
     "learned": "#1d5fd1",
 }
 _SCORES = ("rho", "p@10")
+_RHO_TICKS = (0.5, 0.7, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+_LEAST_SHOWN = 5e-4
+"""A rho nearer to 1 than this is drawn at this place."""
 
 
-def draw_frontier(out: Path, panels: Sequence[str] = PANELS) -> Path:
-    """Draw accuracy against time per pair from the results of a folder, with the frontier, as ``frontier.svg``."""
+def draw_frontier(out: Path, panels: Sequence[str] = PANELS, *, validation: bool = False) -> Path:
+    """Draw accuracy against time per pair from the results of a folder, with the frontier, as ``frontier.svg``.
+
+    A panel shows the test part of its benchmark; with ``validation`` the validation part, if it was measured.
+    """
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra("matplotlib", "plot", "the figure of accuracy and time") from None
-    lines = [line for line in read_results(out) if line["protocol"] == "ranking"]
-    shown = [name for name in panels if any(line["benchmark"] == name for line in lines)]
+    results = read_results(out)
+    shown = {name: lines for name in panels if (lines := _lines_of_panel(results, name, validation))}
     if not shown:
         raise InvalidArgument(f"{out} has no results of {', '.join(panels)}; run the benchmarks first")
-    figure = Figure(figsize=(5.6 * len(shown), 9.6), layout="constrained")
+    figure = Figure(figsize=(5.8 * len(shown), 9.6), layout="constrained")
     axes: Any = figure.subplots(len(_SCORES), len(shown), squeeze=False, sharex="col")
-    for column, name in enumerate(shown):
-        here = [line for line in lines if line["benchmark"] == name]
+    for column, (name, lines) in enumerate(shown.items()):
         for row, score in enumerate(_SCORES):
-            _draw_panel(axes[row, column], here, score)
-        axes[0, column].set_title(
-            f"{name}: {here[0]['mean nodes']:.0f} nodes, {here[0]['database']:,} graphs ranked", fontsize=11, color=INK
-        )
+            _draw_panel(axes[row, column], lines, score)
+        part = " (validation)" if "validation" in lines[0]["protocol"] else ""
+        title = f"{name}{part}: {lines[0]['mean nodes']:.0f} nodes, {lines[0]['database']:,} graphs ranked"
+        axes[0, column].set_title(title, fontsize=11, color=INK)
         axes[-1, column].set_xlabel("microseconds of CPU time per pair")
-    families = [family for family in _COLOURS if any(line["family"] == family for line in lines)]
+    present = {line["family"] for lines in shown.values() for line in lines}
+    families = [family for family in _COLOURS if family in present]
     marks = [
-        figure.axes[0].plot([], [], marker="*" if family == "learned" else "o", linestyle="", color=_COLOURS[family])[0]
+        axes[0, 0].plot([], [], marker="*" if family == "learned" else "o", linestyle="", color=_COLOURS[family])[0]
         for family in families
     ]
-    figure.legend(marks, families, loc="outside lower center", ncols=len(families), frameon=False)
+    figure.legend(marks, families, loc="outside lower center", ncols=min(len(families), 3 * len(shown)), frameon=False)
     path = out / "frontier.svg"
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "frontier"}), atomic_write(path) as file:
         figure.savefig(file, format="svg", metadata={"Date": None})
     return path
 
 
+def _lines_of_panel(results: list[Result], name: str, validation: bool) -> list[Result]:
+    here = [line for line in results if line["benchmark"] == name]
+    tested, validated = (
+        [line for line in here if line["protocol"] == part] for part in ("ranking", "ranking, validation")
+    )
+    return validated if validation and validated else tested
+
+
 def _draw_panel(axes: Any, lines: list[Result], score: str) -> None:
     """One benchmark and one score: a point for each method, the frontier as a line, its methods named."""
     best = find_frontier(lines, score)
-    floor = _lowest_shown(lines, score)
+    height = _height_of_rho if score == "rho" else float
     axes.set_xscale("log")
-    axes.step(
-        [line["us"] for line in best],
-        [line[score] for line in best],
-        where="post",
-        color="#9ca3af",
-        linewidth=1.2,
-        zorder=1,
-    )
+    steps = [line["us"] for line in best], [height(line[score]) for line in best]
+    axes.step(*steps, where="post", color="#9ca3af", linewidth=1.2, zorder=1)
+    named = list[Result]()
     for line in lines:
-        learned = line["family"] == "learned"
-        on_frontier = any(line is each for each in best)
+        learned, on_frontier = line["family"] == "learned", any(line is each for each in best)
         axes.plot(
-            line["us"], max(line[score], floor), linestyle="", zorder=2,
+            line["us"], height(line[score]), linestyle="", zorder=2,
             marker="*" if learned else "o", markersize=11 if learned else 6,
             color=_COLOURS.get(line["family"], INK), alpha=1.0 if on_frontier or learned else 0.45,
         )  # fmt: skip
-    named = [line for line in lines if line["family"] == "learned" or any(line is each for each in best)]
-    _name_points(axes, [line for line in named if line[score] >= floor], score)
+        named += [line] if on_frontier or learned else []
+    _name_points(axes, [(line, height(line[score])) for line in named])
+    if score == "rho":
+        axes.set_yticks([_height_of_rho(rho) for rho in _RHO_TICKS], [f"{rho:g}" for rho in _RHO_TICKS])
     axes.set_ylabel(f"{score}, mean over queries")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(visible=True, color="#e5e7eb", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _lowest_shown(lines: list[Result], score: str) -> float:
-    """Far worse methods are drawn at the lower edge, so that the good ones are not squeezed together."""
-    scores = [float(line[score]) for line in lines]
-    return max(min(scores), max(scores) - (0.45 if score == "rho" else 1.0))
+def _height_of_rho(rho: float) -> float:
+    """Factors of 1 - rho are equal heights, since good methods are otherwise squeezed together at the upper edge."""
+    return -math.log10(max(1 - rho, _LEAST_SHOWN))
 
 
-def _name_points(axes: Any, lines: list[Result], score: str) -> None:
-    """Write names beside points, alternately to the left above and to the right below."""
-    for k, line in enumerate(sorted(lines, key=lambda line: line["us"])):
-        above = k % 2 == 0
+def _name_points(axes: Any, points: list[tuple[Result, float]]) -> None:
+    """Write names beside points: the quickest to the right, the others by turns to the left above and right below.
+
+    A point that is nearly at the place of a named one is left without a name.
+    """
+    ordered = sorted(points, key=lambda point: point[0]["us"])
+    placed = list[tuple[float, float]]()
+    for line, height in ordered:
+        place = math.log10(line["us"]), height
+        if any(abs(place[0] - x) < 0.25 and abs(place[1] - y) < 0.02 for x, y in placed):
+            continue
+        above = len(placed) % 2 == 0 and line["us"] > 3 * ordered[0][0]["us"]
+        placed.append(place)
         axes.annotate(
-            line["method"], (line["us"], line[score]), textcoords="offset points", xytext=(-5, 5) if above else (6, -9),
+            line["method"], (line["us"], height), textcoords="offset points", xytext=(-5, 5) if above else (6, -9),
             ha="right" if above else "left", fontsize=7.5, color=_COLOURS.get(line["family"], INK),
         )  # fmt: skip

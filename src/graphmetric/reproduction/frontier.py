@@ -221,7 +221,7 @@ class SizeOptions:
     threads: int = 1
     """Threads for the truth; methods are measured on one."""
     only: tuple[str, ...] = ()
-    """Only methods whose names contain one of these words."""
+    """Only methods whose names contain one of these words; a whole name chooses that method alone."""
 
     @property
     def truth(self) -> Path:
@@ -308,7 +308,12 @@ def run_random_pairs(
 
 def _chosen(contenders: Iterable[Contender], words: Sequence[str]) -> list[Contender]:
     listed = list(contenders)
-    found = [each for each in listed if not words or any(word.lower() in each.name.lower() for word in words)]
+    names = {each.name for each in listed}
+    found = [
+        each
+        for each in listed
+        if not words or any(word == each.name if word in names else word.lower() in each.name.lower() for word in words)
+    ]
     if not found:
         raise InvalidArgument(
             f"no method has {' or '.join(words)} in its name; there are: {', '.join(c.name for c in listed)}"
