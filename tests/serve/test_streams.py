@@ -6,7 +6,10 @@ import json
 import socket
 from typing import Any
 
+import pytest
+
 from graphmetric import GraphIndex
+from graphmetric.serve import app
 from tests.serve.running import Running, as_body, hard_graphs, running, wait_until
 
 SLOW = {"graph": as_body(hard_graphs(1, seed=9)[0]), "k": 3, "time_limit": 20}
@@ -40,6 +43,20 @@ def test_bounds_close_until_the_result(busy: Running) -> None:
     assert last["hits"][0]["upper"] <= best[-1]
     assert last["hits"][0]["lower"] <= last["hits"][0]["upper"]
     assert not last["report"]["complete"]
+
+
+def test_a_search_that_waits_for_its_turn_says_so_in_the_same_form(
+    busy: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "_HEARTBEAT", 0.05)
+    first = busy.begin("/v1/search", SLOW)
+    wait_until(lambda: busy.service.certified.inside == 1)
+    waiting, *_, last = _events(busy.post("/v1/search/stream", {**SLOW, "time_limit": 1.0}).content)
+    first.close()
+    told = _events(busy.post("/v1/search/stream", {**SLOW, "time_limit": 1.0}).content)
+    assert waiting["open"] is None
+    assert all(event.keys() == waiting.keys() for event in told if event["event"] == "progress")
+    assert last["event"] == "result"
 
 
 def test_a_stream_of_server_sent_events(busy: Running) -> None:

@@ -377,7 +377,15 @@ class _News:
             self._loop.call_soon_threadsafe(put)
 
     async def __aiter__(self) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-        said: tuple[str, dict[str, Any]] = ("progress", {"found": 0, "excluded": 0, "open": None, "hits": []})
+        nothing: dict[str, Any] = {
+            "found": 0,
+            "excluded": 0,
+            "open": None,
+            "least_open": None,
+            "seconds": 0.0,
+            "hits": [],
+        }
+        said = ("progress", nothing)
         while not self.is_over:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_HEARTBEAT):
