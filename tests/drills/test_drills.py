@@ -30,6 +30,6 @@ def test_damaged_files_are_refused_or_harmless(kind: Kind, tmp_path: Path) -> No
 @pytest.mark.parametrize("only", ["label", "index", "two writers", "little memory"])
 def test_killed_jobs_lose_nothing(only: str) -> None:
     script = Path(__file__).with_name("run_drills.py")
-    command = [sys.executable, str(script), "--kills", "16", "--bytes", "1", "--inputs", "0", "--only", only]
+    command = [sys.executable, str(script), "--kills", "18", "--bytes", "1", "--inputs", "0", "--only", only]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,12 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
 import pytest
 
 import graphmetric as gm
 from graphmetric.model import HeadOptions
 
+ON_BOTH_STORES = {
+    "test_certified",
+    "test_learned_search",
+    "test_limits",
+    "test_queries",
+    "test_remembered",
+    "test_within",
+    "test_without_model",
+}
+"""Modules whose tests run once with indexes in memory and folders, and once with indexes in PostgreSQL."""
 HEADS = ("matching", "coupling", "block-norm", "squared-fc", "concave")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if metafunc.module.__name__.rpartition(".")[2] in ON_BOTH_STORES:
+        metafunc.parametrize("kept_in", ["memory", "postgres"], indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kept_in(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Where an index is built that names no place: in memory, or in PostgreSQL."""
+    kind: str = getattr(request, "param", "memory")
+    if kind == "memory":
+        yield kind
+        return
+    url, numbers = request.getfixturevalue("postgres_url"), count()
+    build: Any = gm.GraphIndex.build
+
+    def build_there(*given: Any, **options: Any) -> gm.GraphIndex:
+        place = {} if "out" in options or "store" in options else {"store": f"{url}&index=test-{next(numbers)}"}
+        return build(*given, **options, **place)  # type: ignore[no-any-return]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gm.GraphIndex, "build", build_there)
+        yield kind
 
 
 @pytest.fixture(scope="session")
@@ -35,6 +73,6 @@ def model(models: dict[str, gm.GraphDistance]) -> gm.GraphDistance:
 
 
 @pytest.fixture(scope="session")
-def index(model: gm.GraphDistance, molecules: gm.GraphCollection) -> gm.GraphIndex:
+def index(model: gm.GraphDistance, molecules: gm.GraphCollection, kept_in: str) -> gm.GraphIndex:
     """Of the first hundred; the others are queries."""
     return gm.GraphIndex.build(model, molecules[:100])

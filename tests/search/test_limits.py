@@ -25,7 +25,7 @@ LIMITS: list[dict[str, int]] = [{"ring": 0}, {"element": 1, "terminal": 2}, {"bo
 
 
 @pytest.fixture(scope="module")
-def bare(molecules: gm.GraphCollection) -> gm.GraphIndex:
+def bare(molecules: gm.GraphCollection, kept_in: str) -> gm.GraphIndex:
     return gm.GraphIndex.build(molecules[:40])
 
 

@@ -27,7 +27,7 @@ RNG = np.random.default_rng(5)
 
 
 @pytest.fixture
-def bare(molecules: gm.GraphCollection) -> gm.GraphIndex:
+def bare(molecules: gm.GraphCollection, kept_in: str) -> gm.GraphIndex:
     return gm.GraphIndex.build(molecules[:100])
 
 

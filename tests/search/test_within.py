@@ -24,7 +24,7 @@ CUSTOM = gm.EditCosts(node_substitute=0.5, edge_delete=2, edge_insert=2, edge_su
 
 
 @pytest.fixture(scope="module")
-def bare(molecules: gm.GraphCollection) -> gm.GraphIndex:
+def bare(molecules: gm.GraphCollection, kept_in: str) -> gm.GraphIndex:
     return gm.GraphIndex.build(molecules[:100])
 
 

@@ -74,7 +74,7 @@ class Running:
 def running(index: GraphIndex, folder: Any = None, **settings: Any) -> Iterator[Running]:
     """Serve an index on a free port until the block ends."""
     chosen = ServiceSettings(**{"port": 0, "log_requests": False, "workers": 2, **settings})
-    service = Service(index, chosen, name="test", folder=folder)
+    service = Service(index, chosen, name="test", store=folder)
     server = make_server(service)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()

@@ -22,6 +22,7 @@ _EXTRAS = {
     "matplotlib": "plot",
     "faiss-cpu": "search",
     "pyarrow": "parquet",
+    **dict.fromkeys(("psycopg", "pgvector"), "postgres"),
 }
 """Optional packages, and the extra that installs each."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import time
 from collections.abc import Hashable
 from itertools import chain, count
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,10 +20,11 @@ from graphmetric.cli.options import (
     jobs_option,
     json_option,
     model_argument,
-    out_folder_option,
 )
 from graphmetric.cli.output import show_result
 from graphmetric.errors import InvalidArgument
+from graphmetric.index import open_store
+from graphmetric.index.database import is_address
 
 if TYPE_CHECKING:
     from graphmetric.learned.learned_distance import LearnedDistance
@@ -61,7 +62,8 @@ def index_command() -> None:
 
 @index_command.command("build", cls=GraphCommand)
 @click.argument("sources", metavar="[MODEL] SOURCE", nargs=-1, required=True)
-@out_folder_option("Folder for the index.")
+@click.option("--out", type=FOLDER, help="Folder for the index.")
+@click.option("--store", metavar="ADDRESS", help="Database for the index: postgresql://user@host/database?index=NAME.")
 @click.option("--number", is_flag=True, help="Name the graphs by their positions, not by their own ids.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing index, once the new one is complete.")
 @click.option("--map", "map_method", type=_MAP, default="pca", help="Map of the collection; tsne is stored.")
@@ -71,7 +73,8 @@ def index_command() -> None:
 @json_option
 def build(
     sources: tuple[str, ...],
-    out: str,
+    out: str | None,
+    store: str | None,
     number: bool,
     overwrite: bool,
     map_method: MapMethod,
@@ -90,6 +93,7 @@ def build(
       graphmetric index my-graphs/ --out idx/
       graphmetric index model/ my-graphs/ --out idx/
       graphmetric index model/ molecules --out idx/ --overwrite
+      graphmetric index model/ my-graphs/ --store "postgresql://me@host/db?index=mine"
       graphmetric index add idx/ more-graphs/
       graphmetric index remove idx/ graph-17 graph-18
       graphmetric index add-model idx/ model/
@@ -100,9 +104,13 @@ def build(
     if len(sources) > 2:
         raise InvalidArgument(f"index takes a model and one source of graphs; got {len(sources)} arguments")
     *models, source = sources
-    if (Path(out) / "index.json").exists() and not overwrite:
-        raise InvalidArgument(f"{out} holds an index already: use --overwrite to replace it, or another folder")
-    check_writable(out, folder=True)
+    if (out is None) == (store is None):
+        raise InvalidArgument("say where the index is to be: --out FOLDER or --store ADDRESS")
+    place = open_store(out or store or "")
+    if place.exists() and not overwrite:
+        raise InvalidArgument(f"{place.place} holds an index already: use --overwrite to replace it, or another place")
+    if out is not None:
+        check_writable(out, folder=True)
     learned = _load_model(models[0], n_jobs) if models else None
     graphs = stream_source(source, reading)[0]
     first = next(graphs, None)
@@ -110,17 +118,17 @@ def build(
         raise InvalidArgument(f"{source} holds no graphs")
     started = time.perf_counter()
     ids = count() if number else None
-    index = GraphIndex.build(learned, chain([first], graphs), ids=ids, out=out, costs=costs_of(ignore))
+    index = GraphIndex.build(learned, chain([first], graphs), ids=ids, store=place, costs=costs_of(ignore))
     if map_method != "pca":
         index.build_map(map_method)
-        index.save(out)
-    seconds = time.perf_counter() - started
-    size = sum(path.stat().st_size for path in Path(out).rglob("*") if path.is_file())
-    text = f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {out}"
+        index.save(place)
+    seconds, size, shown = time.perf_counter() - started, place.size(), out or place.place
+    text = f"{len(index):,} graphs indexed in {seconds:.1f} s, {size / 1e6:.1f} MB in {shown}"
     if learned is None:
         text += "\nthe index has no model: searches are certified"
-    data = {"out": out, "graphs": len(index), "bytes": size, "seconds": seconds, "model": bool(models)}
-    show_result(f"{text}\ntry: graphmetric search {out} QUERY -k 10", data, as_json)
+    data = {"out": shown, "graphs": len(index), "bytes": size, "seconds": seconds, "model": bool(models)}
+    quoted = shlex.quote(shown)
+    show_result(f"{text}\ntry: graphmetric search {quoted} QUERY -k 10", data, as_json)
 
 
 @index_command.command("add", cls=GraphCommand)
@@ -131,7 +139,7 @@ def build(
 @reading_options
 @json_option
 def add(index: str, source: str, number: bool, n_jobs: int, reading: Reading, as_json: bool) -> None:
-    """Add the graphs of SOURCE to INDEX, a folder that `graphmetric index` wrote.
+    """Add the graphs of SOURCE to INDEX, a folder that `graphmetric index` wrote, or the address of a database.
 
     Searches that run meanwhile are answered from the index as it was. Either all graphs are added, or none.
 
@@ -181,7 +189,7 @@ def add_model(index: str, model: str, n_jobs: int, as_json: bool) -> None:
     """
     opened = _open_to_change(index)
     opened.add_model(_load_model(model, n_jobs), out=index)
-    data = {"index": index, "model": model, "graphs": len(opened)}
+    data = {"index": _shown(index), "model": model, "graphs": len(opened)}
     show_result(f"{len(opened):,} graphs encoded by {model}", data, as_json)
 
 
@@ -201,9 +209,10 @@ def lay_out(index: str, method: MapMethod, as_json: bool) -> None:
     """
     opened = _open_to_change(index)
     opened.build_map(method)
-    opened.save(index)
-    data = {"index": index, "map": method, "graphs": len(opened)}
-    show_result(f"{len(opened):,} graphs of {index} laid out by {method}", data, as_json)
+    if not is_address(index):
+        opened.save(index)
+    data = {"index": _shown(index), "map": method, "graphs": len(opened)}
+    show_result(f"{len(opened):,} graphs of {_shown(index)} laid out by {method}", data, as_json)
 
 
 def known_id(index: GraphIndex, text: str) -> Hashable:
@@ -221,11 +230,18 @@ def _open_to_change(index: str, n_jobs: int = 1) -> GraphIndex:
     from graphmetric.search import GraphIndex
 
     opened = GraphIndex.load(index, n_jobs=n_jobs)
-    check_writable(index, folder=True)
+    if not is_address(index):
+        check_writable(index, folder=True)
     return opened
 
 
 def _save_change(opened: GraphIndex, index: str, change: str, count: int, as_json: bool) -> None:
-    opened.save(index)
-    data = {"index": index, change: count, "graphs": len(opened)}
-    show_result(f"{count:,} graphs {change}; {index} holds {len(opened):,}", data, as_json)
+    if not is_address(index):  # a database was changed already
+        opened.save(index)
+    data = {"index": _shown(index), change: count, "graphs": len(opened)}
+    show_result(f"{count:,} graphs {change}; {_shown(index)} holds {len(opened):,}", data, as_json)
+
+
+def _shown(index: str) -> str:
+    """The place of an index as it is printed: an address without its password."""
+    return open_store(index).place if is_address(index) else index

@@ -109,7 +109,8 @@ def search_command(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Find the graphs of INDEX that are nearest to QUERY. INDEX is a folder that `graphmetric index` wrote.
+    """Find the graphs of INDEX that are nearest to QUERY. INDEX is a folder that `graphmetric index` wrote,
+    or the address of a database.
 
     QUERY is a file that holds one graph, or SOURCE:POSITION, where SOURCE is a file, a folder or a data set that holds
     many; - reads standard input, whose format --format must name. With --out, all graphs of QUERY are searched for:
@@ -125,6 +126,7 @@ def search_command(
       graphmetric search idx/ "CC(=O)O" --smiles --plot nearest.svg
       graphmetric search idx/ 17 --id --where class=1
       graphmetric search idx/ queries.smi -k 5 --out hits.csv
+      graphmetric search "postgresql://me@host/db?index=mine" molecules:3
       cat queries.smi | graphmetric search idx/ - --format smiles --out - --json
     """
     from graphmetric.search import GraphIndex

@@ -18,6 +18,8 @@ from graphmetric.cli.graph_sources import open_source
 from graphmetric.cli.options import COUNT, FILE, FOLDER, SECONDS
 from graphmetric.cli.output import show
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
+from graphmetric.index import VectorStore, open_store
+from graphmetric.index.database import is_address
 
 if TYPE_CHECKING:
     from graphmetric.search import GraphIndex
@@ -47,16 +49,17 @@ _CORES = max(1, os.cpu_count() or 1)
 @click.option("--log-requests/--no-log-requests", default=True, help="Log a line for each request.")
 @click.option("--open", "open_page", is_flag=True, envvar="GRAPHMETRIC_OPEN", help="Open the page in a browser.")
 def serve_command(source: str, model: str | None, no_model: bool, open_page: bool, **options: Any) -> None:
-    """Serve SOURCE over HTTP, with a page: an index folder, a data set such as molecules, or files of graphs.
+    """Serve SOURCE over HTTP, with a page: an index (a folder, or the address of a database), a data set, or files.
 
     Every option can also be set by an environment variable: GRAPHMETRIC_PORT, GRAPHMETRIC_MAX_NODES and so on. New
-    editions of an index folder are taken over while the service runs. Ctrl-C or SIGTERM ends it: searches that run then
+    editions of an index are taken over while the service runs. Ctrl-C or SIGTERM ends it: searches that run then
     are answered with the bounds they have.
 
     \b
     Examples:
       graphmetric serve molecules --open
       graphmetric serve idx/ --port 9000
+      graphmetric serve "postgresql://me@host/db?index=mine"
       GRAPHMETRIC_TOKEN=... graphmetric serve idx/ --host 0.0.0.0
     """
     if find_spec("fastapi") is None or find_spec("uvicorn") is None or find_spec("prometheus_client") is None:
@@ -69,12 +72,12 @@ def serve_command(source: str, model: str | None, no_model: bool, open_page: boo
         raise InvalidArgument("--model and --no-model exclude each other")
     token = _read_token(options.pop("token_file"))
     settings = ServiceSettings(token=token, allowed_hosts=options.pop("allow_host"), **options)
-    folder = Path(source) if (Path(source) / "index.json").exists() else None
-    index = _open_index(source, folder, model, no_model)
+    store = _find_store(source)
+    index = _open_index(source, store, model, no_model)
     _limit_torch()
     log_as_json()
     allow_many_connections()
-    service = Service(index, settings, name=Path(source).name or source, folder=folder)
+    service = Service(index, settings, name=Path(source).name or source if store is None else store.name, store=store)
     server = make_server(service)
     gc.freeze()  # what is loaded by now stays
     gc.set_threshold(700, 10, 10)  # a finished search may hold much memory in few objects; see cli.main
@@ -93,13 +96,21 @@ def _read_token(file: str | None) -> str | None:
         raise FileError(f"cannot be read as a token: {error}", file) from None
 
 
-def _open_index(source: str, folder: Path | None, model: str | None, no_model: bool) -> GraphIndex:
+def _find_store(source: str) -> VectorStore | None:
+    """The store of an index; None for a source of graphs."""
+    store = open_store(source) if is_address(source) or Path(source).is_dir() else None
+    return store if store is not None and (is_address(source) or store.exists()) else None
+
+
+def _open_index(source: str, store: VectorStore | None, model: str | None, no_model: bool) -> GraphIndex:
     from graphmetric.search import GraphIndex
 
-    if folder is not None:
+    if store is not None:
         if model is not None or no_model:
-            raise InvalidArgument(f"{folder} is an index, with its own model or none: leave out --model and --no-model")
-        return GraphIndex.load(folder)
+            raise InvalidArgument(
+                f"{store.place} is an index, with its own model or none: leave out --model and --no-model"
+            )
+        return GraphIndex.load(store)
     graphs = open_source(source).graphs
     has_torch = find_spec("torch") is not None
     if model is None and not no_model and has_torch and not Path(source).exists():

@@ -95,8 +95,7 @@ class IndexFolder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).resolve()
-        self.place = str(self.path)
-        """The same, for messages."""
+        self.place, self.name = str(self.path), self.path.name
 
     def open(self, choose: Callable[[Manifest], Chosen], verify: bool | None) -> tuple[Chosen, Manifest, IndexedGraphs]:
         """Open the present edition; ``choose`` finds what else belongs to it, and is asked for each attempt."""
@@ -167,6 +166,10 @@ class IndexFolder:
     def exists(self) -> bool:
         """Whether there is an index."""
         return (self.path / MANIFEST).exists()
+
+    def size(self) -> int:
+        """Bytes on the disk."""
+        return sum(path.stat().st_size for path in self.path.rglob("*") if path.is_file())
 
     def read(self) -> Manifest:
         """Read the description; raises FileError where there is no index, or one that cannot be read."""

@@ -220,6 +220,15 @@ class IndexedGraphs:
             self._unconditional[classes] = self._choose(None, False, classes)
         return self._unconditional[classes]
 
+    def near(
+        self, vector: NDArray[np.float32], count: int, where: Condition | None
+    ) -> tuple[IndexedGraphs, int] | None:
+        """The graphs of about the nearest vectors among those that meet a condition, and how many meet it.
+
+        None where the store does not look for them by itself.
+        """
+        return None
+
     def split(self, positions: Positions, *others: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
         """For each segment: itself, its part of rising positions, counted from its first graph, and of other arrays."""
         ends = np.searchsorted(positions, [one.offset for one in self.segments[1:]])
@@ -241,11 +250,14 @@ class IndexedGraphs:
     def _choose(self, where: Condition | None, distinct: bool, classes: Classes) -> Selection:
         chosen = self.alive
         if where is not None:
-            metadata = [facts for one in self.segments for facts in one.segment.metadata]
-            chosen &= _matches(where, metadata)
+            chosen &= self._meets(where)
         if distinct:
             chosen = np.isin(np.arange(self.size), self._divide(chosen, "certificates").first)
         return self._divide(chosen, classes)
+
+    def _meets(self, where: Condition) -> NDArray[np.bool_]:
+        """Which graphs, removed ones included, meet a condition."""
+        return matches(where, [facts for one in self.segments for facts in one.segment.metadata])
 
     def _divide(self, chosen: NDArray[np.bool_], classes: Classes) -> Selection:
         """The graphs of a mask, in classes."""
@@ -275,7 +287,7 @@ def number_classes(certificates: NDArray[np.uint8]) -> NDArray[np.int64]:
     return numbers
 
 
-def _matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np.bool_]:
+def matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np.bool_]:
     """Which graphs meet the condition; raises where it is not one, or names a key that no graph has."""
     if callable(condition):
         holds = condition
@@ -286,7 +298,8 @@ def _matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np
             shown = [repr(key) for key in islice(known, _SHOWN_KEYS)] + ["..."] * (len(known) > _SHOWN_KEYS)
             there = f"the keys are: {', '.join(shown)}" if known else "its graphs have no metadata"
             raise InvalidArgument(f"no graph of the index has metadata {', '.join(map(repr, unknown))}; {there}")
-        missing, wanted = object(), condition
+        missing = object()
+        wanted = {key: value.item() if isinstance(value, np.generic) else value for key, value in condition.items()}
 
         def holds(facts: Mapping[str, Any]) -> bool:
             return all(facts.get(key, missing) == value for key, value in wanted.items())

@@ -102,6 +102,15 @@ class Segment:
         """Chosen graphs, without ids and metadata."""
         return self.graphs[chosen]
 
+    @property
+    def reads_rows(self) -> bool:
+        """Whether it is too large to hold what a model made of all nodes, and reads that by :meth:`part`."""
+        return False
+
+    def part(self, chosen: NDArray[np.int64], names: Sequence[str]) -> Segment:
+        """Chosen graphs with these arrays; positions rise."""
+        raise NotImplementedError("a segment that holds its arrays is used as it is")
+
     @cached_property
     def label_numbers(self) -> tuple[dict[bytes, int], dict[bytes, int]]:
         """The numbers of node labels and of edge labels in ``histograms``."""
@@ -197,11 +206,18 @@ class GraphWriter(Protocol):
 class SegmentBuilder:
     """Makes a segment of one chunk of graphs after another; memory holds a chunk and what the writers keep."""
 
-    def __init__(self, open_rows: Callable[[str, NDArray[Any]], RowWriter] = MemoryRows) -> None:
-        """``open_rows`` makes the writer of an array, given its name and kind."""
+    def __init__(
+        self,
+        open_rows: Callable[[str, NDArray[Any]], RowWriter] = MemoryRows,
+        vocabularies: dict[str, dict[Hashable, Hashable]] | None = None,
+    ) -> None:
+        """``open_rows`` makes the writer of an array, given its name and kind.
+
+        ``vocabularies`` has the labels that are known, by their spelling, and takes up new ones.
+        """
         self._open_rows = open_rows
         self._writers: dict[str, RowWriter] = {}
-        self._vocabularies: dict[str, dict[Hashable, Hashable]] = {}
+        self._vocabularies = {} if vocabularies is None else vocabularies
         self._graphs = self._nodes = self._edges = self._bytes = 0
         self._untiled = np.empty((0, COUNT_LAYOUT.length), dtype=np.int16)
 

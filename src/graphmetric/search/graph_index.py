@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args, overload
@@ -21,7 +22,8 @@ from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, Sea
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.index_folder import IndexFolder, IndexRecord, Manifest, Part
+from graphmetric.index import LiveStore, VectorStore, open_store
+from graphmetric.index.index_folder import IndexRecord, Manifest, Part
 from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, store_graphs
 from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
 from graphmetric.index.vector_lists import VectorLists
@@ -91,7 +93,7 @@ class GraphIndex:
             raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {costs!r}")
         self._learned: LearnedSearches | None = None if model is None else _search_by(model)
         self._costs, self._graphs, self._next_number = costs, IndexedGraphs(), next_number
-        self._home: tuple[IndexFolder, str] | None = None  # where it was read from or written to, and which edition
+        self._home: tuple[VectorStore, str] | None = None  # where it was read from or written to, and which edition
         self._memory = SearchMemory()
         self._points: Points | None = None  # of a map that was built, by position; graphs that came later are missing
 
@@ -104,6 +106,7 @@ class GraphIndex:
         *,
         ids: Iterable[Hashable] | None = None,
         out: str | os.PathLike[str] | None = None,
+        store: str | VectorStore | None = None,
         costs: EditCosts | None = None,
     ) -> GraphIndex: ...
     @overload
@@ -115,6 +118,7 @@ class GraphIndex:
         *,
         ids: Iterable[Hashable] | None = None,
         out: str | os.PathLike[str] | None = None,
+        store: str | VectorStore | None = None,
         costs: EditCosts | None = None,
     ) -> GraphIndex: ...
     @classmethod
@@ -125,6 +129,7 @@ class GraphIndex:
         *,
         ids: Iterable[Hashable] | None = None,
         out: str | os.PathLike[str] | None = None,
+        store: str | VectorStore | None = None,
         costs: EditCosts | None = None,
     ) -> GraphIndex:
         """Index graphs: ``build(graphs)`` for certified searches, ``build(model, graphs)`` for learned ones as well.
@@ -136,41 +141,48 @@ class GraphIndex:
                 time; with ``out`` the same is true of all that the index makes of them.
             ids: Names of the graphs instead of their own. Each must occur once; a graph without a name gets a number.
             out: A folder to build the index in; what is there is replaced when the new index is whole.
+            store: Instead of a folder the address of a PostgreSQL database with pgvector, such as
+                ``postgresql://user@host/database?index=molecules``; needs the extra [postgres]. Later changes to this
+                index are written there at once.
             costs: Edit costs of certified searches; by default those that the model was trained for, or unit costs.
         """
         if graphs is None:
             if model is None or hasattr(model, "fit") or hasattr(model, "featurizer"):
                 raise InvalidArgument("there are no graphs to index: call build(graphs) or build(model, graphs)")
             model, graphs = None, model
-        index = cls(model, costs=costs)
-        if out is None:
+        if out is not None and store is not None:
+            raise InvalidArgument("an index is built in a folder (out=) or in a database (store=), not in both")
+        index, place = cls(model, costs=costs), out if store is None else store
+        if place is None:
             index.add(graphs, ids)
-            return index
-        index._replace(IndexFolder(out), lambda builder: index._store(builder, graphs, ids))
+        else:
+            index._replace(open_store(place), lambda builder: index._store(builder, graphs, ids))
         return index
 
     @classmethod
     def load(
         cls,
-        folder: str | os.PathLike[str],
+        folder: str | os.PathLike[str] | VectorStore,
         *,
         model: Any = None,
         verify: bool | None = None,
         n_jobs: int | None = 1,
     ) -> GraphIndex:
-        """Open the index of a folder; its arrays are mapped, not read.
+        """Open the index of a folder, whose arrays are mapped, not read, or of a database, which is read when asked.
+
+        It stays at the edition that it was opened at, or that it has written, whatever others write.
 
         Args:
-            folder: Where :meth:`build` or :meth:`save` wrote it.
+            folder: Where :meth:`build` or :meth:`save` wrote it: a folder, or the address of a database.
             model: The model it was built with, if that is in memory already; another one is refused.
             verify: Whether to compare the digests of all files (True), of those up to 256 MB (None) or of none, for
                 a folder that is known to be whole (False). Sizes are always compared.
             n_jobs: Threads for encoding queries.
         """
-        return cls._open(IndexFolder(folder), model, verify, n_jobs)
+        return cls._open(open_store(folder), model, verify, n_jobs)
 
     @classmethod
-    def _open(cls, store: IndexFolder, model: Any, verify: bool | None, n_jobs: int | None) -> GraphIndex:
+    def _open(cls, store: VectorStore, model: Any, verify: bool | None, n_jobs: int | None) -> GraphIndex:
         def choose(manifest: Manifest) -> tuple[LearnedSearches | None, bytes | None]:
             points = None if manifest.map is None else store.read_part("map", manifest.map)
             return _choose_model(store, model, n_jobs, manifest), points
@@ -183,12 +195,16 @@ class GraphIndex:
             index._memory.check()
         return index
 
-    def _settle(self, store: IndexFolder, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
+    def _settle(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
+        """Take the graphs of an edition in place of the own ones, the points of its map, and what it remembers."""
+        digest = manifest.remembered
+        self._memory = SearchMemory(None if digest is None else partial(store.read_part, "remembered", digest))
+        self._move(store, manifest, graphs, points)
+
+    def _move(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
         """Take the graphs of an edition in place of the own ones, and the points of its map."""
         self._graphs, self._next_number = graphs, manifest.next_number
         self._home = store, manifest.edition
-        digest = manifest.remembered
-        self._memory = SearchMemory(None if digest is None else partial(store.read_part, "remembered", digest))
         self._points = None if points is None else self._spread(points)
 
     def __len__(self) -> int:
@@ -225,9 +241,9 @@ class GraphIndex:
 
     @property
     def edition(self) -> str | None:
-        """A text that is new each time the index is written to a folder; None if it is in memory only.
+        """A text that is new each time the index is written; None if it is in memory only.
 
-        It is the edition that this object was read from, or that it has written: the folder may hold a later one.
+        It is the edition that this object was read from, or that it has written: the store may hold a later one.
         """
         return None if self._home is None else self._home[1]
 
@@ -266,6 +282,8 @@ class GraphIndex:
         if method not in get_args(MapMethod):
             raise InvalidArgument(f"no map by {method!r}; there are: {', '.join(get_args(MapMethod))}")
         self._points = self._spread(lay_out_by_neighbours(self)) if method == "tsne" else None
+        if self._live is not None:
+            self.save(self._live)
         return self.map()
 
     def map(self) -> CollectionMap:
@@ -280,8 +298,19 @@ class GraphIndex:
         return self._graphs.loader(position)()
 
     def add(self, graphs: Any, ids: Iterable[Hashable] | None = None) -> None:
-        """Add graphs; they are found at once, and on disk after :meth:`save`."""
-        self._append(self._store(SegmentBuilder(), graphs, ids))
+        """Add graphs; they are found at once, and on disk after :meth:`save`.
+
+        An index in a database writes them at once, all or none, after whatever other writers have written.
+        """
+        first, live = self._next_number, self._live
+        segment = self._store(SegmentBuilder(), graphs, ids)
+        if live is None:
+            self._append(segment)
+            return
+        new = IndexedGraphs()
+        new.append(OpenSegment(segment))
+        numbered = range(first, self._next_number)
+        self._follow(live, *live.append(partial(self._copy, graphs=new), self._record(), numbered))
 
     def add_model(self, model: Any, *, out: str | os.PathLike[str] | None = None) -> None:
         """Let a model encode all graphs of an index that has none, for searches by its learned distance.
@@ -303,14 +332,17 @@ class GraphIndex:
             if out is None:
                 self._compact(encode=True)
             else:
-                self._replace(IndexFolder(out), partial(self._copy, encode=True))
+                self._replace(open_store(out), partial(self._copy, encode=True))
         except BaseException:
             self._learned, self._graphs, self._points = before
             raise
 
     def remove(self, ids: Iterable[Hashable] | Hashable) -> None:
-        """Remove graphs by id; on disk after :meth:`save`."""
-        names: Iterable[Hashable] = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else ids
+        """Remove graphs by id; on disk after :meth:`save`, in a database at once."""
+        names: list[Hashable] = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
+        if (live := self._live) is not None:
+            self._follow(live, *live.remove(names))
+            return
         positions = []
         for name in names:
             position = self._graphs.find(name)
@@ -319,15 +351,21 @@ class GraphIndex:
             positions.append(position)
         self._graphs.remove(np.array(positions, dtype=np.int64))
 
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the index; readers of an earlier one there see that one until this is whole.
+    def save(self, folder: str | os.PathLike[str] | VectorStore) -> None:
+        """Write the index to a folder, or to the address of a database; readers of an earlier one there see that one
+        until this is whole.
 
-        Saving to where it came from writes only what is new. Raises FileError if that index was changed meanwhile.
+        An index that came from a database is there already: saving it there writes what searches have proven. Saving to
+        where it came from writes only what is new. Raises FileError if that index was changed meanwhile.
         """
-        store = IndexFolder(folder)
+        store = open_store(folder)
+        base = self._base(store)
+        if base is None and (self._live is not None or isinstance(store, LiveStore)):
+            self._replace(store, self._copy)
+            return
         if self._graphs.is_worn:
             self._compact()
-        manifest = store.save(self._graphs, self._record(), self._base(store))
+        manifest = store.save(self._graphs, self._record(), base)
         self._home = store, manifest.edition
 
     @overload
@@ -396,12 +434,12 @@ class GraphIndex:
         if learned is None and candidates is not None:
             raise InvalidArgument("a certified search looks at all graphs it has to: leave out candidates")
         graphs = self._resolve(query)
-        selection = self._graphs.select(where, distinct, "certificates" if learned is None else learned.classes)
         results: list[SearchResult] = []
         if learned is not None:
             limit = self._limit_candidates(exact, candidates, k)
-            results = learned.nearest(self._graphs, selection, graphs, view, k, limit)
+            results = learned.nearest(self._graphs, where, distinct, graphs, view, k, limit)
         elif len(graphs):
+            selection = self._graphs.select(where, distinct)
             options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
             search = CertifiedSearch(self._graphs, selection, graphs, options, self._memory if remember else None)
             asked = (self._graphs, selection, graphs, view)
@@ -510,17 +548,18 @@ class GraphIndex:
         self._next_number = next(number)
         return made
 
-    def _copy(self, builder: GraphWriter, encode: bool = False) -> Any:
-        """Give all graphs that were not removed to a writer. The model is asked again only if ``encode`` says so."""
+    def _copy(self, builder: GraphWriter, encode: bool = False, graphs: IndexedGraphs | None = None) -> Any:
+        """Give graphs, by default all of the index, to a writer, without those that were removed.
+
+        The model is asked again only if ``encode`` says so.
+        """
+        graphs = self._graphs if graphs is None else graphs
         if self._learned is None:
-            self._graphs.copy_into(builder, lambda segment, chosen: {})
+            graphs.copy_into(builder, lambda segment, chosen: {})
             return builder.finish()
         basis = None if encode else self._graphs.segments[0].segment.arrays.get("basis")
         encoder = self._learned.encoder(basis)
-        if encode:
-            self._graphs.copy_into(builder, encoder.encode_stored)
-        else:
-            self._graphs.copy_into(builder, encoder.copy)
+        graphs.copy_into(builder, encoder.encode_stored if encode else encoder.copy)
         return builder.finish(basis=encoder.basis)
 
     def _compact(self, encode: bool = False) -> None:
@@ -532,12 +571,26 @@ class GraphIndex:
     def _append(self, segment: Segment) -> None:
         self._graphs.append(OpenSegment(segment, VectorLists.worthwhile(segment)))
 
-    def _replace(self, store: IndexFolder, make: Callable[[GraphWriter], Any]) -> None:
+    def _replace(self, store: VectorStore, make: Callable[[GraphWriter], Any]) -> None:
         """Write a whole index, and take the graphs from there."""
         points = self._kept_points()
         self._settle(store, *store.replace(make, self._record, self._base(store)), points)
 
-    def _base(self, store: IndexFolder) -> str | None:
+    @property
+    def _live(self) -> LiveStore | None:
+        """Where changes are written at once; None if they are made in memory."""
+        home = None if self._home is None else self._home[0]
+        return home if isinstance(home, LiveStore) else None
+
+    def _follow(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs) -> None:
+        """Take over an edition that was just written; what searches have proven stays."""
+        points = None
+        if manifest.map is not None:
+            with suppress(FileError):  # another writer has moved the map on; the next load finds it
+                points = _parse_points(store.read_part("map", manifest.map), len(graphs))
+        self._move(store, manifest, graphs, points)
+
+    def _base(self, store: VectorStore) -> str | None:
         """The edition of this index, if it came from this store or was written to it."""
         return self._home[1] if self._home is not None and self._home[0].place == store.place else None
 
@@ -675,7 +728,7 @@ def _nothing_to_save(folder: object) -> None:
     """What saves the model of an index that has none."""
 
 
-def _choose_model(store: IndexFolder, model: Any, n_jobs: int | None, manifest: Manifest) -> LearnedSearches | None:
+def _choose_model(store: VectorStore, model: Any, n_jobs: int | None, manifest: Manifest) -> LearnedSearches | None:
     """What searches by the model of an index; ``model`` is the same one, if that is in memory already."""
     if manifest.model is None and model is not None:
         raise InvalidArgument(f"{store.place} has no model: leave out model=, and add one by add_model")

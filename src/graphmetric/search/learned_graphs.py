@@ -80,12 +80,14 @@ class LearnedSegment:
 
     def measure(self, query: Query, positions: Positions) -> Floats:
         """The learned distances to chosen graphs."""
-        return self._compare(query, query.alone).from_only_row(torch.from_numpy(positions)).numpy()
+        held, places = self._held(positions, "states")
+        return held._compare(query, query.alone).from_only_row(torch.from_numpy(places)).numpy()
 
     def measure_pairs(self, query: Query, rows: Positions, positions: Positions) -> Floats:
         """The same from several queries that were encoded together with this one, at once."""
-        pairs = torch.from_numpy(np.column_stack([rows, positions]))
-        return self._compare(query, query.side).of_pairs(pairs).numpy()
+        held, places = self._held(positions, "states")
+        pairs = torch.from_numpy(np.column_stack([rows, places]))
+        return held._compare(query, query.side).of_pairs(pairs).numpy()
 
     def gaps(self, query: Query, positions: Positions | None = None) -> Floats:
         """Distances of the index vectors of chosen graphs, by default all; see :meth:`PairDistance.gaps`."""
@@ -104,10 +106,23 @@ class LearnedSegment:
 
     def tighten(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
         """The same, with everything else that the head can say cheaply about these graphs."""
-        stored = StoredGraphs(self._side.graphs, self._segment.arrays)
-        return self.bound(
-            query, self._head.tighten(gaps, query.alone.graphs, stored, torch.from_numpy(positions)), positions
-        )
+        held, places = self._held(positions, "states", "axes")
+        stored = StoredGraphs(held._side.graphs, held._segment.arrays)
+        tight = self._head.tighten(gaps, query.alone.graphs, stored, torch.from_numpy(places))
+        return held.bound(query, tight, places)
+
+    def _held(self, positions: Positions, *names: str) -> tuple[LearnedSegment, Positions]:
+        """What holds these arrays of some graphs, and where: this segment, or a part of it that is read now."""
+        if self._holds_states:
+            return self, positions
+        chosen, places = np.unique(positions, return_inverse=True)
+        part = self._segment.part(chosen, ("certificates", "seen", "vectors", "to_empty", *names))
+        return LearnedSegment(self._model, OpenSegment(part)), places
+
+    @property
+    def _holds_states(self) -> bool:
+        """Whether all that the head compares is in memory, or mapped."""
+        return not (self._head.needs_states and self._segment.reads_rows)
 
     def _compare(self, query: Query, left: Side) -> Comparison:
         epsilon = self._head.epsilon if self._model.strict else 0.0
@@ -115,9 +130,13 @@ class LearnedSegment:
 
     @cached_property
     def _side(self) -> Side:
-        arrays = self._segment.arrays
-        seen = self._segment.graphs.without(self._model.costs.ignore)
-        structure = structure_of(self._model.featurizer, seen) if self._head.needs_structure else None
+        """All graphs; without states where these are read in parts."""
+        arrays, structure = self._segment.arrays, None
+        if not self._holds_states:
+            arrays = {name: arrays[name] for name in ("vectors", "projected", "to_empty", "node_ptr") if name in arrays}
+        elif self._head.needs_structure:
+            seen = self._segment.graphs.without(self._model.costs.ignore)
+            structure = structure_of(self._model.featurizer, seen)
         names = self._segment.names("certificates" if self._model.strict else "seen")
         return _read_side(self._model, arrays, names, torch.from_numpy(arrays["node_ptr"]), structure)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,7 +26,7 @@ from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.indexed_graphs import IndexedGraphs, OpenSegment, Positions, Selection
+from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Positions, Selection
 from graphmetric.index.segment import Classes
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
@@ -65,15 +66,43 @@ class LearnedSearches:
     def nearest(
         self,
         graphs: IndexedGraphs,
-        selection: Selection,
+        where: Condition | None,
+        distinct: bool,
         asked: GraphCollection,
         view: View,
         k: int,
         candidates: int | None,
     ) -> list[SearchResult]:
-        """For each query the ``k`` nearest of the selected graphs."""
+        """For each query the ``k`` nearest graphs that meet a condition; ``distinct``: the first of isomorphic ones."""
         with self.model.limited_threads():
+            if candidates is not None:
+                found = self._nearest_proposed(graphs, where, distinct, asked, view, k, candidates)
+                if found is not None:
+                    return found
+            selection = graphs.select(where, distinct, self.classes)
             return [one.nearest(graph, k, candidates) for graph, one in self._searches(graphs, selection, asked, view)]
+
+    def _nearest_proposed(
+        self,
+        graphs: IndexedGraphs,
+        where: Condition | None,
+        distinct: bool,
+        asked: GraphCollection,
+        view: View,
+        k: int,
+        candidates: int,
+    ) -> list[SearchResult] | None:
+        """The nearest of the candidates that the store itself proposes; None if it does not do that."""
+        results = []
+        for graph, query in zip(asked, Query.encode(self.model, asked, view), strict=True):
+            proposed = graphs.near(query.vector, candidates, where)
+            if proposed is None:
+                return None
+            near, total = proposed
+            selection = near.select(None, distinct, self.classes)
+            search = LearnedSearch(near, selection, self._parts(near, selection), query)
+            results.append(search.nearest_of(graph, k, total))
+        return results
 
     def within(
         self, graphs: IndexedGraphs, selection: Selection, asked: GraphCollection, view: View, radius: float
@@ -134,6 +163,13 @@ class LearnedSearch:
         for part in self._parts:
             self._visit(part, candidates)
         return self._result(asked, candidates is None or self._removed[BY_CANDIDATES] == 0)
+
+    def nearest_of(self, asked: Graph, k: int, total: int) -> SearchResult:
+        """The ``k`` nearest of the selected graphs, which are candidates among a number of graphs."""
+        found = self.nearest(asked, k, None)
+        missed = total - len(self._selection)
+        stages = {**found.report.stages, BY_CANDIDATES: missed}
+        return replace(found, report=replace(found.report, graphs=total, exact=missed == 0, stages=stages))
 
     def within(self, asked: Graph, radius: float) -> SearchResult:
         """All graphs at most at this distance, nearest first."""

@@ -20,7 +20,7 @@ from graphmetric._foundation.limits import clock
 from graphmetric.edit_distance import graph_edit_distance
 from graphmetric.errors import GraphMetricError
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.index_folder import IndexFolder
+from graphmetric.index import VectorStore, open_store
 from graphmetric.search import GraphIndex
 from graphmetric.serve.lanes import Lane, Stop
 from graphmetric.serve.observing import Metrics
@@ -45,7 +45,7 @@ class Service:
         settings: ServiceSettings | None = None,
         *,
         name: str = "graphs",
-        folder: str | Path | None = None,
+        store: str | Path | VectorStore | None = None,
     ) -> None:
         """Serve an index that is loaded.
 
@@ -53,7 +53,7 @@ class Service:
             index: The index.
             settings: Limits and the like.
             name: What to call the collection on the page.
-            folder: The folder the index was read from; new editions there are taken over.
+            store: The folder or database that the index was read from; new editions there are taken over.
         """
         self.settings = settings or ServiceSettings()
         self.current = ServedIndex(index, name, self.settings)
@@ -61,7 +61,7 @@ class Service:
         self.is_ready = False
         self.closing = threading.Event()
         """Set when the service is about to end: searches then answer with what they have."""
-        self._store = None if folder is None else IndexFolder(folder)
+        self._store = None if store is None else open_store(store)
         workers, waiting = self.settings.workers, self.settings.waiting
         self.certified = Lane("certified", workers, waiting)
         """Searches with proofs, which take as long as they may."""
@@ -104,7 +104,7 @@ class Service:
             served.index.explain(served.index.graph(id), id)
 
     def take_new_edition(self) -> bool:
-        """Load the index again if its folder has another edition; returns whether it had one."""
+        """Load the index again if its store has another edition; returns whether it had one."""
         if self._store is None:
             return False
         old = self.current
@@ -112,7 +112,7 @@ class Service:
         if manifest.edition == old.index.edition:
             return False
         same_model = old.index.model is not None and old.index.model.digest == manifest.model
-        index = GraphIndex.load(self._store.place, model=old.index.model if same_model else None)
+        index = GraphIndex.load(self._store, model=old.index.model if same_model else None)
         fresh = ServedIndex(index, old.name, self.settings)
         self._prepare(fresh)
         self.current = fresh

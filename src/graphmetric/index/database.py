@@ -1,0 +1,229 @@
+"""A PostgreSQL database as indexes use it: its address, its connections, what is tried again, and errors.
+
+No password leaves an address: messages show the address without it, and what the database or its client say is
+searched for it. Reading is tried again when a connection is lost. So is writing as long as nothing was committed; who
+writes checks whether it was (:meth:`Database.write`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from graphmetric.errors import InvalidArgument, MissingExtra, StoreError
+
+if TYPE_CHECKING:
+    import psycopg
+    from psycopg import Connection, Cursor
+
+_SCHEMES = ("postgresql://", "postgres://")
+DEFAULT_SCHEMA, DEFAULT_INDEX = "graphmetric", "index"
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,60}")
+_SECRETS = ("password", "sslpassword")
+_PAUSES = (0.05, 0.25, 1.0)
+"""Seconds to wait before each further attempt after a connection was lost."""
+_DEFAULTS = {"connect_timeout": "10", "application_name": "graphmetric", "keepalives_idle": "30"}
+_TIMEOUTS = {"statement_timeout": "60s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "15min"}
+"""Settings of each session, unless the address has others in its options."""
+_LOST = ("08", "57P")
+"""States of errors after which a connection is gone."""
+_IN_THE_WAY = ("40001", "40P01")
+"""States of errors of transactions that got into each other's way."""
+_IDLE = 8
+"""Connections kept for later."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, repr=False)
+class DatabaseAddress:
+    """An address such as ``postgresql://user@host/database?index=molecules``.
+
+    ``index`` in the query names one of the indexes of the database, and ``schema`` where in the database they are; the
+    rest is read by PostgreSQL's own client, with its environment variables and its file of passwords.
+    """
+
+    conninfo: str
+    """For the client, with the password."""
+    shown: str
+    """For people, without it."""
+    index: str
+    schema: str
+    secrets: tuple[str, ...] = field(default=())
+
+    @classmethod
+    def parse(cls, url: str) -> DatabaseAddress:
+        """Read an address; raises InvalidArgument without repeating it, since it may hold a password."""
+        form = "an address of an index has the form postgresql://user@host:port/database?index=NAME"
+        try:
+            parts = urlsplit(url)
+            query = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+            password = parts.password
+        except ValueError:
+            raise InvalidArgument(f"{form}; what was given cannot be read") from None
+        index, schema = query.pop("index", DEFAULT_INDEX), query.pop("schema", DEFAULT_SCHEMA)
+        for what, name in (("index", index), ("schema", schema)):
+            if not _NAME.fullmatch(name):
+                raise InvalidArgument(f"{what} {name!r} must be up to 60 letters, digits and the signs _ . -")
+        given = [password or "", unquote(password or ""), *(query.get(name, "") for name in _SECRETS)]
+        secrets = tuple(dict.fromkeys(secret for secret in given if secret))
+        user, at, host = parts.netloc.rpartition("@")
+        place = f"{user.partition(':')[0]}{at}{host}{parts.path}"
+        open_query = {name: value for name, value in query.items() if name not in _SECRETS} | {"index": index}
+        if schema != DEFAULT_SCHEMA:
+            open_query["schema"] = schema
+        shown = f"postgresql://{place}?{urlencode(open_query, quote_via=quote, safe='/')}"
+        query = _DEFAULTS | query
+        conninfo = f"postgresql://{parts.netloc}{parts.path}?{urlencode(query, quote_via=quote)}"
+        return cls(conninfo, shown, index, schema, secrets)
+
+    def __repr__(self) -> str:
+        return self.shown
+
+    def hide(self, text: str) -> str:
+        """A text without the secrets of the address."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def is_address(place: str) -> bool:
+    """Whether a text is the address of a database, not a folder."""
+    return place.startswith(_SCHEMES)
+
+
+class Database:
+    """Connections to a database; may be used by several threads, and by processes that were forked."""
+
+    def __init__(self, address: DatabaseAddress) -> None:
+        self.address = address
+        self._psycopg = _load_psycopg()
+        self._lock, self._process = threading.Lock(), os.getpid()
+        self._idle: list[Connection[Any]] = []
+        weakref.finalize(self, _close_all, self._idle, os.getpid())
+
+    def read(self, work: Callable[[Cursor[Any]], Result]) -> Result:
+        """Do work that changes nothing in one transaction; it is tried again when the connection is lost."""
+        return self._try(lambda: self._transact(work))
+
+    def write(self, work: Callable[[Cursor[Any]], Result], is_done: Callable[[Cursor[Any]], bool]) -> Result | None:
+        """Do work in one transaction, which is tried again when the connection is lost.
+
+        Whether a connection that broke at the end had committed is not known, so ``is_done`` is asked before every
+        attempt but the first; returns None where the work was done.
+        """
+        attempts = 0
+
+        def attempt(cursor: Cursor[Any]) -> Result | None:
+            nonlocal attempts
+            attempts += 1
+            return None if attempts > 1 and is_done(cursor) else work(cursor)
+
+        return self._try(lambda: self._transact(attempt))
+
+    def write_once(self, work: Callable[[Cursor[Any]], Result]) -> Result:
+        """Do work in one transaction that cannot be tried again."""
+        try:
+            return self._transact(work)
+        except self._psycopg.Error as error:
+            raise self._told(error, "; nothing was written") from None
+
+    def _try(self, work: Callable[[], Result]) -> Result:
+        for pause in (*_PAUSES, None):
+            try:
+                return work()
+            except self._psycopg.Error as error:
+                if pause is None or not self._may_pass(error):
+                    raise self._told(error) from None
+            time.sleep(pause)
+        raise AssertionError
+
+    def _transact(self, work: Callable[[Cursor[Any]], Result]) -> Result:
+        with self._connection() as connection, connection.transaction(), connection.cursor(binary=True) as cursor:
+            return work(cursor)
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection[Any]]:
+        connection = self._take() or self._connect()
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            if len(self._idle) < _IDLE and self._process == os.getpid():
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    def _take(self) -> Connection[Any] | None:
+        with self._lock:
+            if self._process != os.getpid():  # the connections belong to the parent process
+                self._idle, self._process = [], os.getpid()
+                weakref.finalize(self, _close_all, self._idle, os.getpid())
+            return self._idle.pop() if self._idle else None
+
+    def _connect(self) -> Connection[Any]:
+        from pgvector.psycopg import register_vector
+
+        connection: Connection[Any] = self._psycopg.connect(self.address.conninfo, autocommit=True)
+        try:
+            options = connection.info.options
+            for name, value in _TIMEOUTS.items():
+                if name not in options:
+                    connection.execute("select set_config(%s, %s, false)", (name, value))
+            with suppress(self._psycopg.ProgrammingError):  # the extension is created with the first index
+                register_vector(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _may_pass(self, error: psycopg.Error) -> bool:
+        """Whether another attempt may succeed. After a loss the other idle connections are likely lost, too."""
+        state = error.sqlstate
+        if state in _IN_THE_WAY:
+            return True
+        is_lost = isinstance(error, self._psycopg.OperationalError | self._psycopg.InterfaceError) and (
+            state is None or state.startswith(_LOST)
+        )
+        if is_lost:
+            with self._lock:
+                _close_all(self._idle, self._process)
+        return is_lost and "authentication" not in str(error)
+
+    def _told(self, error: psycopg.Error, more: str = "") -> StoreError:
+        """The error as this package tells it."""
+        said = " ".join(self.address.hide(str(error)).split()) or type(error).__name__
+        if error.sqlstate == "55P03":
+            problem = "is being written by another process; try again later"
+        elif error.sqlstate == "57014":
+            problem = f"did not answer in time, or was told to stop: {said}"
+        elif error.sqlstate == "42P01":
+            problem = f"was replaced since this index was opened: load it again ({said})"
+        else:
+            problem = f"cannot be read or written: {said}"
+        return StoreError(problem + more, self.address.shown)
+
+
+def _close_all(idle: list[Connection[Any]], process: int) -> None:
+    """Close connections, unless this is a child of the process that opened them."""
+    while idle and process == os.getpid():
+        idle.pop().close()
+
+
+def _load_psycopg() -> Any:
+    try:
+        import_module("pgvector.psycopg")
+        return import_module("psycopg")
+    except ImportError:
+        raise MissingExtra("psycopg", "postgres", "an index in PostgreSQL") from None

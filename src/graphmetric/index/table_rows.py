@@ -1,0 +1,593 @@
+"""The graphs of an index in a PostgreSQL table, read by columns and by rows.
+
+A row never changes, except that it is marked as removed, with the edition in which that happened. So an open index
+stays at its edition while others write: it knows the positions below which rows belong to it, and which removals came
+later.
+
+Columns are read whole when a search needs them of all graphs, and kept in memory: vectors by exact learned searches,
+histograms, branches and certificates by certified ones. Everything else is read by rows. Learned searches that may miss
+something read nothing whole: the database proposes candidates by its own index of vectors, and filters by metadata.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from hashlib import blake2b
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from graphmetric._foundation.options import parse_json
+from graphmetric.edit_distance import EditCosts
+from graphmetric.edit_distance.collection_bounds import tile
+from graphmetric.errors import GraphMetricError, StoreError
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, concatenate, pointers
+from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.labels import LabelColumn, label_from_json
+from graphmetric.index.database import Database
+from graphmetric.index.index_folder import Manifest, Part
+from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Positions, matches
+from graphmetric.index.segment import Arrays, Segment, id_keys
+
+if TYPE_CHECKING:
+    from psycopg import Cursor
+    from psycopg.sql import Composed
+
+BLOCK = 1 << 14
+"""Rows read together."""
+_LARGEST_EF = 1000
+"""The most candidates that pgvector keeps while it searches its index."""
+_SAMPLE = 4096
+"""Graphs whose metadata is looked through for an error message."""
+
+_PER_GRAPH: dict[str, tuple[str, str]] = {
+    "nodes": ("int4send(nodes)", ">i4"),
+    "edge_count": ("int4send(edge_count)", ">i4"),
+    "flags": ("int2send(flags)", ">i2"),
+    "id_keys": ("int8send(id_keys)", ">i8"),
+    "to_empty": ("float4send(to_empty)", ">f4"),
+    "note_sizes": ("int4send(octet_length(note))", ">i4"),
+}
+"""Numbers of each graph: how they are read, and their type on the way."""
+RAW = ("note", "certificates", "seen", "counts", "branches", "edges", "projected", "states", "axes", *COLUMNS)
+"""Arrays, as bytes in little-endian order."""
+_PER_NODE = ("branches", "states", "axes")
+_GRAPH_COLUMNS = ("nodes", "edge_count", "flags", "edges", *COLUMNS)
+
+
+@dataclass(frozen=True)
+class IndexEntry:
+    """What the catalogue says about an index."""
+
+    number: int
+    edition: int
+    token: str
+    graphs: int
+    next_position: int
+    next_number: int
+    model: str | None
+    costs: str | None
+    kinds: Mapping[str, tuple[str, tuple[int, ...]]]
+    """For each array that some graph has its type and the shape of a row."""
+    basis: bytes | None
+    parts: Mapping[Part, str]
+
+    def manifest(self) -> Manifest:
+        costs = None if self.costs is None else EditCosts.from_dict(json.loads(self.costs))
+        parts: dict[str, Any] = {str(part): digest for part, digest in self.parts.items()}
+        return Manifest(self.model, self.next_number, (), costs, edition=self.token, **parts)
+
+
+class EarlierRows(NamedTuple):
+    """What an earlier edition has read, so that the next one reads only what is new."""
+
+    about: IndexEntry
+    keys: Positions
+    columns: Arrays
+
+
+class TableRows:
+    """Rows of the table of an index at an edition: all of them, or some; columns that were read are kept."""
+
+    def __init__(
+        self, database: Database, about: IndexEntry, keys: Positions | None = None, earlier: TableRows | None = None
+    ) -> None:
+        """``keys`` are positions in the table, None for all; ``earlier`` are all rows of an earlier edition."""
+        from psycopg import sql
+
+        self.database, self.about, self._chosen = database, about, keys
+        self.table = sql.Identifier(database.address.schema, f"graphs_{about.number}")
+        self._columns: Arrays = {}
+        self._earlier: EarlierRows | None = None
+        if earlier is not None and earlier.about.number == about.number and "keys" in earlier.__dict__:
+            self._earlier = EarlierRows(earlier.about, earlier.keys, dict(earlier._columns))
+
+    def __len__(self) -> int:
+        return self.about.graphs if self.are_all else len(self.keys)
+
+    @property
+    def are_all(self) -> bool:
+        """Whether these are all rows of the edition, not only some of which the columns were read."""
+        return self._chosen is None
+
+    @cached_property
+    def keys(self) -> Positions:
+        """The rising positions of the rows in the table."""
+        if self._chosen is not None:
+            return self._chosen
+        start, kept = 0, np.empty(0, dtype=np.int64)
+        if self._earlier is not None:
+            start = self._earlier.about.next_position
+            query = self.sql("select position from {table} where removed > %s and removed <= %s")
+            gone = self.run(query, (self._earlier.about.edition, self.about.edition))
+            kept = np.setdiff1d(self._earlier.keys, np.array([row[0] for row in gone], dtype=np.int64))
+        found = self._read_blocks(["position"], start)["position"]
+        keys = np.concatenate([kept, found])
+        if len(keys) != len(self):
+            raise self.gone()
+        return keys
+
+    def read_keys(self, cursor: Cursor[Any]) -> Positions:
+        """The keys, read within a transaction that may have changed them."""
+        query = self.sql("select {columns} from {table} where {visible}", columns=self._aggregates(["position"]))
+        return self._decode(["position"], cursor.execute(query, self.limits).fetchone() or (b"",))["position"]
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column of all these rows, end to end."""
+        if name not in self._columns:
+            self._columns[name] = self._load(name)
+        return self._columns[name]
+
+    def take(self, keys: Positions, names: Sequence[str]) -> TableRows:
+        """Some rows, with some of their columns, which are read now."""
+        part = TableRows(self.database, self.about, keys)
+        part._columns = self.fetch(keys, names)
+        return part
+
+    def near(
+        self, vector: NDArray[np.float32], count: int, digests: list[int], names: Sequence[str], scan: bool = False
+    ) -> TableRows:
+        """The rows of about the nearest vectors among those with these facts, and some of their columns.
+
+        Where few rows have the facts, the index of vectors may not reach ``count`` of them; ``scan`` looks at all rows.
+        """
+        query = self.sql(
+            "with near as materialized (select position from {table} where {visible} {facts} "
+            "order by vectors <-> %s limit {count}) select {columns} from {table} join near using (position)",
+            facts=self.sql("and facts @> %s") if digests else self.sql(""),
+            count=self.sql(str(int(count))),
+            columns=self._aggregates(["position", *names]),
+        )
+        effort = str(min(_LARGEST_EF, max(40, count)))
+        values = (*self.limits, *([digests] if digests else []), vector)
+
+        def work(cursor: Cursor[Any]) -> Any:
+            cursor.execute(
+                "select set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', %s, true)",
+                (effort, "relaxed_order"),
+            )
+            if scan:
+                cursor.execute("set local enable_indexscan = off")
+            return cursor.execute(query, values).fetchone()
+
+        columns = self._decode(["position", *names], self.database.read(work))
+        part = TableRows(self.database, self.about, columns.pop("position"))
+        part._columns = columns
+        return part
+
+    def fetch(self, keys: Positions, names: Sequence[str]) -> Arrays:
+        """Columns of rows at rising positions, read now."""
+        parts = []
+        wanted = list(dict.fromkeys(["position", *self._needed(names)]))
+        query = self.sql("select {columns} from {table} where position = any(%s)", columns=self._aggregates(wanted))
+        for start in range(0, max(1, len(keys)), BLOCK):
+            chosen = keys[start : start + BLOCK]
+            (row,) = self.run(query, (chosen.tolist(),))
+            found = self._decode(wanted, row)
+            if len(found["position"]) != len(chosen):
+                raise self.gone()
+            parts.append(found)
+        return {name: np.concatenate([part[name] for part in parts]) for name in wanted if name in parts[0]}
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """What ``{visible}`` asks for: the first position and the first removal that came later."""
+        return self.about.next_position, self.about.edition
+
+    def run(self, query: Composed, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows that a query gives."""
+        return self.database.read(lambda cursor: cursor.execute(query, values).fetchall())
+
+    def sql(self, text: str, **parts: Any) -> Composed:
+        """A query; ``{table}`` and ``{visible}`` are known."""
+        visible = compose("position < %s and (removed is null or removed > %s)")
+        return compose(text, table=self.table, visible=visible, **parts)
+
+    def gone(self) -> StoreError:
+        """The error for rows that are not there any more."""
+        return StoreError("has deleted graphs of this edition, which is too old: load it again", self._shown)
+
+    @property
+    def _shown(self) -> str:
+        return self.database.address.shown
+
+    def _load(self, name: str) -> NDArray[Any]:
+        if self._chosen is not None:
+            return self.fetch(self._chosen, [name])[name]
+        earlier = self._earlier
+        by_rows = name in ("note", "edges", *COLUMNS)
+        if earlier is None or by_rows or not {name, *_owners(name)} <= earlier.columns.keys():
+            return self._read_blocks([name], 0)[name]
+        kept = np.isin(earlier.keys, self.keys, assume_unique=True)
+        if name in _PER_NODE:
+            kept = np.repeat(kept, earlier.columns["nodes"])
+        before = earlier.columns[name] if name == "nodes" else earlier.columns.pop(name)  # which is then free
+        later = self._read_blocks([name], earlier.about.next_position)[name]
+        return np.concatenate([before[kept], later])
+
+    def _read_blocks(self, names: Sequence[str], start: int) -> Arrays:
+        """Columns of all visible rows from a position on."""
+        wanted = self._needed(names)
+        query = self.sql(
+            "select {columns} from {table} where {visible} and position >= %s and position < %s",
+            columns=self._aggregates(wanted),
+        )
+        parts = []
+        for first in range(start, max(start + 1, self.about.next_position), BLOCK):
+            (row,) = self.run(query, (*self.limits, first, first + BLOCK))
+            parts.append(self._decode(wanted, row))
+        return {name: np.concatenate([part[name] for part in parts]) for name in wanted if name in parts[0]}
+
+    def _needed(self, names: Sequence[str]) -> list[str]:
+        """These columns, and those without which they cannot be told apart."""
+        owners = [owner for name in names for owner in _owners(name)]
+        return list(dict.fromkeys([*owners, *names]))
+
+    def _aggregates(self, names: Sequence[str]) -> Composed:
+        """A query's columns: the bytes of all rows, end to end."""
+        from psycopg import sql
+
+        one = "coalesce(string_agg({}, ''::bytea order by position), ''::bytea)"
+        return sql.SQL(", ").join(compose(one.replace("{}", "{part}"), part=compose(_reading(name))) for name in names)
+
+    def _decode(self, names: Sequence[str], row: Sequence[bytes]) -> Arrays:
+        """Arrays from the bytes of a query; columns that no graph has are left out."""
+        try:
+            found: Arrays = {}
+            for name, data in zip(names, row, strict=True):
+                array = self._array(name, data, found)
+                if array is not None:
+                    found[name] = array
+            return found
+        except (ValueError, KeyError, IndexError) as error:
+            raise StoreError(f"holds rows that are not those of graphs: {error}", self._shown) from None
+
+    def _array(self, name: str, data: bytes, found: Arrays) -> NDArray[Any] | None:
+        if name == "position":
+            return np.frombuffer(data, dtype=">i8").astype(np.int64)
+        if name in _PER_GRAPH:
+            number = np.dtype(_PER_GRAPH[name][1])
+            return np.frombuffer(data, dtype=number).astype(number.newbyteorder("="))
+        if name == "vectors":
+            width = self.about.kinds["vectors"][1][0]
+            return np.frombuffer(data, dtype=[("head", ">i4"), ("vector", ">f4", (width,))])["vector"].astype("f4")
+        if name == "note":
+            return np.frombuffer(data, dtype=np.uint8)
+        if name not in self.about.kinds:
+            return None
+        kind, shape = self.about.kinds[name]
+        rows = np.frombuffer(bytearray(data), dtype=kind).reshape(-1, *shape) if math.prod(shape) else None
+        if name in COLUMNS:
+            column = COLUMNS[name]
+            owner = found["nodes" if column.per == "node" else "edge_count"]
+            has = np.repeat((found["flags"] & column.flag) != 0, owner)
+            whole = np.zeros((len(has), *shape), dtype=kind)
+            if rows is not None:
+                whole[has] = rows
+            return whole
+        assert rows is not None
+        expected = {"edges": "edge_count", **dict.fromkeys(_PER_NODE, "nodes")}.get(name)
+        if expected is not None and len(rows) != found[expected].sum():
+            raise ValueError(f"{name} has {len(rows)} rows instead of {found[expected].sum()}")
+        return rows
+
+
+class SegmentColumns(Mapping[str, NDArray[Any]]):
+    """The arrays of a segment, read from a table when they are asked for."""
+
+    def __init__(self, rows: TableRows) -> None:
+        self._rows, self._made = rows, dict[str, NDArray[Any]]()
+        learned = {name for name in ("vectors", "projected", "states", "axes", "seen") if name in rows.about.kinds}
+        self._names = [*_SEGMENT, *sorted(learned), *(["to_empty"] if learned else [])]
+        if rows.about.basis is not None:
+            self._names.append("basis")
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            self._made[name] = self._make(name)
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def _make(self, name: str) -> NDArray[Any]:
+        rows = self._rows
+        if name == "node_ptr":
+            return pointers(rows.column("nodes")).copy()
+        if name == "edge_ptr":
+            return pointers(rows.column("edge_count")).copy()
+        if name == "histograms":
+            return tile(rows.column("counts"))
+        if name == "basis":
+            kind, shape = rows.about.kinds["basis"]
+            return np.frombuffer(bytearray(cast(bytes, rows.about.basis)), dtype=kind).reshape(shape)
+        found = rows.column(name)
+        return found.view(np.uint64) if name == "id_keys" else found
+
+
+_SEGMENT = ("node_ptr", "edge_ptr", "histograms", "branches", "certificates", "id_keys")
+
+
+@dataclass(frozen=True, eq=False)
+class TableSegment(Segment):
+    """Rows of a table as a segment."""
+
+    rows: TableRows
+
+    @classmethod
+    def of(cls, rows: TableRows, vocabularies: Mapping[str, tuple[Hashable, ...]]) -> TableSegment:
+        return cls(SegmentColumns(rows), vocabularies, rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def graphs(self) -> GraphCollection:
+        return self.collection(np.arange(len(self)))
+
+    def collection(self, chosen: Positions) -> GraphCollection:
+        parts = [self._columns(chosen[k : k + BLOCK]) for k in range(0, max(1, len(chosen)), BLOCK)]
+        return GraphCollection._of(concatenate(parts))
+
+    @property
+    def reads_rows(self) -> bool:
+        return self.rows.are_all
+
+    def part(self, chosen: Positions, names: Sequence[str]) -> TableSegment:
+        return TableSegment.of(self.rows.take(self.rows.keys[chosen], self._stored(names)), self.vocabularies)
+
+    def learned(self, chosen: Positions) -> Arrays:
+        names = [name for name in ("vectors", "projected", "to_empty", "seen", "states") if name in self.arrays]
+        found = self.rows.fetch(self.rows.keys[chosen], names)
+        return {name: found[name] for name in names}
+
+    def note(self, k: int) -> tuple[Hashable, dict[str, Any]]:
+        return next(self.notes(np.array([k])))
+
+    def notes(self, chosen: Positions) -> Iterator[tuple[Hashable, dict[str, Any]]]:
+        for start in range(0, len(chosen), BLOCK):
+            found = self.rows.fetch(self.rows.keys[chosen[start : start + BLOCK]], ("note_sizes", "note"))
+            yield from _read_notes(found)
+
+    def graph(self, k: int) -> Graph:
+        ((_, load),) = self.hits([k])
+        return load()
+
+    def hits(self, chosen: Sequence[int]) -> list[tuple[Hashable, Callable[[], Graph]]]:
+        if not chosen:
+            return []
+        order = np.unique(np.array(chosen, dtype=np.int64))
+        found = self.rows.fetch(self.rows.keys[order], ("note_sizes", "note", *_GRAPH_COLUMNS))
+        graphs = GraphCollection._of(self._assemble(found))
+        notes = dict(zip(order.tolist(), enumerate(_read_notes(found)), strict=True))
+        return [(notes[k][1][0], partial(_with_note, graphs, notes[k][0], notes[k][1])) for k in chosen]
+
+    @cached_property
+    def metadata(self) -> list[dict[str, Any]]:
+        return [facts for _, facts in self.notes(np.arange(len(self)))]
+
+    def _columns(self, chosen: Positions) -> Columns:
+        return self._assemble(self.rows.fetch(self.rows.keys[chosen], _GRAPH_COLUMNS))
+
+    def _assemble(self, found: Arrays) -> Columns:
+        """Columns of graphs, checked like those of a file: a database is not believed more."""
+        present = {name: found[name] for name in COLUMNS if name in found}
+        coded: dict[str, Any] = {
+            name: LabelColumn(array, self.vocabularies.get(name, ())) if COLUMNS[name].coded else array
+            for name, array in present.items()
+        }
+        nodes, edges = (pointers(found[name]) for name in ("nodes", "edge_count"))
+        flags = found["flags"].astype(np.uint8)
+        try:
+            return assemble_columns(nodes, edges, found["edges"], flags=flags, in_order=True, **coded)
+        except GraphMetricError as error:
+            raise StoreError(f"holds rows that are not graphs: {error}", self.rows._shown) from None
+
+    def _stored(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if name in self.arrays or name in _PER_GRAPH]
+
+
+class TableGraphs(IndexedGraphs):
+    """All graphs of an index in a database, at an edition."""
+
+    def __init__(self, segment: TableSegment) -> None:
+        super().__init__()
+        self._segment = segment
+        self._counts: dict[tuple[int, ...], int] = {}
+        self._known_keys: set[int] = set()
+        self.append(OpenSegment(segment))
+
+    @property
+    def rows(self) -> TableRows:
+        """The rows of the table."""
+        return self._segment.rows
+
+    def __len__(self) -> int:
+        return len(self._segment)
+
+    @property
+    def is_worn(self) -> bool:
+        return False
+
+    def find(self, id: object) -> int | None:
+        rows, key = self.rows, signed(id_keys([id.item() if isinstance(id, np.generic) else id]))[0]
+        query = rows.sql("select position from {table} where {visible} and id_keys = %s")
+        found = rows.run(query, (*rows.limits, key))
+        return int(np.searchsorted(rows.keys, found[0][0])) if found else None
+
+    def check_new_ids(self, segment: Segment) -> None:
+        IndexedGraphs().check_new_ids(segment)  # whether others have them is seen when they are written
+
+    def near(
+        self, vector: NDArray[np.float32], count: int, where: Condition | None
+    ) -> tuple[IndexedGraphs, int] | None:
+        """The graphs of about the nearest vectors that meet a condition, and how many meet it; None if the database
+        cannot tell which do."""
+        digests = self._digests(where)
+        if digests is None:
+            return None
+        rows, arrays = self.rows, self._segment.arrays
+        names = ["nodes", "certificates", "vectors", "to_empty", "seen", "projected", "states", "axes"]
+        wanted = [name for name in names if name in arrays or name in _PER_GRAPH or name == "to_empty"]
+        near, total = rows.near(vector, count, digests, wanted), self._count(digests)
+        if len(near) < min(count, total):
+            near = rows.near(vector, count, digests, wanted, scan=True)
+        found = IndexedGraphs()
+        found.append(OpenSegment(TableSegment.of(near, self._segment.vocabularies)))
+        return found, total
+
+    def _meets(self, where: Condition) -> NDArray[np.bool_]:
+        digests = self._digests(where)
+        if digests is None:
+            return super()._meets(where)
+        query = self.rows.sql(
+            "select coalesce(string_agg(int8send(position), ''::bytea order by position), ''::bytea) "
+            "from {table} where {visible} and facts @> %s"
+        )
+        (row,) = self.rows.run(query, (*self.rows.limits, digests))
+        return np.isin(self.rows.keys, np.frombuffer(row[0], dtype=">i8"), assume_unique=True)
+
+    def _digests(self, where: Condition | None) -> list[int] | None:
+        """What the facts of a graph must contain; None for a condition that only Python can check."""
+        if where is None:
+            return []
+        if not isinstance(where, Mapping):
+            return None
+        try:
+            digests = [digest_value([key, _canonical(value)]) for key, value in where.items() if isinstance(key, str)]
+        except TypeError:
+            return None
+        if not all(isinstance(key, str) and self._knows(key) for key in where):
+            some = self._segment.notes(np.arange(min(len(self), _SAMPLE)))
+            matches(where, [facts for _, facts in some])  # which refuses the key, and names some that there are
+        return digests
+
+    def _knows(self, key: str) -> bool:
+        digest = digest_value(key)
+        if digest not in self._known_keys:
+            query = self.rows.sql("select exists (select from {table} where facts @> %s)")
+            if not self.rows.run(query, ([digest],))[0][0]:
+                return False
+            self._known_keys.add(digest)
+        return True
+
+    def _count(self, digests: list[int]) -> int:
+        if not digests:
+            return len(self)
+        if (key := tuple(digests)) not in self._counts:
+            query = self.rows.sql("select count(*) from {table} where {visible} and facts @> %s")
+            self._counts[key] = self.rows.run(query, (*self.rows.limits, digests))[0][0]
+        return self._counts[key]
+
+
+def compose(text: str, **parts: Any) -> Composed:
+    """A statement from fixed text, with names and literals that psycopg has quoted; values are never part of it."""
+    from psycopg import sql
+
+    return sql.SQL(cast("Any", text)).format(**parts)
+
+
+def _reading(name: str) -> str:
+    """How a column is read as bytes."""
+    if name in _PER_GRAPH:
+        return _PER_GRAPH[name][0]
+    return {"position": "int8send(position)", "vectors": "vector_send(vectors)"}.get(name, name)
+
+
+def owner_of(name: str) -> str:
+    if name == "edges":
+        return "edge"
+    if name in COLUMNS:
+        return COLUMNS[name].per
+    return "node" if name in _PER_NODE else "graph"
+
+
+def _owners(name: str) -> tuple[str, ...]:
+    """The columns that say which rows of a column belong to which graph."""
+    counts = {"node": ("nodes",), "edge": ("edge_count",), "graph": ()}[owner_of(name)]
+    return ("flags", *counts) if name in COLUMNS else counts
+
+
+def signed(keys: NDArray[np.uint64]) -> list[int]:
+    """64-bit numbers as the database has them."""
+    signed: list[int] = keys.view(np.int64).tolist()
+    return signed
+
+
+def digest_value(value: Any) -> int:
+    text = json.dumps(value, sort_keys=True).encode()
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "little", signed=True)
+
+
+def digest_facts(metadata: Mapping[str, Any]) -> list[int]:
+    """Digests of the keys of metadata, and of the keys with their values: what conditions look for."""
+    digests = []
+    for key, value in metadata.items():
+        digests += [digest_value(key), digest_value([key, _canonical(value)])]
+    return digests
+
+
+def _canonical(value: Any) -> Any:
+    """A form that is the same for values that are equal in Python, such as 1, 1.0 and True; TypeError for others."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, bool | int):
+        return ["number", str(int(value))] if abs(int(value)) < 1 << 1024 else ["number", hex(value)]
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ["never", secrets.token_hex(8)]  # equal to nothing, itself included
+        return ["number", repr(value) if math.isinf(value) or not value.is_integer() else str(int(value))]
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ["list", *map(_canonical, value)]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _canonical(item) for key, item in value.items()}
+    raise TypeError
+
+
+def _read_notes(found: Arrays) -> Iterator[tuple[Hashable, dict[str, Any]]]:
+    text = found["note"].tobytes()
+    for first, last in pairwise(pointers(found["note_sizes"]).tolist()):
+        id, metadata = parse_json(text[first:last])
+        yield label_from_json(id), dict(metadata)
+
+
+def _with_note(graphs: GraphCollection, k: int, note: tuple[Hashable, dict[str, Any]]) -> Graph:
+    return graphs[k].replace(id=note[0], metadata=note[1])
