@@ -15,6 +15,7 @@ from graphmetric.edit_distance import ExactSearch as ExactSearch
 from graphmetric.edit_distance import Hausdorff as Hausdorff
 from graphmetric.edit_distance import LocalSearch as LocalSearch
 from graphmetric.edit_distance import PairwiseDistances as PairwiseDistances
+from graphmetric.edit_distance import QuickInterval as QuickInterval
 from graphmetric.edit_distance import RefinedMap as RefinedMap
 from graphmetric.edit_distance import RelaxedDistance as RelaxedDistance
 from graphmetric.edit_distance import RelaxedEditDistance as RelaxedEditDistance

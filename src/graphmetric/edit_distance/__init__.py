@@ -12,6 +12,8 @@ from graphmetric.edit_distance.common_subgraph import (
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.dual import (
     DualBound,
+    PairStarts,
+    QuickInterval,
     RefinedMap,
     RelaxedDistance,
     RelaxedEditDistance,
@@ -42,7 +44,9 @@ __all__ = [
     "Hausdorff",
     "LocalSearch",
     "NearestSearch",
+    "PairStarts",
     "PairwiseDistances",
+    "QuickInterval",
     "RefinedMap",
     "RelaxedDistance",
     "RelaxedEditDistance",

@@ -14,7 +14,14 @@ from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search
 from graphmetric.edit_distance._kernels.lower_bounds import sum_hausdorff
 from graphmetric.edit_distance._kernels.node_maps import allocate_random, bound_branches, refine_maps, shake_maps
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results
-from graphmetric.edit_distance.dual import DualBound, RefinedMap, RelaxedDistance, dual_memory, search_with_dual_bound
+from graphmetric.edit_distance.dual import (
+    DualBound,
+    QuickInterval,
+    RefinedMap,
+    RelaxedDistance,
+    dual_memory,
+    search_with_dual_bound,
+)
 from graphmetric.edit_distance.method import (
     Answers,
     EditDistanceMethod,
@@ -406,4 +413,5 @@ class Hausdorff(EditDistanceMethod):
         return Solutions.without_maps(-(-quadrupled // 4), quadrupled / 4)  # a distance is a whole number of units
 
 
-register(ExactSearch, DualBound, RelaxedDistance, RefinedMap, BeamSearch, LocalSearch, BranchBound, Hausdorff)
+register(ExactSearch, DualBound, QuickInterval, RelaxedDistance, RefinedMap)
+register(BeamSearch, LocalSearch, BranchBound, Hausdorff)

@@ -42,13 +42,17 @@ from graphmetric.distance import (
     write_distance_matrix,
 )
 from graphmetric.distance.comparison import NOT_FINITE
-from graphmetric.edit_distance import EditCosts, EditDistance
+from graphmetric.edit_distance import EditCosts, EditDistance, QuickInterval
 from graphmetric.edit_distance.edit_path import NodeMap, edit_path_of
+from graphmetric.edit_distance.method import Answers
+from graphmetric.edit_distance.scaling import TOLERANCE
 from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection, certificates, fingerprint, identify_graphs
 from graphmetric.graphs.graph import Graph
+from graphmetric.learned.interval_predictor import IntervalOptions, StartPredictor, bound_pairs, train_predictor
 from graphmetric.learned.model_card import describe_model, model_card
 from graphmetric.learned.model_folder import (
+    ModelParts,
     check_config,
     find_model,
     pack_model,
@@ -86,21 +90,22 @@ class LearnedDistance:
     """The parameters of the estimator that trained it, as plain data."""
     report: dict[str, Any] = field(default_factory=dict)
     """What it was trained on, how, and how well that went, as plain data."""
+    predictor: StartPredictor | None = None
+    """Predicts where the steps of :meth:`interval` end; None: they start without a prediction."""
 
     @classmethod
     def load(cls, model: str | os.PathLike[str], n_jobs: int | None = 1) -> LearnedDistance:
         """Read the folder of a saved model, or a model that comes with the package, given by its name."""
-        return cls._assemble(*read_model(find_model(model)), n_jobs)
+        return cls._assemble(read_model(find_model(model)), n_jobs)
 
     @classmethod
-    def _assemble(
-        cls, network: GraphDistanceModel, featurizer: GraphFeaturizer, config: dict[str, Any], n_jobs: int | None
-    ) -> LearnedDistance:
+    def _assemble(cls, parts: ModelParts, n_jobs: int | None) -> LearnedDistance:
+        network, featurizer, predictor, config = parts
         parameters, report = config["parameters"], config["report"]
         plain = parameters.get("costs")
         costs = EditCosts() if plain is None else EditCosts.from_dict(plain)
         strict = bool(parameters.get("strict"))
-        return cls(network, featurizer, strict, effective_n_jobs(n_jobs), costs, parameters, report)
+        return cls(network, featurizer, strict, effective_n_jobs(n_jobs), costs, parameters, report, predictor)
 
     @classmethod
     def of(cls, model: Any) -> LearnedDistance:
@@ -114,7 +119,7 @@ class LearnedDistance:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write weights, configuration and model card into a folder; a model that is there is replaced."""
-        write_model(folder, self.network, self._config(), self.describe())
+        write_model(folder, self.network, self.predictor, self._config(), self.describe())
 
     def describe(self) -> str:
         """The model card, in Markdown: what the distance promises, what it counts, how it was trained, how well."""
@@ -237,6 +242,55 @@ class LearnedDistance:
             seconds=time.perf_counter() - started,
         )
 
+    def with_intervals(
+        self, graphs: GraphCollection, options: IntervalOptions | None = None, seed: int = 0
+    ) -> LearnedDistance:
+        """The same distance with a predictor for :meth:`interval`, trained on these graphs; it needs no distances."""
+        self.featurizer.check_direction(graphs)
+        with self.limited_threads():
+            predictor = train_predictor(self.featurizer, graphs, self.costs, options or IntervalOptions(), seed)
+        return replace(self, predictor=predictor)
+
+    def interval(self, first: Graph, second: Graph, method: QuickInterval | None = None) -> EditDistance:
+        """Bounds of the edit distance by the costs of the model, and a node map that attains the upper one.
+
+        They always hold. How close they are depends on the predictor, and on the steps of the ``method``.
+        """
+        started = time.perf_counter()
+        found = self.intervals(GraphCollection([first, second]), np.array([[0, 1]]), method)
+        assert found.node_map is not None
+        finite = bool(np.isfinite(found.upper[0]))
+        images = found.node_map[0, : first.num_nodes].tolist() if finite else None
+        return EditDistance(
+            first=first,
+            second=second,
+            costs=self.costs,
+            method=QuickInterval.name,
+            lower=float(found.lower[0]),
+            upper=float(found.upper[0]),
+            value=float(found.value[0]),
+            node_map=None if images is None else tuple(None if image < 0 else image for image in images),
+            nodes_expanded=0,
+            seconds=time.perf_counter() - started,
+            tolerance=TOLERANCE if found.rounded[0] else 0.0,
+        )
+
+    def intervals(
+        self, graphs: GraphCollection, pairs: NDArray[np.int64], method: QuickInterval | None = None
+    ) -> Answers:
+        """What :meth:`interval` says of many pairs (n, 2) of positions; every graph is looked at once."""
+        self.featurizer.check_direction(graphs)
+        used, places = np.unique(pairs, return_inverse=True)
+        with self.limited_threads():
+            return bound_pairs(
+                self.predictor,
+                self.featurizer,
+                graphs[used],
+                places.reshape(pairs.shape),
+                self.costs,
+                method or QuickInterval(),
+            )
+
     def compare(self, graphs: GraphCollection, others: GraphCollection | None = None, view: View = "raw") -> Comparison:
         """All graphs of one collection, or of two, encoded and ready to be compared."""
         names = self.identify(graphs)
@@ -293,7 +347,7 @@ class LearnedDistance:
 
     def _embed_elsewhere(self, graphs: GraphCollection, executor: Executor) -> NDArray[np.float32]:
         """Vectors from workers. Only the first tasks, and those of a worker that has no model yet, carry the model."""
-        files, carriers = pack_model(self.network, self._config()), 2 * count_workers(executor)
+        files, carriers = pack_model(self.network, self.predictor, self._config()), 2 * count_workers(executor)
         starts = range(0, max(1, len(graphs)), CHUNK)
         vectors: dict[int, NDArray[np.float32]] = {}
         while missing := [start for start in starts if start not in vectors]:
@@ -335,6 +389,7 @@ class LearnedDistance:
     def _config(self) -> dict[str, Any]:
         """Everything but the weights, for ``config.json``."""
         costs = None if self.costs == EditCosts() else self.costs.to_dict()
+        interval = {} if self.predictor is None else {"interval": to_plain(self.predictor.options)}
         return {
             "packages": package_versions(),
             "parameters": self.parameters | {"strict": self.strict, "costs": costs},
@@ -342,6 +397,7 @@ class LearnedDistance:
             "report": self.report,
             "weights": {"numbers": sum(parameter.numel() for parameter in self.network.parameters())},
             "features": self.featurizer.to_state(),
+            **interval,
         }
 
 
@@ -361,7 +417,7 @@ def _embed_in_worker(
             return None
         text, weights = files
         place = Path("the model of the caller")
-        model = LearnedDistance._assemble(*unpack_model(check_config(text, place), weights, place), 1)
+        model = LearnedDistance._assemble(unpack_model(check_config(text, place), weights, place), 1)
         if model.digest != digest:
             raise InvalidArgument(f"a worker read another model than it was sent: {model.digest} instead of {digest}")
         kept.append(model)

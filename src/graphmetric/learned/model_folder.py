@@ -17,21 +17,25 @@ import json
 import os
 import platform
 import shutil
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
-from torch import Tensor
+from torch import Tensor, nn
 
 from graphmetric._foundation.atomic_files import make_folder, system_errors_named, unfinished
 from graphmetric._foundation.options import from_plain
 from graphmetric._foundation.threads import working_threads
 from graphmetric.errors import FileError
 from graphmetric.features import GraphFeaturizer
+from graphmetric.learned.interval_predictor import IntervalOptions, StartPredictor
 from graphmetric.model import GraphDistanceModel, ModelOptions
+
+Module = TypeVar("Module", bound=nn.Module)
 
 SHIPPED_MODELS = ("molecules", "programs", "unlabelled")
 """``molecules``: nodes are atoms, labelled by element symbol and charge, edges are bonds of any type or without one.
@@ -39,8 +43,20 @@ SHIPPED_MODELS = ("molecules", "programs", "unlabelled")
 FORMAT = "graphmetric model"
 VERSION = 1
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "MODEL_CARD.md"
+_INTERVAL = "interval."
+"""The weights of the predictor of intervals have names that begin so."""
 CHECKPOINT = "checkpoint"
 """The folder of an unfinished training, beside these files or instead of them."""
+
+
+class ModelParts(NamedTuple):
+    """What a folder of a model holds."""
+
+    network: GraphDistanceModel
+    featurizer: GraphFeaturizer
+    predictor: StartPredictor | None
+    """The predictor of intervals, if there is one."""
+    config: dict[str, Any]
 
 
 def find_model(model: str | os.PathLike[str]) -> Path:
@@ -57,14 +73,20 @@ def package_versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in names}
 
 
-def write_model(folder: str | os.PathLike[str], network: GraphDistanceModel, config: dict[str, Any], card: str) -> None:
+def write_model(
+    folder: str | os.PathLike[str],
+    network: GraphDistanceModel,
+    predictor: StartPredictor | None,
+    config: dict[str, Any],
+    card: str,
+) -> None:
     """Write the folder whole or not at all; a model that is there already is replaced at the end.
 
     Raises FileError if the folder holds anything that is not part of a model, rather than removing it.
     """
     target = Path(folder).resolve()
     check_replaceable(target)
-    text, weights = pack_model(network, config)
+    text, weights = pack_model(network, predictor, config)
     part = unfinished(make_folder(target.parent) / target.name)
     try:
         with system_errors_named(target):
@@ -77,9 +99,14 @@ def write_model(folder: str | os.PathLike[str], network: GraphDistanceModel, con
         raise
 
 
-def pack_model(network: GraphDistanceModel, config: dict[str, Any]) -> tuple[bytes, bytes]:
+def pack_model(
+    network: GraphDistanceModel, predictor: StartPredictor | None, config: dict[str, Any]
+) -> tuple[bytes, bytes]:
     """What the files of the configuration and of the weights hold."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+    named = network.state_dict()
+    if predictor is not None:
+        named |= {_INTERVAL + name: tensor for name, tensor in predictor.state_dict().items()}
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
     weights = save(tensors, metadata={"format": "pt"})
     file = {"file": WEIGHTS, "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
     config = {"format": FORMAT, "version": VERSION, **config, "weights": file | config["weights"]}
@@ -87,8 +114,8 @@ def pack_model(network: GraphDistanceModel, config: dict[str, Any]) -> tuple[byt
     return json.dumps(config, indent=1, allow_nan=False).encode(), weights
 
 
-def read_model(folder: str | os.PathLike[str]) -> tuple[GraphDistanceModel, GraphFeaturizer, dict[str, Any]]:
-    """The network, the features and the configuration in a folder.
+def read_model(folder: str | os.PathLike[str]) -> ModelParts:
+    """The parts of the model in a folder.
 
     Raises FileError, naming file and reason, for anything that does not fit together.
     """
@@ -106,17 +133,22 @@ def read_model(folder: str | os.PathLike[str]) -> tuple[GraphDistanceModel, Grap
     return unpack_model(config, data, target)
 
 
-def unpack_model(
-    config: dict[str, Any], data: bytes, target: Path
-) -> tuple[GraphDistanceModel, GraphFeaturizer, dict[str, Any]]:
-    """The network, the features and the configuration; ``target`` is named in errors."""
+def unpack_model(config: dict[str, Any], data: bytes, target: Path) -> ModelParts:
+    """The parts of a model; ``target`` is named in errors."""
     weights = _load_weights(data, config, target / WEIGHTS)
     try:
         options = from_plain(ModelOptions, config["model"])
         featurizer = GraphFeaturizer.from_state(config["features"])
+        path, predictor = target / WEIGHTS, None
+        own = {name: weights.pop(name) for name in list(weights) if name.startswith(_INTERVAL)}
         with working_threads(1):
-            network = _build(featurizer, options, weights, target / WEIGHTS)
-        return network, featurizer, config | {part: dict(config[part]) for part in ("parameters", "report")}
+            network = _build(featurizer, options, weights, path)
+            if "interval" in config:
+                shape = from_plain(IntervalOptions, config["interval"])
+                own = {name.removeprefix(_INTERVAL): tensor for name, tensor in own.items()}
+                predictor = _fill(lambda: StartPredictor.build(featurizer, shape), own, path)
+        told = config | {part: dict(config[part]) for part in ("parameters", "report")}
+        return ModelParts(network, featurizer, predictor, told)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileError):
             raise
@@ -237,12 +269,17 @@ def _load_weights(data: bytes, config: dict[str, Any], path: Path) -> dict[str, 
 def _build(
     featurizer: GraphFeaturizer, options: ModelOptions, weights: dict[str, Tensor], path: Path
 ) -> GraphDistanceModel:
-    """The network with these weights. A network without memory is built first, to compare names and shapes with."""
+    """The network with these weights."""
     if options.encoder.layers > len(weights):
         raise FileError(f"has {len(weights)} tensors; {options.encoder.layers} layers need more", path)
+    return _fill(lambda: GraphDistanceModel.build(featurizer.schema, options), weights, path)
+
+
+def _fill(build: Callable[[], Module], weights: dict[str, Tensor], path: Path) -> Module:
+    """A module with these weights. One without memory is built first, to compare names and shapes with."""
     try:
         with torch.device("meta"):
-            expected = GraphDistanceModel.build(featurizer.schema, options).state_dict()
+            expected = build().state_dict()
     except RuntimeError as error:
         raise FileError(f"does not fit {CONFIG}, whose sizes are impossible: {error}", path) from None
     if expected.keys() != weights.keys():
@@ -258,6 +295,6 @@ def _build(
             )
         if not bool(tensor.isfinite().all()):
             raise FileError(f"has numbers that are not finite, first in {name}", path)
-    network = GraphDistanceModel.build(featurizer.schema, options)
-    network.load_state_dict(weights)
-    return network.eval()
+    module = build()
+    module.load_state_dict(weights)
+    return module.eval()

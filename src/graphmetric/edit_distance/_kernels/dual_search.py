@@ -231,6 +231,18 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int, refute: int
     Nothing is ruled out yet, and the steps are not ready.
     """
     status, dual = work.status, work.dual
+    start_root(work, upper_limit, stop_at_limit)
+    status[MAPS_DUE] = SHORT_ROUNDS if refute == 1 and work.base.progress.status[UPPER] > upper_limit else 0
+    if dual.sizes[N_ROWS] > 0 and status[MAPS_DUE] == 0:
+        make_first_maps(work, shifts)
+    if status[BEST_LOWER] > best_of_interest(work) or dual.sizes[N_ROWS] == 0:
+        status[DEPTH] = -1
+
+
+@fragment
+def start_root(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
+    """Start a pair with the branch bound and its map."""
+    status, dual = work.status, work.dual
     status[DEPTH], status[CHUNKS], status[EXPANDED], status[FULL_MEMORY] = -1, 0, 1, 0
     status[UPPER_LIMIT], status[STOP_AT_LIMIT], status[TARGET_COST] = upper_limit, stop_at_limit, NO_LIMIT
     status[BEST_LOWER] = solve_root(work.base)
@@ -242,12 +254,7 @@ def start_dual(work: DualWork, upper_limit: int, stop_at_limit: int, refute: int
         work.splits.assignment.places[ROW_MATCH, k] = FREE
     work.sparse.values[0, BEST_BOUND], work.sparse.values[0, ROOT_BOUND] = -1e300, -1e300
     work.orbits.known[QUERY, 0] = UNKNOWN
-    status[DEPTH] = 0
-    status[MAPS_DUE] = SHORT_ROUNDS if refute == 1 and work.base.progress.status[UPPER] > upper_limit else 0
-    if dual.sizes[N_ROWS] > 0 and status[MAPS_DUE] == 0:
-        make_first_maps(work, shifts)
-    if status[BEST_LOWER] > best_of_interest(work) or dual.sizes[N_ROWS] == 0:
-        status[DEPTH] = -1
+    status[DEPTH], status[MAPS_DUE] = 0, 0
 
 
 @fragment

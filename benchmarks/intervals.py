@@ -1,0 +1,150 @@
+"""Certified intervals: how wide they are after how much CPU time, and whether they ever are wrong.
+
+    python benchmarks/intervals.py [--data ../shared/data] [--pairs 500] [--only width,check]
+
+1. *width*: molecules of AIDS42k with 24 to 27 atoms, bond types counted, unit costs. A predictor is trained on three
+   quarters of the isomorphism classes; pairs of the others are bounded by quick intervals with and without it, by plain
+   primal-dual steps and by beam searches. Random pairs, and near ones (the smallest branch bound among 200).
+2. *check*: intervals against distances that are known: all of ``--known`` random pairs of AIDS700nef whose distance is
+   in its matrix, and pairs of larger molecules that the exact search proves in ``--seconds``. Networks: a trained one,
+   one with random weights, and none.
+
+Times are CPU time of one thread; the network and its inputs are counted once for each graph and shown apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+import graphmetric as gm
+from graphmetric._foundation.threads import working_threads
+from graphmetric.edit_distance import EditDistanceMethod, QuickInterval
+from graphmetric.edit_distance.encoding import EncodedProblem, encode
+from graphmetric.features import GraphFeaturizer
+from graphmetric.graphs.collection import GraphCollection, certificates
+from graphmetric.learned.interval_predictor import (
+    IntervalOptions,
+    StartPredictor,
+    bound_pairs,
+    read_inputs,
+    train_predictor,
+)
+
+SIZES = (24, 27)
+NEAR_AMONG = 200
+COSTS = gm.EditCosts()
+Pairs = NDArray[np.int64]
+
+
+def split_classes(graphs: GraphCollection) -> tuple[GraphCollection, GraphCollection]:
+    """Training graphs, and one graph of each of the other isomorphism classes."""
+    names = certificates(graphs)
+    _, first, place = np.unique(names, return_index=True, return_inverse=True)
+    tested = np.random.default_rng(0).permutation(len(first)) < len(first) // 4
+    return graphs[np.flatnonzero(~tested[place.ravel()])], graphs[np.sort(first[tested])]
+
+
+def choose_pairs(problem: EncodedProblem, n_graphs: int, count: int) -> dict[str, Pairs]:
+    """Random pairs, and for random queries the graph with the smallest branch bound among some."""
+    rng = np.random.default_rng(1)
+    near = []
+    for query in rng.choice(n_graphs, count):
+        others = rng.choice(np.delete(np.arange(n_graphs), query), NEAR_AMONG, replace=False)
+        among = np.column_stack([np.full(NEAR_AMONG, query), others])
+        near.append((query, others[np.argmin(gm.BranchBound().solve(problem, among).lower)]))
+    return {"random": rng.integers(0, n_graphs, (count, 2)), "near": np.array(near, dtype=np.int64)}
+
+
+def report_width(method: EditDistanceMethod, name: str, problem: EncodedProblem, pairs: Pairs) -> None:
+    method.solve(problem, pairs[:2])  # compiles
+    started = time.process_time()
+    found = method.solve(problem, pairs)
+    used = 1e3 * (time.process_time() - started) / len(pairs)
+    width = found.upper - found.lower
+    print(
+        f"  {name:32s} {used:6.2f} ms  lower {found.lower.mean():6.2f}  upper {found.upper.mean():6.2f}  "
+        f"width {width.mean():6.2f}  proven {np.mean(width == 0):4.0%}",
+        flush=True,
+    )
+
+
+def report_widths(
+    featurizer: GraphFeaturizer, predictor: StartPredictor, graphs: GraphCollection, n_pairs: int
+) -> None:
+    problem = encode(graphs, graphs, COSTS)
+    started = time.process_time()
+    starts = predictor.predict(read_inputs(featurizer, graphs, problem))
+    print(f"{len(graphs)} test graphs, network {1e3 * (time.process_time() - started) / len(graphs):.3f} ms per graph")
+    for kind, pairs in choose_pairs(problem, len(graphs), n_pairs).items():
+        print(f"{SIZES[0]} to {SIZES[1]} atoms, {kind}, {len(pairs)} pairs")
+        for width in (10, 100):
+            report_width(gm.BeamSearch(width), f"beam, width {width}", problem, pairs)
+        for steps in (25, 50, 75, 100, 125, 150, 200):
+            report_width(gm.DualBound(steps), f"plain steps, {steps}", problem, pairs)
+        for steps, shifts in ((20, 2), (40, 3), (60, 4), (80, 5), (100, 8)):
+            for name, chosen in (("interval without start", None), ("interval", starts)):
+                quick = QuickInterval(steps, shifts, chosen)
+                report_width(quick, f"{name}, {steps} steps", problem, pairs)
+
+
+def check(
+    name: str, featurizer: GraphFeaturizer, graphs: GraphCollection, pairs: Pairs, true: NDArray[np.float64], net: str
+) -> None:
+    """Count the pairs whose interval does not hold their distance."""
+    predictor = None if net == "none" else StartPredictor.build(featurizer, IntervalOptions(), seed=5)
+    if net == "trained":
+        predictor = train_predictor(featurizer, graphs, COSTS, IntervalOptions(pairs=500, epochs=4), seed=0)
+    found = bound_pairs(predictor, featurizer, graphs, pairs, COSTS, QuickInterval(30, 1))
+    wrong = np.sum((found.lower > true) | (found.upper < true))
+    met = np.mean(found.lower == found.upper)
+    print(f"  {name}, network {net}: {len(pairs)} pairs, {wrong} wrong; proven by the interval {met:.1%}", flush=True)
+
+
+def report_checks(data: str, larger: GraphCollection, options: argparse.Namespace) -> None:
+    dataset = gm.load_dataset("AIDS700nef", root=data)
+    rng = np.random.default_rng(2)
+    pairs = rng.integers(0, len(dataset.graphs), (options.known, 2))
+    true = dataset.distances[pairs[:, 0], pairs[:, 1]]
+    pairs, true = pairs[np.isfinite(true)], true[np.isfinite(true)]
+    some = rng.integers(0, len(larger), (options.proven, 2))
+    proof = gm.pairwise_edit_distances(larger, pairs=some, method=gm.ExactSearch(time_limit=options.seconds))
+    sets = {
+        "AIDS700nef": (dataset.graphs, pairs, true),
+        f"{SIZES[0]} to {SIZES[1]} atoms": (larger, some[proof.exact], proof.upper[proof.exact]),
+    }
+    for name, (graphs, known, distances) in sets.items():
+        featurizer = GraphFeaturizer().fit(graphs)
+        for net in ("none", "random", "trained"):
+            check(name, featurizer, graphs, known, distances, net)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default=os.environ.get("GRAPHMETRIC_DATA", "../shared/data"))
+    parser.add_argument("--pairs", type=int, default=500, help="pairs of each kind whose width is measured")
+    parser.add_argument("--known", type=int, default=20_000, help="pairs of AIDS700nef to check")
+    parser.add_argument("--proven", type=int, default=1_000, help="pairs of larger molecules to prove and check")
+    parser.add_argument("--seconds", type=float, default=0.5, help="to prove one of these")
+    parser.add_argument("--only", default="width,check")
+    options = parser.parse_args()
+    molecules = gm.load_dataset("AIDS42k", root=options.data).graphs
+    chosen = molecules[np.flatnonzero((molecules.sizes >= SIZES[0]) & (molecules.sizes <= SIZES[1]))]
+    with working_threads(1):
+        training, test = split_classes(chosen)
+        if "width" in options.only.split(","):
+            featurizer = GraphFeaturizer().fit(training)
+            started = time.process_time()
+            predictor = train_predictor(featurizer, training, COSTS, IntervalOptions(), seed=0)
+            print(f"trained on {len(training)} graphs in {time.process_time() - started:.0f} CPU seconds")
+            report_widths(featurizer, predictor, test, options.pairs)
+        if "check" in options.only.split(","):
+            report_checks(options.data, test, options)
+
+
+if __name__ == "__main__":
+    main()
