@@ -26,10 +26,11 @@ def blocks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.slow
 @every_head
 @pytest.mark.usefixtures("blocks")
+@torch.no_grad()
 def test_matrix_is_the_direct_pairs(name: str) -> None:
     head, left, right = random_head(name), random_graphs(11, 1), random_graphs(35, 2)
     rows, columns = torch.cartesian_prod(torch.arange(11), torch.arange(35)).T
-    direct = head(left.take(rows), right.take(columns)).detach().reshape(11, 35).numpy()
+    direct = head(left.take(rows), right.take(columns)).reshape(11, 35).numpy()
     comparison = Comparison.prepare(head, left, right, view=head.scale)
     assert distance_matrix(comparison) == pytest.approx(direct, rel=1e-6, abs=1e-12)
     pairs = torch.stack([rows, columns], dim=1).numpy()
