@@ -132,7 +132,8 @@ class Coupling(Matching, kind="coupling"):
         return self.scale_of_states * super().index_vectors(graphs)
 
     def read_arrays(self, arrays: Arrays, node_ptr: Tensor, structure: Structure | None) -> Representation:
-        return self.prepare(super().read_arrays(arrays, node_ptr, structure))
+        graphs = super().read_arrays(arrays, node_ptr, structure)
+        return self.prepare(graphs) if "states" in arrays else graphs  # a store may leave the states where they are
 
     @torch.no_grad()
     def answer(self, left: Representation, right: Representation, absolute: bool = False) -> Answer:
