@@ -8,17 +8,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from graphmetric.distance.matching import Matching, NodeMaps, broadcast_pairs, broadcast_shape, in_threads, sum_costs
 from graphmetric.distance.pair_distance import Answer, Arrays, Floats, HeadOptions, StoredGraphs
 from graphmetric.distance.representation import Representation, Structure
-from graphmetric.edit_distance.coupling import CoupledGraphs, CouplingSolver, Effort, LabelPrices, SparseCoupling
+from graphmetric.edit_distance import (
+    CoupledGraphs,
+    CouplingWork,
+    DualSize,
+    Effort,
+    LabelPrices,
+    Masses,
+    align_pair,
+    allocate_coupling_work,
+    couple_pairs,
+    couple_with_masses,
+)
 from graphmetric.errors import InvalidArgument
 
 CHUNK = 32
@@ -27,6 +39,8 @@ TRAINING = Effort(steps=100, steps_per_node=6, tolerance=0.05, relative=0.0, uni
 ANSWERING = Effort(steps=100_000, steps_per_node=0, tolerance=0.02, relative=0.002, unit=0.0)
 GUESSING = Effort(steps=0, steps_per_node=0, tolerance=0.0, relative=0.0, unit=0.0)
 """Without steps, the savings of edges are split evenly between their ends, as in the branch bound."""
+Places = NDArray[np.int64]
+Doubles = NDArray[np.float64]
 EDGE_WIDTH = 16
 """The width of the state of an edge in one direction."""
 FIRST_SCALE = 1e-8
@@ -211,3 +225,54 @@ def _coupled(graphs: Representation) -> CoupledGraphs:
         part.detach().to("cpu", torch.float32).contiguous().numpy() for part in (graphs.rows, structure.states)
     )
     return CoupledGraphs(rows, labels, start, size, states, views, ends, first, count)
+
+
+class SparseCoupling(NamedTuple):
+    """What goes where, of many pairs: a row of the states of each side, or -1 for nothing, and a mass."""
+
+    slots: Places
+    """(masses, 2)."""
+    owner: Places
+    """(masses): the pair that each belongs to."""
+    mass: Doubles
+
+
+class CouplingSolver:
+    """Solves pairs of two collections of graphs, one after another; each thread needs a solver of its own."""
+
+    def __init__(self, left: CoupledGraphs, right: CoupledGraphs, prices: LabelPrices) -> None:
+        self.left, self.right, self.prices = left, right, prices
+        nodes = int(max(left.size.max(initial=0), right.size.max(initial=0)))
+        edges = int(max(left.edge_size.max(initial=0), right.edge_size.max(initial=0)))
+        width = max(left.states.shape[1], left.edge_states.shape[2])
+        self._work: CouplingWork = allocate_coupling_work(DualSize(nodes, nodes, edges, edges), width)
+
+    def answer(self, pairs: Places, effort: Effort) -> tuple[Doubles, Doubles]:
+        """Lower bounds of the pairs' distances, and how far they may be off where the steps did not suffice."""
+        lower, left_open = np.zeros((2, len(pairs)))
+        couple_pairs(self.left, self.right, pairs, self.prices, effort, self._work, lower, left_open)
+        return lower, left_open
+
+    def couple(self, pairs: Places, effort: Effort) -> tuple[Doubles, Doubles, SparseCoupling, SparseCoupling]:
+        """Lower bounds, how many labels of nodes and of edges change (pairs, 2), and what nodes and edges become."""
+        n, m = self.left.size[pairs[:, 0]], self.right.size[pairs[:, 1]]
+        e, f = self.left.edge_size[pairs[:, 0]], self.right.edge_size[pairs[:, 1]]
+        most = int((n * m + n + m).sum()), int((2 * e * f + e + f).sum())
+        lower, changes, ends = np.zeros(len(pairs)), np.zeros((len(pairs), 2)), np.zeros((len(pairs), 2), np.int64)
+        (nodes, node_mass), (edges, edge_mass) = ((np.empty((k, 2), np.int64), np.empty(k)) for k in most)
+        masses = Masses(nodes, node_mass, edges, edge_mass, ends, changes)
+        couple_with_masses(self.left, self.right, pairs, self.prices, effort, self._work, lower, masses)
+        last = ends[-1] if len(pairs) else np.zeros(2, np.int64)
+        of_nodes, of_edges = (
+            SparseCoupling(slots[:end].copy(), np.repeat(np.arange(len(pairs)), counts), mass[:end].copy())
+            for slots, mass, end, counts in zip(
+                (nodes, edges), (node_mass, edge_mass), last, np.diff(ends, axis=0, prepend=0).T, strict=True
+            )
+        )
+        return lower, changes, of_nodes, of_edges
+
+    def align(self, pair: Places, effort: Effort) -> Places:
+        """The partner in the second graph of each node of the first, or -1."""
+        partner = np.empty(int(self.left.size[pair[0]]), dtype=np.int64)
+        align_pair(self.left, self.right, pair, self.prices, effort, self._work, partner)
+        return partner
