@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -41,10 +40,7 @@ def kept_in(request: pytest.FixtureRequest) -> Iterator[str]:
     build: Any = gm.GraphIndex.build
 
     def build_there(*given: Any, **options: Any) -> gm.GraphIndex:
-        number = next(numbers)
-        if number % 10 == 0:
-            gc.collect()  # an index that nobody holds any more closes its connections, of which a server has a hundred
-        place = {} if "out" in options or "store" in options else {"store": f"{url}&index=test-{number}"}
+        place = {} if "out" in options or "store" in options else {"store": f"{url}&index=test-{next(numbers)}"}
         return build(*given, **options, **place)  # type: ignore[no-any-return]
 
     with pytest.MonkeyPatch.context() as patch:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -191,6 +194,68 @@ def test_lost_connections_are_tried_again(
         kill_connections(run)
         shared.add([molecules[30]])
         shared.remove(molecules[30].id)
+
+
+def count_sessions(run: Callable[..., Any]) -> int:
+    query = "select count(*) from pg_stat_activity where application_name = 'graphmetric'"
+    return int(run(query)[0][0])
+
+
+def test_indexes_share_connections(
+    shared: gm.GraphIndex, url: str, molecules: gm.GraphCollection, run: Callable[..., Any]
+) -> None:
+    """However many indexes are open, and however many threads ask them, a server is not full of one process."""
+    kill_connections(run)
+    opened = [gm.GraphIndex.load(url) for _ in range(120)]
+    opened.append(gm.GraphIndex.build(molecules[:2], store=f"{url}-other"))
+    assert {answers(index, molecules[3])[0][0] for index in opened[:-1]} == {molecules[3].id}
+    assert count_sessions(run) <= 2
+    most = []
+
+    def ask(index: gm.GraphIndex) -> None:
+        assert len(index.ids) >= 2
+        most.append(count_sessions(run))
+
+    with ThreadPoolExecutor(40) as pool:
+        list(pool.map(ask, opened))
+    assert max(most) <= database.MOST_CONNECTIONS
+    assert count_sessions(run) <= 8
+
+
+def test_connections_are_closed_with_the_last_index(
+    postgres_url: str, molecules: gm.GraphCollection, run: Callable[..., Any]
+) -> None:
+    own = f"{postgres_url}&application_name=own-session&index=closing"
+    query = "select count(*) from pg_stat_activity where application_name = 'own-session'"
+    indexes = [gm.GraphIndex.build(molecules[:2], store=own), gm.GraphIndex.load(own)]
+    assert run(query)[0][0] == 1
+    indexes.clear()
+    gc.collect()
+    wait_until(lambda: run(query)[0][0] == 0)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    for _ in range(100):
+        if holds():
+            return
+        time.sleep(0.05)
+    assert holds()
+
+
+def test_a_thread_that_waits_too_long_for_a_connection_is_told(
+    url: str, molecules: gm.GraphCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(database, "_WAIT_SECONDS", 0.05)
+    place = f"{url}&connect_timeout=9"  # an address of its own, whose pool is made now
+    index = gm.GraphIndex.build(molecules[:2], store=place)
+
+    def graphs() -> Iterator[gm.Graph]:
+        yield molecules[3]
+        with pytest.raises(StoreError, match="in use by 1 threads of this process"):
+            index.graph(molecules[0].id)
+
+    assert len(gm.GraphIndex.build(graphs(), store=place)) == 1
 
 
 @pytest.mark.parametrize("when", ["before", "after"])

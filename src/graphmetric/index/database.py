@@ -2,7 +2,8 @@
 
 No password leaves an address: messages show the address without it, and what the database or its client say is
 searched for it. Reading is tried again when a connection is lost. So is writing as long as nothing was committed; who
-writes checks whether it was (:meth:`Database.write`).
+writes checks whether it was (:meth:`Database.write`). All indexes of a process share the connections to an address, of
+which there are never more than :data:`MOST_CONNECTIONS`.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ import re
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+from weakref import WeakValueDictionary
 
 from graphmetric.errors import InvalidArgument, MissingExtra, StoreError
 
@@ -38,8 +41,12 @@ _LOST = ("08", "57P")
 """States of errors after which a connection is gone."""
 _IN_THE_WAY = ("40001", "40P01")
 """States of errors of transactions that got into each other's way."""
+MOST_CONNECTIONS = 24
+"""Connections of a process to one address. A server by itself takes a hundred from all its clients."""
 _IDLE = 8
 """Connections kept for later."""
+_WAIT_SECONDS = 60.0
+"""How long a thread waits for a connection while all are in use."""
 
 Result = TypeVar("Result")
 
@@ -101,15 +108,83 @@ def is_address(place: str) -> bool:
     return place.startswith(_SCHEMES)
 
 
+class ConnectionPool:
+    """The connections of this process to one address, shared by all that use it; closed when nobody does."""
+
+    _of: ClassVar[WeakValueDictionary[tuple[str, int], ConnectionPool]] = WeakValueDictionary()
+    _of_lock: ClassVar[threading.Lock] = threading.Lock()
+
+    def __init__(self, address: DatabaseAddress, psycopg: Any) -> None:
+        self._address, self._psycopg = address, psycopg
+        self._idle: deque[Connection[Any]] = deque()  # whose methods are atomic
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        weakref.finalize(self, _close_all, self._idle, os.getpid())
+
+    @classmethod
+    def of(cls, address: DatabaseAddress, psycopg: Any) -> ConnectionPool:
+        """The pool of this process for an address; a forked process has its own."""
+        with cls._of_lock:
+            pool = cls._of.get(key := (address.conninfo, os.getpid()))
+            if pool is None:
+                pool = cls._of[key] = cls(address, psycopg)
+            return pool
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection[Any]]:
+        """A connection that nobody else uses meanwhile; after an error it is closed."""
+        if not self._free.acquire(timeout=_WAIT_SECONDS):
+            raise StoreError(
+                f"is in use by {MOST_CONNECTIONS} threads of this process, and none was done within {_WAIT_SECONDS:g} "
+                "seconds; use fewer threads",
+                self._address.shown,
+            )
+        try:
+            connection = self._take() or self._connect()
+            try:
+                yield connection
+            except BaseException:
+                connection.close()
+                raise
+            if len(self._idle) < _IDLE and connection.adapters.types.get("vector"):  # pgvector was there already
+                self._idle.append(connection)
+            else:
+                connection.close()
+        finally:
+            self._free.release()
+
+    def close_idle(self) -> None:
+        """Close the connections that are not in use."""
+        _close_all(self._idle, os.getpid())
+
+    def _take(self) -> Connection[Any] | None:
+        with suppress(IndexError):
+            return self._idle.pop()
+        return None
+
+    def _connect(self) -> Connection[Any]:
+        from pgvector.psycopg import register_vector
+
+        connection: Connection[Any] = self._psycopg.connect(self._address.conninfo, autocommit=True)
+        try:
+            options = connection.info.options
+            for name, value in _TIMEOUTS.items():
+                if name not in options:
+                    connection.execute("select set_config(%s, %s, false)", (name, value))
+            with suppress(self._psycopg.ProgrammingError):  # the extension is created with the first index
+                register_vector(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
 class Database:
-    """Connections to a database; may be used by several threads, and by processes that were forked."""
+    """A database as one index uses it; by several threads if need be, and by processes that were forked."""
 
     def __init__(self, address: DatabaseAddress) -> None:
         self.address = address
         self._psycopg = _load_psycopg()
-        self._lock, self._process = threading.Lock(), os.getpid()
-        self._idle: list[Connection[Any]] = []
-        weakref.finalize(self, _close_all, self._idle, os.getpid())
+        self._pool = ConnectionPool.of(address, self._psycopg), os.getpid()
 
     def read(self, work: Callable[[Cursor[Any]], Result]) -> Result:
         """Do work that changes nothing in one transaction; it is tried again when the connection is lost."""
@@ -148,45 +223,19 @@ class Database:
         raise AssertionError
 
     def _transact(self, work: Callable[[Cursor[Any]], Result]) -> Result:
-        with self._connection() as connection, connection.transaction(), connection.cursor(binary=True) as cursor:
+        with (
+            self._connections().connection() as connection,
+            connection.transaction(),
+            connection.cursor(binary=True) as cursor,
+        ):
             return work(cursor)
 
-    @contextmanager
-    def _connection(self) -> Iterator[Connection[Any]]:
-        connection = self._take() or self._connect()
-        try:
-            yield connection
-        except BaseException:
-            connection.close()
-            raise
-        with self._lock:
-            if len(self._idle) < _IDLE and self._process == os.getpid():
-                self._idle.append(connection)
-                return
-        connection.close()
-
-    def _take(self) -> Connection[Any] | None:
-        with self._lock:
-            if self._process != os.getpid():  # the connections belong to the parent process
-                self._idle, self._process = [], os.getpid()
-                weakref.finalize(self, _close_all, self._idle, os.getpid())
-            return self._idle.pop() if self._idle else None
-
-    def _connect(self) -> Connection[Any]:
-        from pgvector.psycopg import register_vector
-
-        connection: Connection[Any] = self._psycopg.connect(self.address.conninfo, autocommit=True)
-        try:
-            options = connection.info.options
-            for name, value in _TIMEOUTS.items():
-                if name not in options:
-                    connection.execute("select set_config(%s, %s, false)", (name, value))
-            with suppress(self._psycopg.ProgrammingError):  # the extension is created with the first index
-                register_vector(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+    def _connections(self) -> ConnectionPool:
+        pool, process = self._pool
+        if process != os.getpid():  # the connections belong to the parent process
+            pool = ConnectionPool.of(self.address, self._psycopg)
+            self._pool = pool, os.getpid()
+        return pool
 
     def _may_pass(self, error: psycopg.Error) -> bool:
         """Whether another attempt may succeed. After a loss the other idle connections are likely lost, too."""
@@ -197,8 +246,7 @@ class Database:
             state is None or state.startswith(_LOST)
         )
         if is_lost:
-            with self._lock:
-                _close_all(self._idle, self._process)
+            self._connections().close_idle()
         return is_lost and "authentication" not in str(error)
 
     def _told(self, error: psycopg.Error, more: str = "") -> StoreError:
@@ -215,10 +263,11 @@ class Database:
         return StoreError(problem + more, self.address.shown)
 
 
-def _close_all(idle: list[Connection[Any]], process: int) -> None:
+def _close_all(idle: deque[Connection[Any]], process: int) -> None:
     """Close connections, unless this is a child of the process that opened them."""
-    while idle and process == os.getpid():
-        idle.pop().close()
+    with suppress(IndexError):
+        while process == os.getpid():
+            idle.pop().close()
 
 
 def _load_psycopg() -> Any:
