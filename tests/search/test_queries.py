@@ -12,13 +12,15 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.search.gallery import draw_hits, page_of_hits, picture_of_hits
 
 
-@pytest.mark.filterwarnings("ignore:graphs have edge labels")  # bonds of a SMILES, which the model does not know
 def test_a_graph_in_any_form(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     graph = molecules[17]
     by_graph = [hit.id for hit in index.search(graph, 4)]
     assert by_graph == [hit.id for hit in index.search(graph.to_networkx(), 4)]
     assert by_graph == [hit.id for hit in index.search(graph.id, 4)]
-    assert len(index.search("CCO", 4)) == 4
+    bare = gm.Graph.from_smiles("CCO").replace(edge_labels=None)  # as the graphs of the index
+    for certified in (False, True):
+        by_smiles, expected = (index.search(query, 4, certified=certified) for query in ("CCO", bare))
+        assert [(hit.id, hit.distance) for hit in by_smiles] == [(hit.id, hit.distance) for hit in expected]
     many = index.search([graph, graph.id, graph.to_networkx()], 4)
     assert [[hit.id for hit in result] for result in many] == [by_graph] * 3
     assert index.search([], 4) == []

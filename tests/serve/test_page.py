@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -119,7 +120,6 @@ def screen(browser: Any, served: Running) -> Iterator[Screen]:
 
 def _draw_phenol(page: Any) -> None:
     """Draw with the mouse: a ring of six carbons and an oxygen."""
-    page.wait_for_selector(".sketch canvas")
     box = page.locator(".sketch").bounding_box()
     places = [
         (box["x"] + x, box["y"] + y) for x, y in [(80, 90), (140, 60), (200, 90), (200, 160), (140, 190), (80, 160)]
@@ -162,7 +162,6 @@ def test_a_drawn_graph_is_searched_for(screen: Screen) -> None:
 
 def test_the_keyboard_draws_too(screen: Screen) -> None:
     page = screen.open()
-    page.wait_for_selector(".sketch canvas")
     page.locator(".sketch").focus()
     for key in ("n", "n", "n", "c", "ArrowRight", "c"):
         page.keyboard.press(key)
@@ -172,6 +171,42 @@ def test_the_keyboard_draws_too(screen: Screen) -> None:
     expect(page.locator(".sketch")).to_have_attribute("data-nodes", "2")
     page.keyboard.press("Control+z")
     expect(page.locator(".sketch")).to_have_attribute("data-edges", "3")
+
+
+def test_parts_of_a_drawing_are_moved_erased_and_tidied(screen: Screen) -> None:
+    page = screen.open()
+    _draw_phenol(page)
+    pad = page.locator(".sketch")
+    box = pad.bounding_box()
+    oxygen = pad.locator(".node").nth(6)
+
+    def place() -> tuple[float, float]:
+        found = oxygen.locator("circle").bounding_box()
+        return found["x"] + found["width"] / 2, found["y"] + found["height"] / 2
+
+    def lengths() -> list[float]:
+        return pad.locator(".edge line").evaluate_all("all => all.map((one) => one.getTotalLength())")
+
+    page.locator("label", has_text=re.compile("^Move$")).click()
+    aim = box["x"] + 300, box["y"] + 200
+    _drag(page, place(), aim)
+    assert place() == pytest.approx(aim, abs=2)
+    assert max(lengths()) > 1.5
+    page.get_by_role("button", name="Tidy").click()
+    assert lengths() == pytest.approx([1] * 7, abs=0.25)
+    page.get_by_role("button", name="Undo").click()
+    assert place() == pytest.approx(aim, abs=2)
+    page.locator("label", has_text=re.compile("^Erase$")).click()
+    page.mouse.click(*aim)
+    expect(pad).to_have_attribute("data-nodes", "6")
+    page.mouse.click(box["x"] + 80, box["y"] + 125)  # the middle of an edge
+    expect(pad).to_have_attribute("data-edges", "5")
+    page.get_by_role("button", name="Clear").click()
+    expect(pad).to_have_attribute("data-nodes", "0")
+    assert "graph=" not in page.url
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Undo").click()
+    expect(pad).to_have_attribute("data-edges", "5")
 
 
 def test_certified_hits_are_explained(screen: Screen) -> None:
@@ -402,6 +437,13 @@ def test_a_phone(browser: Any, served: Running) -> None:
     phone = Screen(browser, served, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page = phone.open(smiles=_PHENOL, mode="certified")
     page.wait_for_selector(".pair figure")
+    page.get_by_role("tab", name="Draw").click()
+    expect(page.locator(".sketch")).to_have_attribute("data-nodes", "7")
+    page.get_by_role("button", name="Clear").click()
+    box = page.locator(".sketch").bounding_box()
+    page.touchscreen.tap(box["x"] + 60, box["y"] + 60)
+    page.touchscreen.tap(box["x"] + 160, box["y"] + 60)
+    expect(page.locator(".sketch")).to_have_attribute("data-nodes", "2")
     for view in ("search", "map", "compare"):
         page.locator(f"[data-view={view}]").click()
         expect(page.locator(f"#view-{view}")).to_be_visible()
@@ -441,38 +483,85 @@ _NOTEBOOK = """async ([module, state]) => {
 """What a notebook does with a widget: it loads one module, and passes the state on to Python and back."""
 
 
-def test_the_widget_searches_in_a_notebook(browser: Any, molecules: gm.GraphIndex) -> None:
-    widget = gm.explore(molecules, k=4)
+@contextmanager
+def _in_notebook(browser: Any, widget: Any, **options: Any) -> Iterator[Any]:
+    """A page that shows a widget; nothing may go wrong in it."""
 
     def told(changed: dict[str, Any]) -> dict[str, Any]:
         with widget.hold_trait_notifications():
             for name, value in changed.items():
                 widget.set_trait(name, value)
-        return widget.get_state(["question", "certified", "answer"])
+        return widget.get_state(["question", "drawing", "certified", "answer"])
 
-    page = browser.new_page()
+    page = browser.new_page(**options)
     faults: list[str] = []
     page.on("console", lambda one: faults.append(one.text) if one.type in _LOUD else None)
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.expose_function("tell", told)
     page.set_content("<!doctype html><body><main></main></body>")
-    page.evaluate(_NOTEBOOK, [widget._esm, widget.get_state(["question", "certified", "learned", "answer"])])
-    page.get_by_label("An id of the index, or a SMILES").fill("NSC 16")
-    page.get_by_label("certified").check()
-    page.get_by_role("button", name="Search").click()
-    expect(page.locator(".card .badge.proven")).to_have_count(4)
-    assert [hit.id for hit in widget.result] == page.locator(".card .name").all_inner_texts()
-    page.locator(".card").nth(3).click()
-    expect(page.locator(".edit")).to_have_count(len(widget.result[3].edit_path))
-    page.locator(".edit").first.hover()
-    expect(page.locator(".graph.pointing")).to_have_count(2)
-    _take_picture(page, "widget")
-    page.get_by_label("An id of the index, or a SMILES").fill("nobody knows")
-    page.get_by_role("button", name="Search").click()
-    expect(page.get_by_role("status")).to_contain_text("the index has no graph 'nobody knows'")
-    assert widget.result is None
+    names = ["question", "drawing", "certified", "learned", "labels", "answer"]
+    page.evaluate(_NOTEBOOK, [widget._esm, widget.get_state(names)])
+    yield page
     page.close()
     assert faults == []
+
+
+def test_the_widget_searches_in_a_notebook(browser: Any, molecules: gm.GraphIndex) -> None:
+    widget = gm.explore(molecules, k=4)
+    with _in_notebook(browser, widget) as page:
+        page.get_by_label("An id of the index, or a SMILES").fill("NSC 16")
+        page.get_by_label("certified").check()
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".card .badge.proven")).to_have_count(4)
+        assert [hit.id for hit in widget.result] == page.locator(".card .name").all_inner_texts()
+        page.locator(".card").nth(3).click()
+        expect(page.locator(".edit")).to_have_count(len(widget.result[3].edit_path))
+        page.locator(".edit").first.hover()
+        expect(page.locator(".graph.pointing")).to_have_count(2)
+        _take_picture(page, "widget")
+        page.get_by_label("An id of the index, or a SMILES").fill("nobody knows")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".hint[role=status]")).to_contain_text("the index has no graph 'nobody knows'")
+        assert widget.result is None
+
+
+def test_a_query_is_drawn_in_a_notebook(browser: Any, molecules: gm.GraphIndex) -> None:
+    widget = gm.explore(molecules, k=4, certified=True)
+    with _in_notebook(browser, widget, color_scheme="dark") as page:
+        page.locator("label", has_text=re.compile("^Draw$")).first.click()
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".hint[role=status]")).to_contain_text("Draw a graph first")
+        _draw_phenol(page)
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".card .badge.proven")).to_have_count(4)
+        assert widget.result.query.is_isomorphic(gm.Graph.from_smiles(_PHENOL).replace(edge_labels=None))
+        assert widget.drawing["graph"]["node_labels"] == [*"CCCCCCO"]
+        expect(page.locator(".pair figcaption").first).to_contain_text("Your graph")
+        _take_picture(page, "widget_drawn")
+
+
+def test_a_graph_that_was_given_or_typed_is_drawn_on(browser: Any, molecules: gm.GraphIndex) -> None:
+    widget = gm.explore(molecules, molecules.graph("NSC 16"), k=3)
+    with _in_notebook(browser, widget) as page:
+        pad = page.locator(".sketch")
+        expect(pad).to_have_attribute("data-nodes", str(molecules.graph("NSC 16").num_nodes))
+        assert widget.result[0].id == "NSC 16"
+        page.locator("label", has_text=re.compile("^Type$")).click()
+        page.get_by_label("An id of the index, or a SMILES").fill("CCO")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".pair figcaption").first).to_contain_text("3 nodes")
+        page.locator("label", has_text=re.compile("^Draw$")).first.click()
+        expect(pad).to_have_attribute("data-nodes", "3")
+        pad.focus()
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("n")
+        page.get_by_role("button", name="Search").click()
+        expect(page.locator(".pair figcaption").first).to_contain_text("4 nodes")
+        assert (widget.question, widget.result.query.num_nodes) == ("", 4)
+
+
+def test_the_widget_stays_small(molecules: gm.GraphIndex) -> None:
+    assert len(gzip.compress(gm.explore(molecules)._esm.encode())) < 25_000
 
 
 def test_vendored_parts_are_what_they_say() -> None:

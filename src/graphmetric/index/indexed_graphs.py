@@ -154,6 +154,11 @@ class IndexedGraphs:
                 return one.offset + int(k)
         return None
 
+    @property
+    def have_edge_labels(self) -> bool:
+        """Whether any graph has edge labels, removed ones included."""
+        return any(one.segment.vocabularies.get("edge_labels") for one in self.segments)
+
     def remove(self, positions: Positions) -> None:
         """Mark graphs as removed."""
         self._unconditional = {}

@@ -669,7 +669,11 @@ class GraphIndex:
         return GraphCollection([self._resolve_one(one) for one in (query if _is_several(query) else [query])])
 
     def _resolve_one(self, query: Any) -> Graph:
-        """A graph in any form; a string or number is an id, and a string that is not an id is a SMILES."""
+        """A graph in any form; a string or number is an id, and a string that is not an id is a SMILES.
+
+        The bonds of a SMILES have labels. Where no graph of the index has any they are left out, since each would be an
+        edit.
+        """
         if isinstance(query, Graph):
             return query
         if isinstance(query, bool) or not isinstance(query, str | int | np.integer):
@@ -682,7 +686,8 @@ class GraphIndex:
         if len(query.split()) != 1:  # "NSC 16" would be the molecule N-S-C with a title
             raise self._unknown(query, ", and a SMILES has no blanks")
         try:
-            return as_graph(query)
+            graph = as_graph(query)
+            return graph if self._graphs.have_edge_labels else graph.replace(edge_labels=None)
         except GraphMetricError as error:
             raise self._unknown(query, f", and it cannot be read as a SMILES either: {error}") from None
 

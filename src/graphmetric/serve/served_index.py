@@ -25,7 +25,7 @@ from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs
 from graphmetric.formats.conversion import from_smiles
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.labels import LabelColumn, label_to_json
+from graphmetric.graphs.labels import label_to_json
 from graphmetric.search import GraphIndex, SearchHit
 from graphmetric.search.collection_map import CollectionMap
 from graphmetric.search.hits import SearchProgress, SearchResult
@@ -44,12 +44,12 @@ from graphmetric.serve.schema import (
     SearchRequest,
 )
 from graphmetric.serve.settings import ServiceSettings
-from graphmetric.serve.wire import number, write_alignment, write_graph, write_progress, write_result
+from graphmetric.serve.wire import number, write_alignment, write_graph, write_labels, write_progress, write_result
 
 _DEFAULT_K = 10
 _EXPLAINED_HITS = 50
 """Hits whose edits are listed with a search."""
-_MOST_VALUES, _MOST_KEYS, _SHOWN_IDS, _SHOWN_LABELS = 50, 30, 20, 64
+_MOST_VALUES, _MOST_KEYS, _SHOWN_IDS = 50, 30, 20
 _EDGES_DRAWN = 4
 """Edges for each node that may be drawn; the layout takes longer for each."""
 _DRAWINGS = 512
@@ -100,11 +100,8 @@ class ServedIndex:
     @cached_property
     def _content(self) -> dict[str, Any]:
         """Labels, ids and metadata that occur, for menus and examples."""
-        graphs = self.index.graphs
         return {
-            "directed": bool((graphs.flags & 1).any()),
-            "node_labels": _shown_labels(graphs.columns.node_labels),
-            "edge_labels": _shown_labels(graphs.columns.edge_labels),
+            **write_labels(self.index.graphs),
             "first_ids": [label_to_json(id) for id in islice(self.index.ids, _SHOWN_IDS)],
             "metadata": {
                 key: [value for value, _ in counted.most_common(_MOST_VALUES)] for key, counted in self._facets.items()
@@ -399,10 +396,6 @@ class ServedIndex:
     def _is_drawable(self, graph: Graph) -> bool:
         most = self.settings.max_drawn
         return graph.num_nodes <= most and graph.num_edges <= _EDGES_DRAWN * most
-
-
-def _shown_labels(column: LabelColumn | None) -> list[Any]:
-    return [] if column is None else [label_to_json(label) for label in column.vocabulary[:_SHOWN_LABELS]]
 
 
 def _points(graph: Graph) -> list[list[float]]:

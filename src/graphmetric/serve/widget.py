@@ -1,7 +1,7 @@
-"""The page's search inside a notebook: a field for a query, hits as pictures, and the edits to each, as one widget.
+"""The page's search inside a notebook: a query that is typed or drawn, hits as pictures, and the edits to each.
 
-The widget is made of the page's own modules. Drawing a query is left to the page: its editors are thirty times as large
-as the rest, and a notebook keeps a copy of every widget that it shows.
+The widget is made of the page's own modules, joined into one. The editor of molecules is left to the page: it is ten
+times as large as all the rest, and a notebook keeps a copy of every widget that it shows.
 """
 
 from __future__ import annotations
@@ -14,35 +14,42 @@ from typing import Any
 
 from graphmetric.drawing.layout import lay_out
 from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra
+from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.graph import Graph
 from graphmetric.search import GraphIndex, SearchHit, SearchResult
-from graphmetric.serve.wire import write_alignment, write_graph, write_result
+from graphmetric.serve.wire import read_graph, write_alignment, write_graph, write_labels, write_result
 
-_MODULES = ("dom.js", "drawing.js", "pair.js", "widget.js")
+_MODULES = ("dom.js", "drawing.js", "pair.js", "sketch.js", "widget.js")
 _LARGEST_DRAWN = 150
 _SECONDS = 5.0
 
 
 def explore(
-    index: GraphIndex, query: str = "", *, k: int = 10, certified: bool | None = None, time_limit: float = _SECONDS
+    index: GraphIndex, query: Any = "", *, k: int = 10, certified: bool | None = None, time_limit: float = _SECONDS
 ) -> Any:
-    """Search an index in a notebook: type an id or a SMILES, look at the hits, and point at edits to see them.
+    """Search an index in a notebook: draw a graph, or type an id or a SMILES, and point at edits to see them.
 
     Args:
         index: The index.
-        query: An id of the index, or a SMILES, to begin with.
+        query: What to begin with: an id of the index, a SMILES, or a graph, which can then be changed by drawing.
         k: The number of hits.
         certified: Search by edit distance, with proofs. None: only if the index has no model.
         time_limit: Seconds for a certified search.
 
     Returns:
-        A widget (the extra ``widget`` installs anywidget). Its ``question`` and ``certified`` can be set, and its
-        ``result`` is the latest :class:`~graphmetric.search.SearchResult`.
+        A widget (the extra ``widget`` installs anywidget). Its ``question``, ``drawing`` and ``certified`` can be set,
+        and its ``result`` is the latest :class:`~graphmetric.search.SearchResult`.
     """
     if not isinstance(index, GraphIndex):
         raise InvalidArgument(f"explore takes a GraphIndex; got {type(index).__name__}")
+    state: dict[str, Any] = {"question": str(query)} if isinstance(query, str | int) else {"drawing": _drawn(query)}
     chosen = index.model is None if certified is None else certified
-    return _widget_class()(index, k, time_limit, question=query, certified=chosen, learned=index.model is not None)
+    return _widget_class()(index, k, time_limit, certified=chosen, **state)
+
+
+def _drawn(query: Any) -> dict[str, Any]:
+    graph = as_graph(query)
+    return {"graph": write_graph(graph), "layout": _layout(graph)}
 
 
 @cache
@@ -58,31 +65,39 @@ def _widget_class() -> Any:
 
         _esm = _join_modules()
         question = traitlets.Unicode("").tag(sync=True)
+        """What was typed; empty if the query is drawn."""
+        drawing = traitlets.Dict({}).tag(sync=True)
+        """What was drawn: ``graph`` and ``layout``."""
         certified = traitlets.Bool(False).tag(sync=True)
         learned = traitlets.Bool(False).tag(sync=True)
+        labels = traitlets.Dict({}).tag(sync=True)
         answer = traitlets.Dict({}).tag(sync=True)
 
         def __init__(self, index: GraphIndex, k: int, time_limit: float, **state: Any) -> None:
-            super().__init__(**state)
+            super().__init__(learned=index.model is not None, labels=write_labels(index.graphs), **state)
             self._index, self._k, self._time_limit = index, k, time_limit
+            self._asked: Any = None
             self.result: SearchResult | None = None
-            self.observe(lambda change: self._search(), ["question", "certified"])
+            self.observe(lambda change: self._search(), ["question", "drawing", "certified"])
             self._search()
 
         def _search(self) -> None:
-            self.result = None
-            if not self.question:
+            """Answer what is asked now; several parts of it may change at once, and each is told of."""
+            asked = (self.question, self.drawing, self.certified)
+            if asked == self._asked:
+                return
+            self._asked, self.result = asked, None
+            if not self.question and not self.drawing:
                 self.answer = {}
                 return
             options: dict[str, Any] = {"time_limit": self._time_limit} if self.certified else {}
             try:
-                self.result = self._index.search(
-                    _as_id(self._index, self.question), self._k, certified=self.certified, **options
-                )
+                query = _as_id(self._index, self.question) if self.question else read_graph(self.drawing["graph"])
+                self.result = self._index.search(query, self._k, certified=self.certified, **options)
             except GraphMetricError as error:
                 self.answer = {"error": str(error)}
                 return
-            self.answer = _write(self._index, self.result, self.question)
+            self.answer = _write(self._index, self.result, self.question, self.drawing)
 
     return Explorer
 
@@ -92,15 +107,16 @@ def _as_id(index: GraphIndex, text: str) -> str | int:
     return int(text) if text not in index and text.lstrip("-").isdecimal() and int(text) in index else text
 
 
-def _write(index: GraphIndex, result: SearchResult, name: str) -> dict[str, Any]:
+def _write(index: GraphIndex, result: SearchResult, question: str, drawing: dict[str, Any]) -> dict[str, Any]:
     def explain(hit: SearchHit) -> dict[str, Any]:
         return write_alignment(index.explain(result.query, hit).alignment, listed=True)
 
     written = write_result(result, graphs=True, explain=explain, explained=len(result))
     for hit, found in zip(written["hits"], result, strict=True):
         hit["layout"] = _layout(found.graph)
-    query = {"graph": write_graph(result.query), "layout": _layout(result.query), "name": name}
-    return {**written, "query": query}
+    layout = _layout(result.query) if question else drawing.get("layout")
+    name = question or "Your graph"
+    return {**written, "query": {"graph": write_graph(result.query), "layout": layout, "name": name}}
 
 
 def _layout(graph: Graph) -> list[list[float]] | None:

@@ -7,15 +7,20 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, fields
 from typing import Any
 
+import numpy as np
+
 from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.edit_distance.edit_path import EditPath
 from graphmetric.formats.file_source import DEFAULT_LIMITS
 from graphmetric.formats.json_graphs import graph_from_dict, graph_to_dict
 from graphmetric.formats.values import plain
+from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.edits import Edit
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.labels import label_from_json, label_to_json
+from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_json
 from graphmetric.search.hits import SearchHit, SearchProgress, SearchReport, SearchResult
+
+_SHOWN_LABELS = 64
 
 
 def number(value: float | None) -> float | None:
@@ -26,6 +31,22 @@ def number(value: float | None) -> float | None:
 def write_graph(graph: Graph) -> dict[str, Any]:
     """A graph as the service sends and takes it."""
     return graph_to_dict(graph)
+
+
+def write_labels(graphs: GraphCollection) -> dict[str, Any]:
+    """What a drawing of such graphs may have: labels, the most frequent first, and directions."""
+    return {
+        "directed": bool((graphs.flags & 1).any()),
+        "node_labels": _frequent(graphs.columns.node_labels),
+        "edge_labels": _frequent(graphs.columns.edge_labels),
+    }
+
+
+def _frequent(column: LabelColumn | None) -> list[Any]:
+    if column is None:
+        return []
+    counts = np.bincount(column.codes, minlength=len(column.vocabulary))
+    return [label_to_json(column.vocabulary[code]) for code in np.argsort(-counts, kind="stable")[:_SHOWN_LABELS]]
 
 
 def read_graph(data: dict[str, Any]) -> Graph:

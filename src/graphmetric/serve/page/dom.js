@@ -30,9 +30,9 @@ export const one = (id) => document.getElementById(id);
 
 let turn = 0;
 
-/** Says a sentence to screen readers. */
-export function say(text) {
-  one("live").textContent = turn++ % 2 ? `${text}\u00a0` : text;
+/** Says a sentence to screen readers, by the live region of the page or another. */
+export function say(text, where = one("live")) {
+  where.textContent = turn++ % 2 ? `${text}\u00a0` : text;
 }
 
 export function icon(path) {

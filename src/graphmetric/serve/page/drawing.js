@@ -117,13 +117,18 @@ export function draw(graph, layout, { colors = null, marks = null, numbers = nul
   const [xs, ys] = [layout.map(([x]) => x), layout.map(([, y]) => y)];
   const [left, right, top, bottom] = layout.length ? [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)] : [0, 0, 0, 0];
   const [width, height] = [Math.max(least[0], right - left + 2 * margin), Math.max(least[1], bottom - top + 2 * margin)];
-  const shift = [(width - left - right) / 2, (height - top - bottom) / 2];
-  const at = (node) => [layout[node][0] + shift[0], layout[node][1] + shift[1]];
-  const round = (x) => Math.round(x * 1000) / 1000;
-  const svg = s("svg", { class: "graph", viewBox: `0 0 ${round(width)} ${round(height)}`, role: "img", "aria-label": title || `a graph with ${graph.num_nodes} nodes`, "font-family": "system-ui, sans-serif" });
+  const places = layout.map(([x, y]) => [x + (width - left - right) / 2, y + (height - top - bottom) / 2]);
+  return s("svg", { class: "graph", viewBox: `0 0 ${round(width)} ${round(height)}`, role: "img", "aria-label": title || `a graph with ${graph.num_nodes} nodes`, "font-family": "system-ui, sans-serif" },
+    paint(graph, places, { colors, marks, numbers }));
+}
+
+const round = (x) => Math.round(x * 1000) / 1000;
+
+/** The edges and the nodes of a graph as two groups of SVG, in the order of the graph. */
+export function paint(graph, layout, { colors = null, marks = null, numbers = null } = {}) {
   const edges = s("g", { class: "edges" });
   graph.edges.forEach(([u, v], position) => {
-    const [[ax, ay], [bx, by]] = [at(u), at(v)];
+    const [[ax, ay], [bx, by]] = [layout[u], layout[v]];
     const found = marks?.edges.get(edgeKey([u, v], graph.directed));
     const kind = found?.mark ?? "keep";
     const group = s("g", { class: `edge ${kind}`, "data-edits": found?.edits.join(" ") });
@@ -145,7 +150,7 @@ export function draw(graph, layout, { colors = null, marks = null, numbers = nul
   });
   const nodes = s("g", { class: "nodes" });
   for (let node = 0; node < graph.num_nodes; node++) {
-    const [x, y] = at(node);
+    const [x, y] = layout[node];
     const found = marks?.nodes.get(node);
     const kind = found?.mark ?? "keep";
     const label = shown(graph.node_labels?.[node]);
@@ -156,8 +161,7 @@ export function draw(graph, layout, { colors = null, marks = null, numbers = nul
       s("circle", { cx: round(x), cy: round(y), r: RADIUS, fill: kind === "delete" || kind === "insert" ? "#ffffff" : colors?.[node] ?? labelColor(graph.node_labels?.[node]), stroke: outline, "stroke-width": kind === "keep" ? 0.04 : 0.09, "stroke-dasharray": kind === "delete" ? "0.12 0.08" : null }),
       text ? s("text", { x: round(x), y: round(y + (text.length > 2 ? 0.075 : 0.105)), "font-size": text.length > 2 ? 0.21 : 0.3, "font-weight": 600, "text-anchor": "middle", fill: "#1b2130" }, text) : null));
   }
-  svg.append(edges, nodes);
-  return svg;
+  return [edges, nodes];
 }
 
 function tooLarge(graph, title) {

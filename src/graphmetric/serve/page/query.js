@@ -2,7 +2,7 @@
 
 import { describe, layoutOf, post, storedGraph } from "./api.js";
 import { choice, h, many, say, shown } from "./dom.js";
-import { typed } from "./sketch.js";
+import { makeSketch, typed } from "./sketch.js";
 
 const KINDS = {
   nodes_relabeled: "nodes relabelled", edges_relabeled: "edges relabelled", nodes_deleted: "nodes deleted", nodes_inserted: "nodes inserted",
@@ -14,7 +14,8 @@ export const kindName = (kind) => KINDS[kind] ?? kind.replaceAll("_", " ").repla
 export function makeQuery(page) {
   const { info } = page;
   const panels = {};
-  let [sketch, molecule, opened] = [null, null, null];
+  let [molecule, opened] = [null, null];
+  const sketch = makeSketch(info, drawn);
   const note = h("div", { class: "query-note", role: "status" });
 
   // The five ways. Each panel has `open`, which shows what the state has, and may put a new query into the state.
@@ -38,6 +39,7 @@ export function makeQuery(page) {
     event.preventDefault();
   }
   for (const [way] of ways) panels[way] = h("div", { role: "tabpanel", id: `panel-${way}`, "aria-labelledby": `way-${way}`, hidden: true });
+  panels.draw.append(sketch.element);
 
   function ask(query) {
     note.replaceChildren();
@@ -116,16 +118,9 @@ export function makeQuery(page) {
     }
     const { state } = page;
     if (way === "draw") {
-      if (!sketch) {
-        const { makeSketch } = await import("./sketch.js");
-        sketch ??= makeSketch(info, drawn);
-        panels.draw.replaceChildren(sketch.element);
-      }
       const query = await understood();
       if (query && JSON.stringify(sketch.read().graph) !== JSON.stringify(query.graph)) {
-        silent = true;
         sketch.load(query.graph, query.layout);
-        silent = false;
       } else sketch.show();
     } else if (way === "molecule") {
       if (!molecule) {
@@ -141,9 +136,7 @@ export function makeQuery(page) {
       id.value = shown(state.id);
     }
   }
-  let silent = false;
   function drawn() {
-    if (silent) return;
     const { graph, layout } = sketch.read();
     ask(graph.num_nodes ? { graph, layout } : {});
   }

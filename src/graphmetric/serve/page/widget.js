@@ -1,8 +1,11 @@
-// The hits of a search inside a notebook. The module is joined with those it imports, since a notebook loads one alone.
+// A query and its hits inside a notebook. The module is joined with those it imports, since a notebook loads one alone.
 
 import { align, carried, draw, editMarks, nodeColors } from "./drawing.js";
-import { h, short, shown } from "./dom.js";
+import { choice, h, short, shown } from "./dom.js";
 import { makePair, status } from "./pair.js";
+import { makeSketch } from "./sketch.js";
+
+const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /** `model` is the state that Python shares; `el` is the place in the notebook; `style` is the page's style sheet. */
 export function renderWidget(model, el, style) {
@@ -13,15 +16,34 @@ export function renderWidget(model, el, style) {
   const detail = h("div", { class: "detail" });
   const text = h("input", { type: "text", "aria-label": "An id of the index, or a SMILES", placeholder: "an id of the index, or a SMILES", spellcheck: "false" });
   const certified = h("input", { type: "checkbox", disabled: !model.get("learned") });
-  const form = h("form", { class: "row", onsubmit: ask }, text, h("label", {}, certified, " certified"), h("button", { class: "main", type: "submit" }, "Search"));
+  const sketch = makeSketch(model.get("labels"), () => {});
+  let way = model.get("drawing").graph ? "draw" : "type";
+  const ways = choice("way", { text: "How to give the graph", hidden: true }, [["type", "Type", "An id or a SMILES"], ["draw", "Draw", "Draw a graph"]], way, open);
+  const form = h("form", { class: "ask", onsubmit: ask }, ways, text, sketch.element, h("label", {}, certified, " certified"), h("button", { class: "main", type: "submit" }, "Search"));
   root.append(h("style", {}, style), h("div", { class: `widget ${isDark ? "dark" : "light"}` }, form, line, cards, detail));
 
+  function open(chosen) {
+    way = chosen;
+    text.hidden = way !== "type";
+    sketch.element.hidden = way !== "draw";
+  }
   function ask(event) {
     event.preventDefault();
+    const drawing = sketch.read();
+    if (way === "draw" ? !drawing.graph.num_nodes : !text.value.trim()) {
+      line.textContent = way === "draw" ? "Draw a graph first: click into the field to add a node." : "Type an id of the index, or a SMILES.";
+      return;
+    }
+    const asked = { certified: certified.checked, question: way === "type" ? text.value.trim() : "", drawing: way === "draw" ? drawing : {} };
+    if (Object.entries(asked).every(([name, value]) => isSame(value, model.get(name)))) return;
     line.textContent = "Searching …";
-    model.set("certified", certified.checked);
-    model.set("question", text.value.trim());
+    for (const [name, value] of Object.entries(asked)) model.set(name, value);
     model.save_changes();
+  }
+  /** Puts the graph that is asked for on the pad, so that it can be changed there. */
+  function load() {
+    const { graph, layout } = model.get("question") ? model.get("answer").query ?? {} : model.get("drawing");
+    if (graph && !isSame({ graph, layout }, sketch.read())) sketch.load(graph, layout);
   }
   function show() {
     text.value = model.get("question");
@@ -30,6 +52,7 @@ export function renderWidget(model, el, style) {
     cards.replaceChildren();
     detail.replaceChildren();
     line.textContent = answer.error ?? answer.report?.text ?? "";
+    load();
     if (!answer.hits) return;
     cards.append(...answer.hits.map((hit) => h("li", {}, card(answer, hit))));
     if (answer.hits.length) select(answer, answer.hits[0]);
@@ -49,5 +72,6 @@ export function renderWidget(model, el, style) {
   }
   model.on("change:answer", show);
   show();
+  open(way);
   return () => model.off("change:answer", show);
 }
