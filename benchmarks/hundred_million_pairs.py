@@ -70,8 +70,10 @@ def _peak() -> float:
 
 def run_and_kill(options: argparse.Namespace) -> None:
     """Start a cluster; label, kill, label, kill, label; compare a sample."""
+    import dask
     from distributed import LocalCluster
 
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})  # workers are slow on a busy machine
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     graphs = draw_graphs(options.graphs)

@@ -32,6 +32,7 @@ from graphmetric.errors import FileError, GraphMetricError
 from graphmetric.formats.distance_matrices import read_matrix
 from graphmetric.index import open_store
 from graphmetric.learned.learned_distance import LearnedDistance
+from tests.clusters import two_workers
 
 Where = Callable[[Path], str | Path]
 """The place of an index that belongs to a folder of a job."""
@@ -253,16 +254,9 @@ def _digest(path: Path) -> str:
 
 def kill_workers(kills: int, folder: Path, random: Random) -> KillCount:
     """Kill the worker processes of a dask cluster while they label; each kill is of one worker, by its id."""
-    from distributed import Client, LocalCluster
-
     count, molecules = KillCount(), gm.load_dataset("molecules").graphs[:100]
     expected = gm.label_graphs(molecules, folder / "peace", n_jobs=1).digest()
-    options = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **options) as cluster,
-        Client(cluster, set_as_default=False) as client,
-        ThreadPoolExecutor(1) as here,
-    ):
+    with two_workers() as (cluster, client), ThreadPoolExecutor(1) as here:
         while count.kills < kills:
             place = folder / f"job-{count.jobs}"
             count.jobs += 1

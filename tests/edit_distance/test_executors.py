@@ -29,6 +29,7 @@ from graphmetric.edit_distance import blocks
 from graphmetric.edit_distance.label_store import choose_pairs
 from graphmetric.edit_distance.store import Block, BlockStore
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra, NotEnoughMemory, WorkerLost
+from tests.clusters import two_workers
 from tests.command_line import run
 
 NAMES = ("lower", "upper", "value")
@@ -47,12 +48,8 @@ def threads() -> Iterator[Executor]:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed: the extra [cluster]")
-    options = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **options) as there,
-        distributed.Client(there, set_as_default=False) as client,
-    ):
+    pytest.importorskip("distributed", reason="dask[distributed] is not installed: the extra [cluster]")
+    with two_workers() as (_, client):
         yield client
 
 
