@@ -111,3 +111,12 @@ def test_assembly_refuses_with_the_graph_and_the_reason(changes: dict, message: 
     arguments = {"node_ptr": [0, 2, 4], "edge_ptr": [0, 1, 2], "edges": np.array([[0, 1], [1, 0]])} | changes
     with pytest.raises(InvalidGraph, match=message):
         assemble_columns(**arguments)
+
+
+def test_a_part_of_a_collection_is_sent_without_the_labels_of_the_rest() -> None:
+    graphs = GraphCollection([Graph(2, node_labels=[f"label {k}", f"other {k}"], id=k) for k in range(500)])
+    part = graphs[[17, 3]]
+    sent = pickle.dumps(part)
+    assert len(sent) < 2000
+    assert pickle.loads(sent) == part  # noqa: S301
+    assert pickle.loads(pickle.dumps(graphs)) == graphs  # noqa: S301

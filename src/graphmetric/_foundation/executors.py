@@ -3,7 +3,7 @@
 An executor is a :class:`concurrent.futures.Executor`, such as a pool of processes, loky's or MPI's, or a dask
 ``Client``, which can give one. A task carries all that it needs, so that any worker can do it at any time. Only some
 tasks are handed out at once, which keeps the caller's memory the same however many there are. A task whose worker died
-is handed out again.
+is handed out again. What all tasks need, such as a model, is carried by the first ones and kept by the workers.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import logging
 import os
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED as FIRST
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
@@ -28,6 +29,8 @@ ATTEMPTS = 4
 """How often a task is handed out before the job ends because its worker was lost each time."""
 _LEAST_AT_ONCE, _PER_WORKER = 16, 3
 """Tasks that are handed out at once: enough that no worker waits for the caller."""
+_LEAST_IN_ORDER, _PER_WORKER_IN_ORDER = 4, 2
+"""The same where results are taken in order; those that come too early, and may be large, count among them."""
 _COUNT_WORKERS_EVERY = 10.0
 """Seconds after which workers are counted again: a cluster may grow."""
 _SILENCE = 60.0
@@ -37,13 +40,17 @@ _CONNECT_SECONDS = 30
 logger = logging.getLogger(__name__)
 
 Key = TypeVar("Key")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 @dataclass(slots=True, eq=False)
-class _Task(Generic[Key, Result]):
+class _Task(Generic[Key]):
+    number: int
     key: Key
-    work: Callable[[], Result]
+    arguments: tuple[Any, ...]
+    carries: bool
+    """Whether it carries what all tasks need."""
     attempts: int = 0
 
 
@@ -71,26 +78,44 @@ def count_workers(executor: Executor) -> int:
 
 
 def run_tasks(
-    executor: Any, work: Callable[..., Result], tasks: Iterable[tuple[Key, tuple[Any, ...]]]
+    executor: Any,
+    work: Callable[..., Result],
+    tasks: Iterable[tuple[Key, tuple[Any, ...]]],
+    *,
+    carried: Any = None,
+    in_order: bool = False,
 ) -> Iterator[tuple[Key, Result]]:
     """Do ``work(*arguments)`` for every task, a key and its arguments; yields keys and results as they come.
 
     What the work raises is raised here. When the caller ends early, as after Ctrl-C, tasks that have not begun are
     cancelled.
 
+    Args:
+        executor: What :func:`as_executor` takes.
+        work: A function that can be sent to workers.
+        tasks: Are taken when there is room for more.
+        carried: What all tasks need, and workers keep. The work is then ``work(carried, *arguments)``, where
+            ``carried`` is None for all but the first tasks; a worker that does not have it returns None, and the task
+            is handed out again with it.
+        in_order: Yield results in the order of the tasks. One that is late holds up later tasks, so that the results
+            that wait for it stay few.
+
     Raises:
         WorkerLost: The workers that did a task died again and again, or the executor takes no more work.
     """
     pool = as_executor(executor)
-    waiting: dict[Future[tuple[bool, Any]], _Task[Key, Result]] = {}
-    source = (_Task(key, partial(work, *arguments)) for key, arguments in tasks)
-    most, counted = _most_at_once(pool), time.monotonic()
+    waiting: dict[Future[tuple[bool, Any]], _Task[Key]] = {}
+    early: dict[int, tuple[Key, Result]] = {}
+    carriers = 2 * count_workers(pool) if carried is not None else 0
+    source = (_Task(number, *task, number < carriers) for number, task in enumerate(tasks))
+    most, counted, due = _most_at_once(pool, in_order), time.monotonic(), 0
     try:
         while True:
             if time.monotonic() - counted > _COUNT_WORKERS_EVERY:
-                most, counted = _most_at_once(pool), time.monotonic()
-            while len(waiting) < most and (task := next(source, None)) is not None:
-                waiting[_submit(pool, task)] = task
+                most, counted = _most_at_once(pool, in_order), time.monotonic()
+            while len(waiting) + len(early) < most and (task := next(source, None)) is not None:
+                given = () if carried is None else (carried if task.carries else None,)
+                waiting[_submit(pool, task, partial(work, *given, *task.arguments))] = task
             if not waiting:
                 return
             for future in _finished(pool, waiting):
@@ -103,10 +128,41 @@ def run_tasks(
                 worked, result = future.result()
                 if not worked:
                     raise result
-                yield task.key, result
+                if result is None and carried is not None and not task.carries:
+                    task.carries, task.attempts = True, task.attempts - 1
+                    source = chain([task], source)  # type: ignore[assignment]
+                elif in_order:
+                    early[task.number] = task.key, result
+                else:
+                    yield task.key, result
+            while due in early:
+                yield early.pop(due)
+                due += 1
     finally:
         for future in waiting:
             future.cancel()
+
+
+def map_in_order(
+    executor: Any,
+    work: Callable[..., Result],
+    items: Iterable[Item],
+    arguments: Callable[[Item], tuple[Any, ...]],
+    carried: Any = None,
+) -> Iterator[tuple[Item, Result]]:
+    """Every item with what workers make of its ``arguments``, in order, as :func:`run_tasks` does it.
+
+    The items themselves stay here, those that workers are busy with in memory.
+    """
+    begun: deque[Item] = deque()
+
+    def tasks() -> Iterator[tuple[int, tuple[Any, ...]]]:
+        for number, item in enumerate(items):
+            begun.append(item)
+            yield number, arguments(item)
+
+    for _, result in run_tasks(executor, work, tasks(), carried=carried, in_order=True):
+        yield begun.popleft(), result
 
 
 @contextmanager
@@ -127,14 +183,16 @@ def cluster_at(address: str) -> Iterator[Any]:
         yield client
 
 
-def _most_at_once(pool: Executor) -> int:
+def _most_at_once(pool: Executor, in_order: bool) -> int:
+    if in_order:
+        return max(_LEAST_IN_ORDER, _PER_WORKER_IN_ORDER * count_workers(pool))
     return max(_LEAST_AT_ONCE, _PER_WORKER * count_workers(pool))
 
 
-def _submit(pool: Executor, task: _Task[Any, Any]) -> Future[tuple[bool, Any]]:
+def _submit(pool: Executor, task: _Task[Any], work: Callable[[], Any]) -> Future[tuple[bool, Any]]:
     task.attempts += 1
     try:
-        return pool.submit(_do, task.work, task.attempts)
+        return pool.submit(_do, work, task.attempts)
     except Exception as error:
         raise WorkerLost(f"the executor takes no more work: {error!r}; run the job again with a new one") from error
 
@@ -169,7 +227,7 @@ def _finished(pool: Executor, waiting: Iterable[Future[Any]]) -> set[Future[Any]
             told *= 2
 
 
-def _check_again(task: _Task[Any, Any], future: Future[Any]) -> None:
+def _check_again(task: _Task[Any], future: Future[Any]) -> None:
     """Raise unless the lost task may be tried once more."""
     error = None if future.cancelled() else future.exception()
     reason = "it was cancelled" if error is None else f"{type(error).__name__}: {error}"

@@ -15,11 +15,13 @@ from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, reading_options, stream_source
 from graphmetric.cli.options import (
     FOLDER,
+    cluster_option,
     costs_of,
     ignore_option,
     jobs_option,
     json_option,
     model_argument,
+    workers_at,
 )
 from graphmetric.cli.output import show_result
 from graphmetric.errors import InvalidArgument
@@ -69,6 +71,7 @@ def index_command() -> None:
 @click.option("--map", "map_method", type=_MAP, default="pca", help="Map of the collection; tsne is stored.")
 @ignore_option(" For certified searches; by default what the model was trained to ignore.")
 @jobs_option
+@cluster_option
 @reading_options
 @json_option
 def build(
@@ -80,6 +83,7 @@ def build(
     map_method: MapMethod,
     ignore: tuple[str, ...],
     n_jobs: int,
+    cluster: str | None,
     reading: Reading,
     as_json: bool,
 ) -> None:
@@ -88,12 +92,15 @@ def build(
     MODEL is a folder that `graphmetric train` wrote, or molecules, programs or unlabelled, which come with the package.
     Without a model the index answers certified searches only, by edit distance; a model can be added later.
 
+    With --cluster the workers of a dask scheduler encode the graphs, which are read and written here.
+
     \b
     Examples:
       graphmetric index my-graphs/ --out idx/
       graphmetric index model/ my-graphs/ --out idx/
       graphmetric index model/ molecules --out idx/ --overwrite
       graphmetric index model/ my-graphs/ --store "postgresql://me@host/db?index=mine"
+      graphmetric index model/ my-graphs/ --out idx/ --cluster tcp://scheduler:8786
       graphmetric index add idx/ more-graphs/
       graphmetric index remove idx/ graph-17 graph-18
       graphmetric index add-model idx/ model/
@@ -118,7 +125,9 @@ def build(
         raise InvalidArgument(f"{source} holds no graphs")
     started = time.perf_counter()
     ids = count() if number else None
-    index = GraphIndex.build(learned, chain([first], graphs), ids=ids, store=place, costs=costs_of(ignore))
+    costs, everything = costs_of(ignore), chain([first], graphs)
+    with workers_at(cluster) as executor:
+        index = GraphIndex.build(learned, everything, ids=ids, store=place, costs=costs, executor=executor)
     if map_method != "pca":
         index.build_map(map_method)
         index.save(place)
@@ -136,9 +145,12 @@ def build(
 @click.argument("source")
 @click.option("--number", is_flag=True, help="Name the new graphs by the next numbers, not by their own ids.")
 @jobs_option
+@cluster_option
 @reading_options
 @json_option
-def add(index: str, source: str, number: bool, n_jobs: int, reading: Reading, as_json: bool) -> None:
+def add(
+    index: str, source: str, number: bool, n_jobs: int, cluster: str | None, reading: Reading, as_json: bool
+) -> None:
     """Add the graphs of SOURCE to INDEX, a folder that `graphmetric index` wrote, or the address of a database.
 
     Searches that run meanwhile are answered from the index as it was. Either all graphs are added, or none.
@@ -149,7 +161,8 @@ def add(index: str, source: str, number: bool, n_jobs: int, reading: Reading, as
     """
     opened = _open_to_change(index, n_jobs)
     graphs = open_source(source, reading).graphs
-    opened.add((graph.replace(id=None) for graph in graphs) if number else graphs)
+    with workers_at(cluster) as executor:
+        opened.add((graph.replace(id=None) for graph in graphs) if number else graphs, executor=executor)
     _save_change(opened, index, "added", len(graphs), as_json)
 
 
@@ -177,8 +190,9 @@ def remove(index: str, ids: tuple[str, ...], as_json: bool) -> None:
 @click.argument("index", type=FOLDER)
 @model_argument
 @jobs_option
+@cluster_option
 @json_option
-def add_model(index: str, model: str, n_jobs: int, as_json: bool) -> None:
+def add_model(index: str, model: str, n_jobs: int, cluster: str | None, as_json: bool) -> None:
     """Let MODEL encode all graphs of INDEX, which was made without a model.
 
     Searches that run meanwhile are answered from the index as it was.
@@ -188,7 +202,9 @@ def add_model(index: str, model: str, n_jobs: int, as_json: bool) -> None:
       graphmetric index add-model idx/ model/
     """
     opened = _open_to_change(index)
-    opened.add_model(_load_model(model, n_jobs), out=index)
+    learned = _load_model(model, n_jobs)
+    with workers_at(cluster) as executor:
+        opened.add_model(learned, out=index, executor=executor)
     data = {"index": _shown(index), "model": model, "graphs": len(opened)}
     show_result(f"{len(opened):,} graphs encoded by {model}", data, as_json)
 

@@ -20,6 +20,7 @@ from graphmetric.cli.options import (
     FILE,
     FOLDER,
     TIME_LIMIT,
+    cluster_option,
     costs_of,
     ignore_option,
     jobs_option,
@@ -28,6 +29,7 @@ from graphmetric.cli.options import (
     seed_option,
     smiles_option,
     view_option,
+    workers_at,
 )
 from graphmetric.cli.output import in_line, output_errors_named, show, show_result, to_json
 from graphmetric.errors import InvalidArgument, UnknownFormat
@@ -99,9 +101,12 @@ def distance_command(
 @click.argument("source")
 @click.option("--out", required=True, type=FILE, help="File for the vectors: .npy or .csv.")
 @jobs_option
+@cluster_option
 @reading_options
 @json_option
-def embed_command(model: str, source: str, out: str, n_jobs: int, reading: Reading, as_json: bool) -> None:
+def embed_command(
+    model: str, source: str, out: str, n_jobs: int, cluster: str | None, reading: Reading, as_json: bool
+) -> None:
     """Compute a vector for every graph of SOURCE according to MODEL.
 
     MODEL is a folder that `graphmetric train` wrote, or molecules, programs or unlabelled, which come with the package.
@@ -121,7 +126,8 @@ def embed_command(model: str, source: str, out: str, n_jobs: int, reading: Readi
     check_writable(path)
     learned = LearnedDistance.load(model, n_jobs=n_jobs)
     graphs = open_source(source, reading).graphs
-    vectors = learned.embed(graphs)
+    with workers_at(cluster) as executor:
+        vectors = learned.embed(graphs, executor)
     with atomic_write(path) as file:
         if path.suffix == ".npy":
             np.save(file, vectors)

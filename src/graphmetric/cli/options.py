@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +86,15 @@ cluster_option = click.option(
     metavar="ADDRESS",
     help="Let the workers of this dask scheduler do the work, such as tcp://host:8786. Needs the extra [cluster].",
 )
+
+
+def workers_at(cluster: str | None) -> AbstractContextManager[Any]:
+    """The executor that ``--cluster`` names; None without one."""
+    from graphmetric._foundation.executors import cluster_at
+
+    return nullcontext() if cluster is None else cluster_at(cluster)
+
+
 model_argument = click.argument("model", type=FOLDER)
 smiles_option = click.option("--smiles", is_flag=True, help="The graphs are given as SMILES, not as files.")
 edge_labels_option = click.option(

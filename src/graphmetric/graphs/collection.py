@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from itertools import islice
 from typing import TYPE_CHECKING, Any, overload
@@ -21,7 +22,7 @@ from graphmetric.graphs.canonical import (
     is_isomorphic_by_igraph,
     require_igraph,
 )
-from graphmetric.graphs.columns import Columns, Has, concatenate, join_columns, pointers, read_only
+from graphmetric.graphs.columns import LABEL_COLUMNS, Columns, Has, concatenate, join_columns, pointers, read_only
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_to_json
 
@@ -190,7 +191,10 @@ class GraphCollection(Sequence[Graph]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # For worker processes of this program only; files never hold pickles.
-        return GraphCollection._of, (self.columns,)
+        columns = self.columns
+        coded = {name: getattr(columns, name) for name in LABEL_COLUMNS}
+        trimmed = {name: column.trimmed() for name, column in coded.items() if column is not None}
+        return GraphCollection._of, (replace(columns, **trimmed),)
 
 
 def _checked_item(k: int, graph: object) -> Graph:

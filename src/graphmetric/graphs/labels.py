@@ -55,6 +55,13 @@ class LabelColumn:
         """The column restricted to ``rows``, as arrays are indexed; slices share memory."""
         return LabelColumn(self.codes[rows], self.vocabulary)
 
+    def trimmed(self) -> LabelColumn:
+        """The same column without tags that no row has, if that is sure to make it smaller."""
+        if len(self.vocabulary) <= len(self.codes):
+            return self
+        used, codes = np.unique(self.codes, return_inverse=True)
+        return LabelColumn(codes.astype(np.int32), tuple(self.vocabulary[code] for code in used.tolist()))
+
     @staticmethod
     def concatenate(columns: list[LabelColumn]) -> LabelColumn:
         """One column after the other, over the union of their vocabularies."""

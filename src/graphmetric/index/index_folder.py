@@ -123,9 +123,9 @@ class IndexFolder:
         """
         with self.writing():
             self._is_at(base)
-            part = self.new_segment()
-            segment = make(SegmentBuilder(part.open_rows))
-            stored = self.adopt(part, part.finish(segment, VectorLists.worthwhile(segment)))
+            with self.new_segment() as part:
+                segment = make(SegmentBuilder(part.open_rows))
+                stored = self.adopt(part, part.finish(segment, VectorLists.worthwhile(segment)))
             manifest = self._describe((stored,), record())
             return manifest, self._open_graphs(manifest, verify=False)
 
@@ -138,9 +138,9 @@ class IndexFolder:
             try:
                 for one in segments:
                     if one.stored is None or not at_home:
-                        part = self.new_segment()
-                        part.write(one.segment)
-                        one.stored = self.adopt(part, part.finish(one.segment, one.lists))
+                        with self.new_segment() as part:
+                            part.write(one.segment)
+                            one.stored = self.adopt(part, part.finish(one.segment, one.lists))
                 return self._describe(tuple(one.describe() for one in segments), record)
             except BaseException:  # what was not published is removed from the disk
                 for one, stored in zip(segments, before, strict=True):

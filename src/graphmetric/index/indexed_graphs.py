@@ -10,7 +10,7 @@ What a model makes of the graphs is stored beside them, but nothing here asks a 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.executors import map_in_order
 from graphmetric._foundation.progress import progress
+from graphmetric.edit_distance.collection_bounds import digest_branches
 from graphmetric.errors import InvalidArgument
 from graphmetric.formats.conversion import as_graphs
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
@@ -34,6 +36,8 @@ CHUNK = 4096
 Condition = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values that the metadata of a graph must have, or a function of the metadata."""
 Positions = NDArray[np.int64]
+Piece = tuple[Segment, Positions]
+"""Some graphs of a segment."""
 
 _SHOWN_KEYS = 8
 _MOST_SEGMENTS, _MOST_REMOVED = 8, 0.25
@@ -241,16 +245,21 @@ class IndexedGraphs:
         for one, own, *rest in zip(self.segments, *parts, strict=True):
             yield one, own - one.offset, *rest
 
-    def copy_into(self, builder: GraphWriter, learned: Callable[[Segment, Positions], Arrays]) -> None:
-        """Add all graphs that were not removed to a new segment; ``learned`` gives what a model makes of some."""
+    def copy_into(
+        self, builder: GraphWriter, learned: Callable[[Iterator[Piece]], Iterator[tuple[Piece, Arrays]]]
+    ) -> None:
+        """Add all graphs that were not removed to a new segment; ``learned`` gives what a model makes of each piece."""
         kept = [one for one in self.segments if one.alive.any()] or self.segments[:1]
+        pieces = (
+            (one.segment, alive[start : start + CHUNK])
+            for one in kept
+            for alive in [np.flatnonzero(one.alive)]
+            for start in range(0, max(1, len(alive)), CHUNK)
+        )
         with progress("indexing", len(self), "graphs") as bar:
-            for one in kept:
-                alive = np.flatnonzero(one.alive)
-                for start in range(0, max(1, len(alive)), CHUNK):
-                    chosen = alive[start : start + CHUNK]
-                    _copy_graphs(one.segment, chosen, learned(one.segment, chosen), builder)
-                    bar.advance(len(chosen))
+            for (segment, chosen), rows in learned(pieces):
+                _copy_graphs(segment, chosen, rows, builder)
+                bar.advance(len(chosen))
 
     def _choose(self, where: Condition | None, distinct: bool, classes: Classes) -> Selection:
         chosen = self.alive
@@ -324,24 +333,46 @@ def store_graphs(
     graphs: Any,
     ids: Iterable[Hashable] | None,
     numbers: Iterator[int],
-    learned: Callable[[GraphCollection, list[str]], Arrays],
+    describe: Callable[[Iterator[GraphCollection]], Iterator[tuple[GraphCollection, Arrays]]],
 ) -> None:
     """Add graphs to a new segment, a chunk at a time; a graph without an id gets the next number.
 
-    ``learned`` gives what a model makes of a chunk; it also takes the certificates, which are computed once.
+    ``describe`` gives each chunk with the rows that :func:`describe_graphs` makes of it, and with what a model does.
     """
     names = None if ids is None else iter(ids)
     total, done = len(graphs) if hasattr(graphs, "__len__") else None, 0
     with progress("indexing", total, "graphs") as bar:
-        for chunk in _in_chunks(graphs):
-            own = [graph.id for graph in chunk] if names is None else list(islice(names, len(chunk)))
+        for chunk, rows in describe(_in_chunks(graphs)):
+            columns = chunk.columns
+            if names is None:
+                own: Sequence[Hashable] = [None] * len(chunk) if columns.ids is None else columns.ids
+            else:
+                own = list(islice(names, len(chunk)))
             if len(own) != len(chunk):
                 raise InvalidArgument("there are fewer ids than graphs; each graph has one")
-            certificates = identify_graphs(chunk)
-            rows = learned(chunk, certificates) | {"certificates": as_bytes(certificates)}
-            builder.append(chunk.columns, [next(numbers) if name is None else name for name in own], rows)
+            builder.append(columns, [next(numbers) if name is None else name for name in own], rows)
             done += len(chunk)
             bar.advance(len(chunk), "" if total else f"{done:,} graphs")
+
+
+def describe_graphs(graphs: GraphCollection, certificates: list[str] | None = None) -> Arrays:
+    """What an index without a model keeps beside the columns of graphs, and takes time to find out."""
+    known = identify_graphs(graphs) if certificates is None else certificates
+    return {"certificates": as_bytes(known), "branches": digest_branches(graphs.columns)}
+
+
+def describe_chunks(
+    chunks: Iterator[GraphCollection], executor: Any = None
+) -> Iterator[tuple[GraphCollection, Arrays]]:
+    """Chunks of graphs with what :func:`describe_graphs` makes of them, here or in the workers of an executor."""
+    if executor is None:
+        return ((chunk, describe_graphs(chunk)) for chunk in chunks)
+    return map_in_order(executor, describe_graphs, chunks, lambda chunk: (without_notes(chunk),))
+
+
+def without_notes(graphs: GraphCollection) -> GraphCollection:
+    """The same graphs without ids and metadata, which workers need not see."""
+    return GraphCollection._of(replace(graphs.columns, ids=None, metadata=None))
 
 
 def as_bytes(certificates: list[str]) -> NDArray[np.uint8]:

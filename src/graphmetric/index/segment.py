@@ -222,7 +222,10 @@ class SegmentBuilder:
         self._untiled = np.empty((0, COUNT_LAYOUT.length), dtype=np.int16)
 
     def append(self, columns: Columns, ids: Sequence[Hashable], learned: Arrays) -> None:
-        """Add graphs with their ids and what the model made of them: rows by graph, or by node (states and axes)."""
+        """Add graphs with their ids and what is known of them: rows by graph, or by node (states, axes, branches).
+
+        That is what a model made of them, their certificates and, if they are known already, their branches.
+        """
         notes = [_note(id, columns.metadata, k) for k, id in enumerate(ids)]
         note_ptr = np.cumsum([0, *map(len, notes)])
         rows: Arrays = {
@@ -237,7 +240,8 @@ class SegmentBuilder:
         rows |= {name: column for name, column in coded.items() if column is not None}
         numbers = [number_labels(self._vocabulary(name)) for name in ("node_labels", "edge_labels")]
         rows["histograms"] = self._tile(count_graphs(columns, *numbers))
-        rows["branches"] = digest_branches(columns)
+        if "branches" not in rows:
+            rows["branches"] = digest_branches(columns)
         counts = {"node": (self._nodes, columns.num_nodes), "edge": (self._edges, len(columns.edges))}
         for name, column in COLUMNS.items():
             self._fill(name, rows, *counts[column.per])

@@ -15,6 +15,7 @@ import hashlib
 import json
 import math
 import os
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,11 @@ class FileRows:
         self._file.close()
         return _map_array(self._path, self.kind.dtype.str, self._shape)
 
+    def abandon(self) -> None:
+        """Close the file, finished or not; what the disk has no room for is of no use any more."""
+        with suppress(OSError):
+            self._file.close()
+
     def describe(self) -> dict[str, Any]:
         """What a reader must know, as plain data."""
         kind = self.kind.dtype.newbyteorder("<").str
@@ -90,12 +96,19 @@ class FileRows:
 
 
 class SegmentFolder:
-    """A new folder that a segment is written into."""
+    """A new folder that a segment is written into; as a context it closes the files of one that was not finished."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         self.folder = folder
         self._files: dict[str, FileRows] = {}
+
+    def __enter__(self) -> SegmentFolder:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        for file in self._files.values():
+            file.abandon()
 
     def open_rows(self, name: str, kind: NDArray[Any]) -> FileRows:
         """Make the file for the array of this name."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ try:
 except ImportError as error:
     raise MissingExtra(error.name or "torch", "learn", "a learned distance") from None
 
-from graphmetric._foundation.executors import as_executor, count_workers, run_tasks
+from graphmetric._foundation.executors import as_executor, run_tasks
 from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric._foundation.markup import element, facts, join, notebook_view, say
 from graphmetric._foundation.options import checked_count, to_plain
@@ -324,6 +324,10 @@ class LearnedDistance:
             raise InvalidArgument(NOT_FINITE)
         return vectors[places]
 
+    def pack(self) -> tuple[bytes, bytes]:
+        """The model as bytes that :func:`model_in_worker` reads."""
+        return pack_model(self.network, self.predictor, self._config())
+
     def identify(self, graphs: GraphCollection, known: list[str] | None = None) -> list[str]:
         """A text for each graph that it shares only with graphs at distance 0 for certain.
 
@@ -346,19 +350,16 @@ class LearnedDistance:
         return working_threads(self.threads)
 
     def _embed_elsewhere(self, graphs: GraphCollection, executor: Executor) -> NDArray[np.float32]:
-        """Vectors from workers. Only the first tasks, and those of a worker that has no model yet, carry the model."""
-        files, carriers = pack_model(self.network, self.predictor, self._config()), 2 * count_workers(executor)
+        """Vectors from workers."""
         starts = range(0, max(1, len(graphs)), CHUNK)
+        tasks = ((start, (graphs[start : start + CHUNK],)) for start in starts)
         vectors: dict[int, NDArray[np.float32]] = {}
-        while missing := [start for start in starts if start not in vectors]:
-            carried = [files if k < carriers or vectors else None for k in range(len(missing))]
-            parts = (graphs[start : start + CHUNK] for start in missing)
-            tasks = ((start, (self.digest, *task)) for start, *task in zip(missing, carried, parts, strict=True))
-            with progress("vectors", len(missing), "tasks") as bar:
-                for start, found in run_tasks(executor, _embed_in_worker, tasks):
-                    if found is not None:
-                        vectors[start] = found
-                    bar.advance()
+        with progress("vectors", len(starts), "tasks") as bar:
+            work = partial(_embed_in_worker, self.digest)
+            for start, found in run_tasks(executor, work, tasks, carried=self.pack()):
+                assert found is not None
+                vectors[start] = found
+                bar.advance()
         return np.concatenate([vectors[start] for start in starts])
 
     def _encode_once(self, graphs: GraphCollection, names: list[str]) -> Representation:
@@ -407,10 +408,8 @@ def _model_slot(digest: str) -> list[LearnedDistance]:
     return []
 
 
-def _embed_in_worker(
-    digest: str, files: tuple[bytes, bytes] | None, graphs: GraphCollection
-) -> NDArray[np.float32] | None:
-    """Vectors of some graphs, or None if this worker has never been given the model."""
+def model_in_worker(digest: str, files: tuple[bytes, bytes] | None) -> LearnedDistance | None:
+    """The model of this digest on the CPU of a worker, read from its files once; None if it was never given them."""
     kept = _model_slot(digest)
     if not kept:
         if files is None:
@@ -421,7 +420,15 @@ def _embed_in_worker(
         if model.digest != digest:
             raise InvalidArgument(f"a worker read another model than it was sent: {model.digest} instead of {digest}")
         kept.append(model)
-    return kept[0].network.embed_graphs(kept[0].featurizer, graphs, threads=1)
+    return kept[0]
+
+
+def _embed_in_worker(
+    digest: str, files: tuple[bytes, bytes] | None, graphs: GraphCollection
+) -> NDArray[np.float32] | None:
+    """Vectors of some graphs, or None if this worker has never been given the model."""
+    model = model_in_worker(digest, files)
+    return None if model is None else model.network.embed_graphs(model.featurizer, graphs, threads=1)
 
 
 def find_first(names: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.executors import as_executor
 from graphmetric._foundation.markup import Markup, facts, notebook_view
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
@@ -24,7 +25,7 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index import LiveStore, VectorStore, open_store
 from graphmetric.index.index_folder import IndexRecord, Manifest, Part
-from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, store_graphs
+from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, describe_chunks, store_graphs
 from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedOptions, CertifiedSearch
@@ -33,6 +34,7 @@ from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, Sear
 from graphmetric.search.remembered import SearchMemory
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
     from pathlib import Path
 
     from graphmetric.learned.learned_distance import LearnedDistance
@@ -108,6 +110,7 @@ class GraphIndex:
         out: str | os.PathLike[str] | None = None,
         store: str | VectorStore | None = None,
         costs: EditCosts | None = None,
+        executor: Any = None,
     ) -> GraphIndex: ...
     @overload
     @classmethod
@@ -120,6 +123,7 @@ class GraphIndex:
         out: str | os.PathLike[str] | None = None,
         store: str | VectorStore | None = None,
         costs: EditCosts | None = None,
+        executor: Any = None,
     ) -> GraphIndex: ...
     @classmethod
     def build(
@@ -131,6 +135,7 @@ class GraphIndex:
         out: str | os.PathLike[str] | None = None,
         store: str | VectorStore | None = None,
         costs: EditCosts | None = None,
+        executor: Any = None,
     ) -> GraphIndex:
         """Index graphs: ``build(graphs)`` for certified searches, ``build(model, graphs)`` for learned ones as well.
 
@@ -145,6 +150,9 @@ class GraphIndex:
                 ``postgresql://user@host/database?index=molecules``; needs the extra [postgres]. Later changes to this
                 index are written there at once.
             costs: Edit costs of certified searches; by default those that the model was trained for, or unit costs.
+            executor: A :class:`concurrent.futures.Executor`, such as a pool of processes, or a dask ``Client``, whose
+                workers encode the graphs, some thousand at a time, on their CPU. This process reads and writes them.
+                The index is the same, to the last bit on machines of one kind.
         """
         if graphs is None:
             if model is None or hasattr(model, "fit") or hasattr(model, "featurizer"):
@@ -154,9 +162,10 @@ class GraphIndex:
             raise InvalidArgument("an index is built in a folder (out=) or in a database (store=), not in both")
         index, place = cls(model, costs=costs), out if store is None else store
         if place is None:
-            index.add(graphs, ids)
+            index.add(graphs, ids, executor=executor)
         else:
-            index._replace(open_store(place), lambda builder: index._store(builder, graphs, ids))
+            workers = _workers_of(executor)
+            index._replace(open_store(place), lambda builder: index._store(builder, graphs, ids, workers))
         return index
 
     @classmethod
@@ -297,13 +306,18 @@ class GraphIndex:
             raise self._unknown(id)
         return self._graphs.loader(position)()
 
-    def add(self, graphs: Any, ids: Iterable[Hashable] | None = None) -> None:
+    def add(self, graphs: Any, ids: Iterable[Hashable] | None = None, *, executor: Any = None) -> None:
         """Add graphs; they are found at once, and on disk after :meth:`save`.
 
         An index in a database writes them at once, all or none, after whatever other writers have written.
+
+        Args:
+            graphs: As in :meth:`build`, like all that follow.
+            ids: Names of the graphs instead of their own.
+            executor: Whose workers encode the graphs.
         """
         first, live = self._next_number, self._live
-        segment = self._store(SegmentBuilder(), graphs, ids)
+        segment = self._store(SegmentBuilder(), graphs, ids, _workers_of(executor))
         if live is None:
             self._append(segment)
             return
@@ -312,7 +326,7 @@ class GraphIndex:
         numbered = range(first, self._next_number)
         self._follow(live, *live.append(partial(self._copy, graphs=new), self._record(), numbered))
 
-    def add_model(self, model: Any, *, out: str | os.PathLike[str] | None = None) -> None:
+    def add_model(self, model: Any, *, out: str | os.PathLike[str] | None = None, executor: Any = None) -> None:
         """Let a model encode all graphs of an index that has none, for searches by its learned distance.
 
         Args:
@@ -320,8 +334,9 @@ class GraphIndex:
             out: A folder to write the index to, with all its changes: memory then holds what the model makes of some
                 thousand graphs at a time. It may be where the index came from. Without it the index is in memory, and
                 on disk after :meth:`save`.
+            executor: Whose workers encode the graphs, as in :meth:`build`.
         """
-        learned = _search_by(model)
+        learned, workers = _search_by(model), _workers_of(executor)
         if self.model is not None and self.model.digest != learned.model.digest:
             raise InvalidArgument("the index has another model already: build a new index for this one")
         if self.model is not None:
@@ -330,9 +345,9 @@ class GraphIndex:
         try:
             self._learned, self._points = learned, None  # a map would be of what the model makes of the graphs
             if out is None:
-                self._compact(encode=True)
+                self._compact(encode=True, workers=workers)
             else:
-                self._replace(open_store(out), partial(self._copy, encode=True))
+                self._replace(open_store(out), partial(self._copy, encode=True, workers=workers))
         except BaseException:
             self._learned, self._graphs, self._points = before
             raise
@@ -533,38 +548,46 @@ class GraphIndex:
             raise InvalidArgument("the index is in memory only; there are no files to verify")
         self._open(self._home[0], None, True, 1)
 
-    def _store(self, builder: GraphWriter, graphs: Any, ids: Iterable[Hashable] | None) -> Any:
+    def _store(
+        self, builder: GraphWriter, graphs: Any, ids: Iterable[Hashable] | None, workers: Executor | None
+    ) -> Any:
         """Give new graphs to a writer; returns what it makes of them."""
         number = count(self._next_number)
         if self._learned is None:
-            store_graphs(builder, graphs, ids, number, lambda chunk, certificates: {})
+            store_graphs(builder, graphs, ids, number, partial(describe_chunks, executor=workers))
             made = builder.finish()
         else:
             encoder = self._learned.encoder()
-            store_graphs(builder, graphs, ids, number, encoder.encode)
+            store_graphs(builder, graphs, ids, number, partial(encoder.describe, executor=workers))
             made = builder.finish(basis=encoder.basis)
         if isinstance(made, Segment):
             self._graphs.check_new_ids(made)
         self._next_number = next(number)
         return made
 
-    def _copy(self, builder: GraphWriter, encode: bool = False, graphs: IndexedGraphs | None = None) -> Any:
+    def _copy(
+        self,
+        builder: GraphWriter,
+        encode: bool = False,
+        graphs: IndexedGraphs | None = None,
+        workers: Executor | None = None,
+    ) -> Any:
         """Give graphs, by default all of the index, to a writer, without those that were removed.
 
         The model is asked again only if ``encode`` says so.
         """
         graphs = self._graphs if graphs is None else graphs
         if self._learned is None:
-            graphs.copy_into(builder, lambda segment, chosen: {})
+            graphs.copy_into(builder, lambda pieces: ((piece, {}) for piece in pieces))
             return builder.finish()
         basis = None if encode else self._graphs.segments[0].segment.arrays.get("basis")
         encoder = self._learned.encoder(basis)
-        graphs.copy_into(builder, encoder.encode_stored if encode else encoder.copy)
+        graphs.copy_into(builder, partial(encoder.describe_stored, executor=workers) if encode else encoder.copy)
         return builder.finish(basis=encoder.basis)
 
-    def _compact(self, encode: bool = False) -> None:
+    def _compact(self, encode: bool = False, workers: Executor | None = None) -> None:
         """Make one segment of all graphs that were not removed."""
-        merged, points = self._copy(SegmentBuilder(), encode), self._kept_points()
+        merged, points = self._copy(SegmentBuilder(), encode, workers=workers), self._kept_points()
         self._graphs, self._points = IndexedGraphs(), points
         self._append(merged)
 
@@ -727,6 +750,10 @@ def _parse_points(content: bytes, count: int) -> Points:
     if len(points) != 2 * count:
         raise FileError(f"the map of the index has {len(points) // 2} points for {count} graphs; build the map again")
     return points.reshape(-1, 2).astype(np.float32)
+
+
+def _workers_of(executor: Any) -> Executor | None:
+    return None if executor is None else as_executor(executor)
 
 
 def _nothing_to_save(folder: object) -> None:

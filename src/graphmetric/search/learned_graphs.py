@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from graphmetric._foundation.executors import map_in_order
 from graphmetric.distance import Comparison, view_distances
 from graphmetric.distance.comparison import Side, Unsolved
 from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import StoredGraphs
 from graphmetric.distance.representation import Structure
 from graphmetric.edit_distance.normalize import View
-from graphmetric.graphs.collection import GraphCollection
-from graphmetric.index.indexed_graphs import OpenSegment, Positions, as_bytes, as_texts
-from graphmetric.index.segment import Arrays, Segment
+from graphmetric.graphs.collection import GraphCollection, identify_graphs
+from graphmetric.index.indexed_graphs import (
+    OpenSegment,
+    Piece,
+    Positions,
+    as_bytes,
+    as_texts,
+    describe_graphs,
+    without_notes,
+)
+from graphmetric.index.segment import Arrays
 from graphmetric.index.vector_lists import VectorLists
-from graphmetric.learned.learned_distance import LearnedDistance
+from graphmetric.learned.learned_distance import LearnedDistance, model_in_worker
 from graphmetric.model import structure_of
 
 Floats = NDArray[np.float32]
+Item = TypeVar("Item")
 
 _ROUNDING = 4e-6
 """The rounding error of single precision, relative to the sum of both distances to the empty graph."""
@@ -181,6 +192,37 @@ class SegmentEncoder:
         """The axes along which states are sorted, if the head wants that; by default those of the first chunk."""
         self._model = model
 
+    def describe(
+        self, chunks: Iterator[GraphCollection], executor: Any = None
+    ) -> Iterator[tuple[GraphCollection, Arrays]]:
+        """Chunks of new graphs with what an index keeps of them, made here or in the workers of an executor."""
+        if executor is None:
+            return ((chunk, describe_learned(self, chunk)) for chunk in chunks)
+        return self._elsewhere(chunks, executor, lambda chunk: (without_notes(chunk),))
+
+    def describe_stored(self, pieces: Iterator[Piece], executor: Any = None) -> Iterator[tuple[Piece, Arrays]]:
+        """The same for graphs of segments that were made without a model."""
+        if executor is None:
+            return ((piece, describe_learned(self, *_stored_graphs(piece))) for piece in pieces)
+        return self._elsewhere(pieces, executor, _stored_graphs)
+
+    def copy(self, pieces: Iterator[Piece]) -> Iterator[tuple[Piece, Arrays]]:
+        """What is stored for graphs of other segments of the same model; the model is not asked again."""
+        for segment, chosen in pieces:
+            yield (segment, chosen), self._with_axes(segment.learned(chosen), segment.sizes[chosen])
+
+    def _elsewhere(
+        self, items: Iterator[Item], executor: Any, arguments: Callable[[Item], tuple[Any, ...]]
+    ) -> Iterator[tuple[Item, Arrays]]:
+        files = self._model.pack()
+        waits = self._model.cpu_head.sorted_axes and self.basis is None  # for the axes, which the first chunk gives
+        for some in (islice(items, 1 if waits else 0), items):
+            work = partial(_describe_in_worker, self._model.digest, self.basis)
+            for item, found in map_in_order(executor, work, some, arguments, files):
+                assert found is not None
+                rows, self.basis = found
+                yield item, rows
+
     def encode(self, graphs: GraphCollection, certificates: list[str]) -> Arrays:
         """Encode new graphs, of which the certificates are known."""
         with self._model.limited_threads():
@@ -189,17 +231,35 @@ class SegmentEncoder:
             arrays = {**self._model.cpu_head.index_arrays(encoded), "seen": as_bytes(names)}
             return self._with_axes(arrays, graphs.sizes)
 
-    def encode_stored(self, segment: Segment, chosen: Positions) -> Arrays:
-        """Encode graphs of a segment that was made without a model."""
-        return self.encode(segment.collection(chosen), as_texts(segment.arrays["certificates"][chosen]))
-
-    def copy(self, segment: Segment, chosen: Positions) -> Arrays:
-        """What is stored for graphs of another segment of the same model; the model is not asked again."""
-        return self._with_axes(segment.learned(chosen), segment.sizes[chosen])
-
     def _with_axes(self, arrays: Arrays, sizes: NDArray[np.int64]) -> Arrays:
         if not (axes := self._model.cpu_head.sorted_axes):
             return arrays
         if self.basis is None:
             self.basis = principal_axes(arrays["states"], axes)
         return arrays | {"axes": sort_along_axes(arrays["states"], sizes, self.basis)}
+
+
+def describe_learned(encoder: SegmentEncoder, graphs: GraphCollection, certificates: list[str] | None = None) -> Arrays:
+    """All that an index with a model keeps beside the columns of graphs."""
+    known = identify_graphs(graphs) if certificates is None else certificates
+    return describe_graphs(graphs, known) | encoder.encode(graphs, known)
+
+
+def _describe_in_worker(
+    digest: str,
+    basis: Floats | None,
+    files: tuple[bytes, bytes] | None,
+    graphs: GraphCollection,
+    certificates: list[str] | None = None,
+) -> tuple[Arrays, Floats | None] | None:
+    """What an index keeps of some graphs, with its axes; None if this worker has never been given the model."""
+    model = model_in_worker(digest, files)
+    if model is None:
+        return None
+    encoder = SegmentEncoder(model, basis)
+    return describe_learned(encoder, graphs, certificates), encoder.basis
+
+
+def _stored_graphs(piece: Piece) -> tuple[GraphCollection, list[str]]:
+    segment, chosen = piece
+    return segment.collection(chosen), as_texts(segment.arrays["certificates"][chosen])
