@@ -245,9 +245,9 @@ def test_numbers_of_inserted_nodes_are_those_of_the_service(screen: Screen, serv
 
 
 def test_bounds_close_while_one_waits(browser: Any, hard: gm.GraphIndex) -> None:
-    with running(hard) as service:
+    with running(hard, time_limit=300.0) as service:
         opened = Screen(browser, service)
-        page = opened.open(id="hard 0", k="6", time="20")
+        page = opened.open(id="hard 0", k="6", time="300")
         expect(page.locator(".progress-line")).to_contain_text("nothing open is nearer than")
         expect(page.locator(".card .badge.open").first).to_be_visible()
         opened.keep("bounds_are_closing")
@@ -285,6 +285,8 @@ def test_filters_limits_and_radius(screen: Screen) -> None:
     assert (body["where"], body["limits"], body["within"]) == ({"half": 1}, {"nodes_deleted": 0}, 8)
     expect(page.locator(".results")).to_have_attribute("aria-busy", "false")
     expect(page.locator(".pair .meta").filter(has_text="half")).to_contain_text("1")
+    expect(page.locator(".card").first.locator(".node.relabel, .edge.insert, .node.insert").first).to_be_attached()
+    assert page.evaluate("document.querySelector('.cards').scrollLeft") == 0, "the chosen card is out of sight"
     screen.keep("filtered")
     page.locator("#within").fill("0")
     page.locator("#within").press("Tab")
@@ -338,6 +340,7 @@ def test_files_and_text_are_read(screen: Screen) -> None:
     page.locator(".file-graphs select").select_option(index=1)
     page.get_by_role("button", name="Search", exact=True).click()
     expect(page.locator(".pair figcaption").first).to_contain_text("3 nodes")
+    expect(page.locator(".card .picture svg")).to_have_count(10)
     screen.keep("file")
     page.get_by_role("tab", name="SMILES / JSON").click()
     page.locator("#text").fill(
@@ -447,6 +450,8 @@ def test_a_phone(browser: Any, served: Running) -> None:
     for view in ("search", "map", "compare"):
         page.locator(f"[data-view={view}]").click()
         expect(page.locator(f"#view-{view}")).to_be_visible()
+        if view == "map":
+            expect(page.locator(".legend span").first).to_be_visible()
         phone.keep(f"phone_{view}")
     phone.close()
 
@@ -484,7 +489,7 @@ _NOTEBOOK = """async ([module, state]) => {
 
 
 @contextmanager
-def _in_notebook(browser: Any, widget: Any, **options: Any) -> Iterator[Any]:
+def _in_notebook(browser: Any, widget: Any, style: str = "") -> Iterator[Any]:
     """A page that shows a widget; nothing may go wrong in it."""
 
     def told(changed: dict[str, Any]) -> dict[str, Any]:
@@ -493,12 +498,12 @@ def _in_notebook(browser: Any, widget: Any, **options: Any) -> Iterator[Any]:
                 widget.set_trait(name, value)
         return widget.get_state(["question", "drawing", "certified", "answer"])
 
-    page = browser.new_page(**options)
+    page = browser.new_page()
     faults: list[str] = []
     page.on("console", lambda one: faults.append(one.text) if one.type in _LOUD else None)
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.expose_function("tell", told)
-    page.set_content("<!doctype html><body><main></main></body>")
+    page.set_content(f'<!doctype html><body style="{style}"><main></main></body>')
     names = ["question", "drawing", "certified", "learned", "labels", "answer"]
     page.evaluate(_NOTEBOOK, [widget._esm, widget.get_state(names)])
     yield page
@@ -527,7 +532,8 @@ def test_the_widget_searches_in_a_notebook(browser: Any, molecules: gm.GraphInde
 
 def test_a_query_is_drawn_in_a_notebook(browser: Any, molecules: gm.GraphIndex) -> None:
     widget = gm.explore(molecules, k=4, certified=True)
-    with _in_notebook(browser, widget, color_scheme="dark") as page:
+    with _in_notebook(browser, widget, "color: #eee; background: #111") as page:
+        expect(page.locator(".widget.dark")).to_be_visible()
         page.locator("label", has_text=re.compile("^Draw$")).first.click()
         page.get_by_role("button", name="Search").click()
         expect(page.locator(".hint[role=status]")).to_contain_text("Draw a graph first")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -30,7 +31,7 @@ def _first_line(connection: socket.socket) -> bytes:
 
 
 def test_bounds_close_until_the_result(busy: Running) -> None:
-    answer = busy.post("/v1/search/stream", {**SLOW, "time_limit": 1.0})
+    answer = busy.post("/v1/search/stream", {**SLOW, "time_limit": 4.0})
     assert answer.headers["content-type"].startswith("application/x-ndjson")
     *progress, last = _events(answer.content)
     assert len(progress) >= 3
@@ -57,6 +58,25 @@ def test_a_search_that_waits_for_its_turn_says_so_in_the_same_form(
     assert waiting["open"] is None
     assert all(event.keys() == waiting.keys() for event in told if event["event"] == "progress")
     assert last["event"] == "result"
+
+
+def test_an_end_that_comes_with_a_heartbeat_is_not_lost() -> None:
+    class Due(asyncio.Event):
+        """The news arrive at the moment at which nobody waits any longer."""
+
+        async def wait(self) -> NoReturn:
+            news.finish("result", {})
+            await asyncio.sleep(0)
+            raise TimeoutError
+
+    async def follow() -> list[str]:
+        nonlocal news
+        news = app._News(asyncio.get_running_loop())
+        news._changed = Due()
+        return [name async for name, _ in news]
+
+    news: app._News
+    assert asyncio.run(asyncio.wait_for(follow(), 20)) == ["result"]
 
 
 def test_a_stream_of_server_sent_events(busy: Running) -> None:

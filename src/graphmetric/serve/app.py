@@ -352,12 +352,22 @@ def _read_parts(folder: Any, prefix: str = "") -> Iterator[tuple[str, _Part]]:
             yield f"{prefix}{name}", _Part(packed, kind, f'W/"{hashlib.sha256(packed).hexdigest()[:16]}"')
 
 
+_NOTHING_YET: dict[str, Any] = {
+    "found": 0,
+    "excluded": 0,
+    "open": None,
+    "least_open": None,
+    "seconds": 0.0,
+    "hits": [],
+}
+
+
 class _News:
     """What a search tells while it runs. A reader that is slow gets the latest state, not all that were before."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop, self._changed = loop, asyncio.Event()
-        self._latest: tuple[str, dict[str, Any]] | None = None
+        self._latest: tuple[str, dict[str, Any]] = "progress", _NOTHING_YET
         self.is_over = False
 
     def tell(self, progress: dict[str, Any]) -> None:
@@ -377,22 +387,12 @@ class _News:
             self._loop.call_soon_threadsafe(put)
 
     async def __aiter__(self) -> AsyncIterator[tuple[str, dict[str, Any]]]:
-        nothing: dict[str, Any] = {
-            "found": 0,
-            "excluded": 0,
-            "open": None,
-            "least_open": None,
-            "seconds": 0.0,
-            "hits": [],
-        }
-        said = ("progress", nothing)
         while not self.is_over:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_HEARTBEAT):
                     await self._changed.wait()
-                assert self._latest is not None
-                said = self._latest
             self._changed.clear()
+            said = self._latest  # also after a timeout: what is told at that moment has set the event that was cleared
             self.is_over = said[0] != "progress"
             yield said
 

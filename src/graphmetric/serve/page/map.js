@@ -158,10 +158,13 @@ export function makeMap(page) {
     context.strokeStyle = ink;
     context.fillStyle = ink;
     context.font = "600 12px system-ui, sans-serif";
+    const numbered = [];
     hits.forEach(({ index, rank }) => {
       const [x, y] = toScreen(data.x[index], data.y[index]);
       ring(x, y, 8, 2);
-      if (rank <= 5) context.fillText(String(rank), x + 10, y - 7);
+      if (rank > 5 || numbered.some(([u, v]) => Math.hypot(x - u, y - v) < 16)) return; // numbers would overlap
+      context.fillText(String(rank), x + 10, y - 7);
+      numbered.push([x, y]);
     });
     if (query) {
       const [x, y] = toScreen(query.x, query.y);

@@ -144,7 +144,8 @@ export function makeQuery(page) {
   async function understood() {
     const { state } = page;
     try {
-      if (state.graph) return { graph: state.graph, layout: state.layout ?? await layoutOf(state.graph) };
+      const graph = state.graph && !info.edge_labels.length ? { ...state.graph, edge_labels: undefined } : state.graph; // labels that do not count
+      if (graph) return { graph, layout: state.layout ?? await layoutOf(state.graph) };
       if (state.id !== null) return await storedGraph(state.id);
       if (state.smiles) {
         const query = { smiles: state.smiles };
@@ -165,7 +166,7 @@ export function makeQuery(page) {
   ], state.mode ?? (info.learned ? "learned" : "certified"), (value) => { page.set({ mode: value }); explainMode(); });
   const modeHint = h("p", { class: "hint" });
   function explainMode() {
-    modeHint.textContent = certified() ? "Edit distance. Each hit is proven, or shown with its bounds." : "The distance of the model: fast, without proof. The edits are shown as well.";
+    modeHint.textContent = certified() ? "Edit distance, proven or between bounds." : "Fast, by the model, without proof.";
     limits.hidden = !certified();
   }
   const k = h("input", { id: "k", type: "number", min: 1, max: info.limits.hits, step: 1, value: state.k, onchange: () => page.set({ k: Math.max(1, Math.min(info.limits.hits, Math.round(Number(k.value) || 10))) }) });

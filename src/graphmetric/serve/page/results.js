@@ -51,12 +51,13 @@ export function makeResults(page) {
     return svg;
   }
 
+  const counted = (excluded, open, least) => [`${excluded.toLocaleString("en")} excluded`, `${open.toLocaleString("en")} open`, ...(least === null ? [] : [`nothing open is nearer than ${short(least)}`])].map((text) => h("span", {}, text));
+
   function progress(told) {
     line.hidden = false;
     const open = told.open ?? info.graphs;
     line.replaceChildren(bar(told.found, told.excluded, open),
-      h("p", {}, h("span", { class: "spinner", "aria-hidden": "true" }), h("b", { class: "found" }, `${told.found} proven`), " · ", h("span", {}, `${told.excluded.toLocaleString("en")} excluded`), " · ", h("span", {}, `${open.toLocaleString("en")} open`),
-        told.least_open === null ? "" : ` · nothing open is nearer than ${short(told.least_open)}`, h("span", { class: "seconds" }, lasted(told.seconds))));
+      h("p", {}, h("span", { class: "spinner", "aria-hidden": "true" }), h("b", { class: "found" }, `${told.found} proven`), counted(told.excluded, open, told.least_open), h("span", { class: "seconds" }, lasted(told.seconds))));
     latest = told;
     fill(told.hits, query);
   }
@@ -84,13 +85,12 @@ export function makeResults(page) {
         report.complete && report.open === 0
           ? h("b", { class: "found" }, "✓ complete and proven")
           : h("b", { class: "bounds" }, `${proven} of ${result.hits.length} proven`),
-        ` · ${excluded.toLocaleString("en")} excluded · ${report.open.toLocaleString("en")} open`,
-        report.open && report.least_open !== null ? ` · nothing open is nearer than ${short(report.least_open)}` : "",
+        counted(excluded, report.open, report.open ? report.least_open : null),
         h("span", { class: "seconds" }, lasted(report.seconds))),
       report.open ? h("p", { class: "hint" }, "The time ended before all was proven. Give it more seconds, or ask for fewer hits.") : null,
       tools());
     } else {
-      line.replaceChildren(h("p", {}, h("b", {}, "Learned distance"), ` over ${many(report.graphs, "graph")}`, " · not proven", h("span", { class: "seconds" }, lasted(report.seconds))), tools());
+      line.replaceChildren(h("p", {}, h("b", {}, "Learned distance"), h("span", {}, `over ${many(report.graphs, "graph")}`), h("span", {}, "not proven"), h("span", { class: "seconds" }, lasted(report.seconds))), tools());
     }
     fill(result.hits, query);
     if (!result.hits.length) {
@@ -100,6 +100,8 @@ export function makeResults(page) {
     }
     const wanted = Math.min(result.hits.length, Math.max(1, page.state.hit ?? 1));
     select(wanted, false);
+    const { item } = known.get(JSON.stringify(result.hits[wanted - 1].id));
+    cards.scrollTo({ left: item.offsetLeft - cards.offsetLeft - 6 }); // cards that came later may have moved it away
     say(`${many(result.hits.length, "hit")}${result.certified ? `, ${result.hits.filter((hit) => hit.proven).length} proven` : ""}; the nearest is ${shown(result.hits[0].id)} at ${short(result.hits[0].distance)}`);
   }
 
@@ -152,7 +154,7 @@ export function makeResults(page) {
     let [hit, drawn] = [first, ""];
     async function paint(asked) {
       const aligned = hit.edits;
-      const wanted = `${asked ? "full" : "bare"} ${JSON.stringify(aligned?.node_map ?? null)}`;
+      const wanted = `${asked ? "full" : "bare"} ${Boolean(aligned?.edits)} ${JSON.stringify(aligned?.node_map ?? null)}`;
       if (wanted === drawn || (drawn && !asked)) return;
       drawn = wanted;
       try {
@@ -266,9 +268,9 @@ export function makeResults(page) {
     known.clear();
     const samples = h("div", { class: "samples" });
     detail.replaceChildren(h("div", { class: "panel welcome" },
-      h("h1", {}, "What do you have that is like this?"),
+      h("h1", {}, "Find the graphs that are most like yours"),
       h("p", {}, `Draw a graph, ${info.smiles ? "paste a SMILES, " : ""}drop a file or name an id. You see the nearest of ${many(info.graphs, "graph")}, which edits lead there, and what is proven.`),
-      h("h2", {}, "Start from one of the collection"), samples));
+      h("h2", {}, "Or start from a graph of the collection"), samples));
     for (const id of info.first_ids.slice(0, 8)) {
       const box = h("button", { type: "button", class: "card sample", onclick: () => page.ask({ id }) }, h("div", { class: "picture" }), h("span", { class: "name" }, h("span", { class: "unseen" }, "Search from "), shown(id)));
       samples.append(box);

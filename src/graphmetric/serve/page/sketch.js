@@ -20,6 +20,7 @@ export function makeSketch(known, changed) {
   const pad = s("svg", { class: "graph sketch", tabindex: 0, role: "application", "aria-label": `A place to draw a graph. ${HELP}`, "font-family": "system-ui, sans-serif" });
   const ghost = s("line", { class: "ghost" });
   const told = h("p", { class: "unseen", role: "status" });
+  const hint = h("p", { class: "hint" });
   const custom = h("input", {
     class: "label-input", type: "text", maxlength: known.limits?.label, placeholder: "other", "aria-label": "Another label for nodes",
     list: "node-labels", oninput: () => custom.value && choose(typed(custom.value, known.node_labels)),
@@ -32,19 +33,27 @@ export function makeSketch(known, changed) {
       known.edge_labels.map((one) => h("option", {}, shown(one)))))
     : null;
   const tools = h("div", { class: "tool-row" },
-    choice("tool", { text: "Tool", hidden: true }, [["draw", "Draw", "Add and connect nodes"], ["move", "Move", "Move nodes, or the whole drawing"], ["erase", "Erase", "Remove what is clicked"]], tool, (value) => {
-      tool = value;
-      pad.dataset.tool = value;
-    }),
+    choice("tool", { text: "Tool", hidden: true }, [["draw", "Draw", "Add and connect nodes"], ["move", "Move", "Move nodes, or the whole drawing"], ["erase", "Erase", "Remove what is clicked"]], tool, use),
     h("button", { type: "button", class: "quiet", onclick: undo }, "Undo"),
     h("button", { type: "button", class: "quiet", onclick: () => nodes.length && change(tidy) }, "Tidy"),
     h("button", { type: "button", class: "quiet", onclick: () => nodes.length && change(() => { [nodes, edges] = [[], []]; }) }, "Clear"));
-  const element = h("div", { class: "sketch-box" }, chips, edgeChoice, pad, tools, told, h("p", { class: "hint" }, "Click to add a node, drag from a node to connect it, click a node to relabel it."));
+  const element = h("div", { class: "sketch-box" }, chips, edgeChoice, pad, tools, told, hint);
 
   function dot(one) {
     const made = h("i", { class: "dot", "aria-hidden": "true" });
     made.style.background = labelColor(one);
     return made;
+  }
+  function use(value) {
+    tool = value;
+    pad.dataset.tool = value;
+    advise();
+  }
+  /** Says what can be done next. */
+  function advise() {
+    hint.textContent = tool === "move" ? "Drag a node, or the ground to move everything." : tool === "erase" ? "Click a node or an edge to remove it."
+      : !nodes.length ? "Click to add a node." : !edges.length ? "Drag from a node to add an edge."
+      : labels.length ? "Click a node to give it the chosen label." : "Drag from a node to another, or to a free place.";
   }
   function choose(value) {
     label = value;
@@ -89,6 +98,7 @@ export function makeSketch(known, changed) {
     pad.dataset.nodes = nodes.length;
     pad.dataset.edges = edges.length;
     render();
+    advise();
   }
   /** Shows another graph; that is not a change. */
   function load(graph, layout) {
@@ -275,7 +285,7 @@ export function makeSketch(known, changed) {
     return around.reduce((best, at) => (room(at) > room(best) + 0.02 ? at : best));
   }
 
-  pad.dataset.tool = tool;
+  use(tool);
   return { element, read, load, show };
 }
 

@@ -5,11 +5,16 @@ import { choice, h, short, shown } from "./dom.js";
 import { makePair, status } from "./pair.js";
 import { makeSketch } from "./sketch.js";
 
+/** Whether the notebook is dark, by the colour of its text. */
+function isDark() {
+  const [red, green, blue] = getComputedStyle(document.body).color.match(/[\d.]+/g).map(Number);
+  return red + green + blue > 384;
+}
+
 const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /** `model` is the state that Python shares; `el` is the place in the notebook; `style` is the page's style sheet. */
 export function renderWidget(model, el, style) {
-  const isDark = document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark");
   const root = el.attachShadow({ mode: "open" });
   const line = h("p", { class: "hint", role: "status" });
   const cards = h("ol", { class: "cards" });
@@ -20,10 +25,11 @@ export function renderWidget(model, el, style) {
   let way = model.get("drawing").graph ? "draw" : "type";
   const ways = choice("way", { text: "How to give the graph", hidden: true }, [["type", "Type", "An id or a SMILES"], ["draw", "Draw", "Draw a graph"]], way, open);
   const form = h("form", { class: "ask", onsubmit: ask }, ways, text, sketch.element, h("label", {}, certified, " certified"), h("button", { class: "main", type: "submit" }, "Search"));
-  root.append(h("style", {}, style), h("div", { class: `widget ${isDark ? "dark" : "light"}` }, form, line, cards, detail));
+  root.append(h("style", {}, style), h("div", { class: `widget ${isDark() ? "dark" : "light"}` }, h("div", { class: "explorer" }, form, h("div", { class: "results" }, line, cards, detail))));
 
   function open(chosen) {
     way = chosen;
+    root.querySelector(".explorer").classList.toggle("drawing", way === "draw");
     text.hidden = way !== "type";
     sketch.element.hidden = way !== "draw";
   }
