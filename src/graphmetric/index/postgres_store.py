@@ -69,6 +69,9 @@ _ATTEMPTS = 20
 """Attempts to open an index that is being changed at the same time."""
 _WIDEST = 2000
 """The widest vector that pgvector makes an index of."""
+_LINKS = 800
+"""Bytes of memory for each vector, beside the vector itself, while pgvector makes its index. It takes 715; where its
+memory ends it goes on on disk, many times more slowly."""
 _KEPT = "1 hour"
 """How long rows and tables that were removed stay for those who still read them."""
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}")
@@ -166,7 +169,7 @@ class TableWriter:
         width = about.kinds["vectors"][1][0] if "vectors" in about.kinds else _WIDEST + 1
         if about.graphs < APPROXIMATE_FROM or width > _WIDEST or "hnsw" in about.kinds:
             return
-        megabytes = min(4096, max(64, about.graphs * (4 * width + 400) >> 20))
+        megabytes = min(4096, max(64, about.graphs * (4 * width + _LINKS) >> 20))
         self._cursor.execute("select set_config('maintenance_work_mem', %s, true)", (f"{megabytes}MB",))
         self._run("create index on {table} using hnsw (vectors vector_l2_ops)")
         self.about = replace(about, kinds={**about.kinds, "hnsw": ("", ())})
