@@ -6,29 +6,27 @@ import json
 import math
 from functools import partial
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric import EditCosts, ExactSearch, Graph, GraphCollection, graph_edit_distance
+from graphmetric import EditCosts, ExactSearch, Graph, graph_edit_distance
 from graphmetric.edit_distance import EditCounts, limited
 from graphmetric.edit_distance.edit_path import edit_path_of
-from graphmetric.edit_distance.limited import COUNTED_KINDS, LimitedSearch, check_limits, encode_allowed, keeps_limits
+from graphmetric.edit_distance.limited import COUNTED_KINDS, LimitedSearch, check_limits
 from graphmetric.edit_distance.stopping import Watch, in_thread
 from graphmetric.errors import InvalidArgument
 from tests.command_line import run
 from tests.edit_distance.hard_graphs import sparse
 from tests.edit_distance.plain_problems import any_costs, unit_costs
 from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph, edit_distance
-from tests.naive.limited_edit_distance_by_enumeration import limited_edit_distance
+from tests.naive.limited_edit_distance_by_enumeration import keeps_limits, limited_edit_distance
 
 LIMITS = st.dictionaries(st.sampled_from(sorted(COUNTED_KINDS)), st.integers(0, 3), min_size=1, max_size=3)
 RING = Graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)], node_labels="CCCO")
 CHAIN = Graph(4, [(0, 1), (1, 2), (2, 3)], node_labels="CCCN")
 HARD = sparse(40, 1, labels=2), sparse(40, 2, labels=2)
-PAIR = np.zeros((1, 2), dtype=np.int64)
 
 
 @st.composite
@@ -96,18 +94,6 @@ def test_limits_that_are_larger_never_cost_more(
     ]
     assert distances == sorted(distances, reverse=True)
     assert distances[2] == distances[3] == distances[4] == edit_distance(*pair)
-
-
-@given(plain_pairs(), LIMITS)
-def test_forbidden_kinds_bound_the_limited_distance(
-    pair: tuple[PlainGraph, PlainGraph, PlainCosts], limits: dict[str, int]
-) -> None:
-    wanted = limited_edit_distance(*pair, limits)
-    collections = GraphCollection([as_graph(pair[0])]), GraphCollection([as_graph(pair[1])])
-    found = ExactSearch().bounds(encode_allowed(*collections, as_costs(pair[2]), limits), PAIR)
-    assert found.lower[0] <= wanted
-    if not any(limits.values()):
-        assert found.lower[0] == found.upper[0] == wanted
 
 
 @given(plain_pairs(), LIMITS, st.integers(0, 8))

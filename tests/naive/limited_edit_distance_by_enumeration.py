@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 from tests.naive.edit_distance_by_enumeration import PlainCosts, PlainGraph, enumerate_maps
@@ -87,3 +87,8 @@ def limited_edit_distance(first: PlainGraph, second: PlainGraph, costs: PlainCos
             if all(count(edits, kind) <= most for kind, most in limits.items()):
                 best = min(best, sum(cost for _, cost in edits))
     return best
+
+
+def keeps_limits(counts: object, limits: Mapping[str, int]) -> bool:
+    """Whether there are no more edits of any kind than allowed."""
+    return all(getattr(counts, kind) <= most for kind, most in limits.items())

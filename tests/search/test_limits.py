@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.edit_distance import nearest
-from graphmetric.edit_distance.limited import COUNTED_KINDS, keeps_limits
+from graphmetric.edit_distance.limited import COUNTED_KINDS
 from graphmetric.errors import InvalidArgument
 from graphmetric.search.hits import SearchProgress, SearchResult
 from tests.edit_distance.hard_graphs import sparse
+from tests.naive.limited_edit_distance_by_enumeration import keeps_limits
 from tests.search.test_certified import VIEWS, in_view
 from tests.search.test_within import CUSTOM
 from tests.strategies import graph_lists

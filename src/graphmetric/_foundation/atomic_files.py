@@ -50,6 +50,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
                 part.unlink(missing_ok=True)
 
 
+def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
+    """Write a whole file, or nothing; halves of characters in a text are spelled out."""
+    with atomic_write(path) as file:
+        file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
+
+
 @contextmanager
 def system_errors_named(path: str | os.PathLike[str], action: str = "written") -> Iterator[None]:
     """Turn system errors about ``path`` into FileError; errors that name other files pass unchanged."""

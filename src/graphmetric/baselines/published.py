@@ -24,7 +24,7 @@ from graphmetric.baselines._kernels.published import (
 )
 from graphmetric.baselines.method import Baseline, TrainingTask
 from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Pairs, Solutions, register, room_for
-from graphmetric.edit_distance.methods import Hausdorff, check_width
+from graphmetric.edit_distance.methods import BeamSearch, Hausdorff
 from graphmetric.edit_distance.pairwise import pairwise_edit_distances
 from graphmetric.edit_distance.scaling import EncodedProblem, Integers, node_counts, profile_nodes, sum_hausdorff
 from graphmetric.edit_distance.stopping import Watch
@@ -60,19 +60,14 @@ class VolgenantJonker(Hungarian):
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedBeam(EditDistanceMethod):
-    """Beam search as Neuhaus, Riesen and Bunke (2006) describe it; it depends on the order of nodes and of graphs."""
+class PublishedBeam(BeamSearch):
+    """Beam search as Neuhaus, Riesen and Bunke (2006) describe it; it depends on the order of nodes and of graphs.
 
-    width: int = 10
-    """Open partial paths kept, 1 to 1,000."""
+    The ``width`` is the number of open partial paths that are kept.
+    """
 
     name: ClassVar[str] = "published-beam"
-    guarantee: ClassVar[Guarantee] = "upper bound"
     replaceable: ClassVar[bool] = False
-    symmetric: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_width(self.width)
 
     def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
         first, second = node_counts(problem, pairs)

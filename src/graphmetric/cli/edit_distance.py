@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from graphmetric._foundation.atomic_files import atomic_write, check_writable
+from graphmetric._foundation.atomic_files import check_writable, write_file
 from graphmetric._foundation.executors import cluster_at
 from graphmetric.cli.graph_sources import (
     GraphCommand,
@@ -118,8 +118,7 @@ def ged_command(
         raise
     show_result(_in_words(result), _as_data(result), as_json)
     if plot is not None:
-        with atomic_write(plot) as file:
-            file.write(draw_alignment(result).encode(errors="backslashreplace"))
+        write_file(plot, draw_alignment(result))
         show(f"drawn into {plot}", err=True)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphmetric._foundation.atomic_files import atomic_write, check_writable, system_errors_named
+from graphmetric._foundation.atomic_files import check_writable, system_errors_named, write_file
 from graphmetric._foundation.progress import progress
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_graph, reading_options, stream_source
 from graphmetric.cli.index import known_id
@@ -169,8 +169,7 @@ def search_command(
         raise
     show_hits(result)
     if plot is not None:
-        with atomic_write(plot) as file:
-            file.write(_draw(result, Path(plot).suffix))
+        write_file(plot, _draw(result, Path(plot).suffix))
         show(f"drawn into {plot}", err=True)
 
 
@@ -256,12 +255,12 @@ def _plain(id: Any) -> Any:
     return id if isinstance(id, str | int | float | None) else str(id)
 
 
-def _draw(result: SearchResult, suffix: str) -> bytes:
+def _draw(result: SearchResult, suffix: str) -> bytes | str:
     from graphmetric.search.gallery import draw_hits, page_of_hits, picture_of_hits
 
     if suffix == ".png":
         return picture_of_hits(result)
-    return (draw_hits(result) if suffix == ".svg" else page_of_hits(result)).encode(errors="backslashreplace")
+    return draw_hits(result) if suffix == ".svg" else page_of_hits(result)
 
 
 def _answer_all(

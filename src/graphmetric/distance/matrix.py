@@ -16,10 +16,11 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
+from graphmetric._foundation.atomic_files import make_folder, system_errors_named, write_file
 from graphmetric._foundation.threads import map_in_threads
 from graphmetric.distance.comparison import Comparison
 from graphmetric.errors import FileError, InvalidArgument
+from graphmetric.graphs.pair_bounds import as_pairs
 
 BLOCK_ROWS = 1024
 """Rows that are finished, and recorded as such, together; for a slow head the rows of a tile."""
@@ -70,8 +71,7 @@ def write_distance_matrix(
     for rows in _blocks(done or 0, len(out), block_rows or _rows_at_a_time(comparison)):
         _fill_rows(comparison, out, rows)
         out.flush()
-        with atomic_write(marker) as file:
-            file.write(json.dumps({**wanted, "rows": rows.stop}).encode())
+        write_file(marker, json.dumps({**wanted, "rows": rows.stop}))
         advance(rows.stop - rows.start)
     del out
     with system_errors_named(target):
@@ -82,11 +82,7 @@ def write_distance_matrix(
 
 def pair_distances(comparison: Comparison, pairs: ArrayLike) -> NDArray[np.float32]:
     """Distances of chosen pairs (n, 2): positions among the rows and among the columns."""
-    chosen = np.asarray(pairs)
-    if chosen.size == 0:
-        return np.empty(0, dtype=np.float32)
-    if chosen.ndim != 2 or chosen.shape[1] != 2 or chosen.dtype.kind not in "iu":
-        raise InvalidArgument(f"pairs must be integers of shape (n, 2); got {chosen.dtype} of shape {chosen.shape}")
+    chosen = as_pairs(pairs)
     wrong = np.flatnonzero(((chosen < 0) | (chosen >= comparison.shape)).any(axis=1))
     if len(wrong):
         raise InvalidArgument(

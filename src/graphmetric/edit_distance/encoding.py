@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 from graphmetric.edit_distance._kernels.node_maps import TrueCosts
 from graphmetric.edit_distance._kernels.packing import pack_graphs
 from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.scaling import EncodedProblem, scale_costs
+from graphmetric.edit_distance.scaling import EncodedProblem as EncodedProblem
+from graphmetric.edit_distance.scaling import scale_costs
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Columns, Has
 from graphmetric.graphs.labels import LabelColumn
-
-__all__ = ["MAX_KINDS", "EncodedProblem", "encode"]
 
 MAX_KINDS = 5_000
 """The tables are square in the number of kinds: 5,000 kinds take 200 MB."""
@@ -175,7 +174,7 @@ def price_edges(parts: list[Columns], costs: EditCosts, marks: Marks | None = No
 
 
 def _edge_table(edges: Prices) -> NDArray[np.float64]:
-    """The costs between kinds, which are numbered from 1 here; 0 is no edge."""
+    """The costs between kinds, which are numbered from 1 here; 0 means no edge."""
     full = np.zeros((len(edges.delete) + 1, len(edges.delete) + 1))
     full[1:, 0], full[0, 1:] = edges.delete, edges.insert
     full[1:, 1:] = np.minimum(

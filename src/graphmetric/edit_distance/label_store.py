@@ -14,25 +14,30 @@ the grid (``places.block``). Folders of earlier versions, with ``pairs.npy`` and
 
 from __future__ import annotations
 
-import json
 import shutil
 import zipfile
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric._foundation.atomic_files import make_folder
 from graphmetric._foundation.limits import check_memory, checked_jobs
 from graphmetric.edit_distance.blocks import Solver, block_name, solve_blocks
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.method import EditDistanceMethod, TimeLimit, as_method, renamed_time_limit
 from graphmetric.edit_distance.pairwise import all_pairs_grid, checked_pairs, pairwise_edit_distances
-from graphmetric.edit_distance.store import Block, BlockStore, locked
+from graphmetric.edit_distance.store import (
+    Block,
+    BlockStore,
+    check_same_job,
+    locked,
+    read_description,
+    write_description,
+)
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, fingerprint
 from graphmetric.graphs.pair_bounds import PairBounds
@@ -100,7 +105,7 @@ def label_graphs(
         costs: The price list; by default every edit costs one.
         n_jobs: Threads; -1 is one per core. Not used with an executor.
         time_limit: Seconds for each pair after which its label is a pair of bounds. "auto" is one second for
-            ``method="exact"``, while a method object keeps its own limits. None is no limit.
+            ``method="exact"``, while a method object keeps its own limits. None means no limit.
         random_state: Seed of the choice of pairs.
         executor: A :class:`concurrent.futures.Executor` or a dask ``Client``, whose workers then compute the labels in
             blocks; finished blocks are in the folder. What is returned is a view of the folder, and all pairs of a
@@ -120,7 +125,10 @@ def label_graphs(
         "costs": repr(costs),
     }
     with locked(target):
-        _claim(target, description)
+        if (target / "labels.json").exists():
+            check_same_job(target, _read_description(target), description, "labels", _SHOWN)
+        else:
+            write_description(target / "labels.json", description)
         if pairs == "all" and executor is not None and not _is_listed(target):
             _label_grid(graphs, target, Solver(solver, costs), executor)
         elif not _is_listed(target) and not (target / "grid" / "places.block").exists():
@@ -184,7 +192,7 @@ class StoredLabels:
     def bounds(self, pairs: ArrayLike | None = None) -> PairBounds:
         """The labels of chosen pairs (n, 2) of positions, or all of them, in memory.
 
-        All pairs of a grid are labelled, those of a list only if they are in it, with i < j.
+        A grid has labels of all pairs, a list only those of its own pairs, with i < j.
         """
         if self._store is None:
             return self._listed() if pairs is None else _chosen_from(self._listed(), pairs, self.folder)
@@ -307,38 +315,10 @@ def _chosen_from(labels: PairBounds, pairs: ArrayLike, folder: Path) -> PairBoun
     return labels.take(place)
 
 
-def _claim(target: Path, description: dict[str, object]) -> None:
-    """Write what the folder is for, or check that it is for the same job."""
-    path = target / "labels.json"
-    if not path.exists():
-        with atomic_write(path) as file:
-            file.write(json.dumps(description | {"digest": _digest_of(description)}, indent=2).encode())
-        return
-    found = _read_description(target)
-    if different := [key for key in description if found.get(key) != description[key]]:
-        raise InvalidArgument(
-            f"{target} holds labels of another job: its {', '.join(different)} differ; choose another folder"
-            + "".join(f" (its {key} is {found.get(key)}, not {description[key]})" for key in different if key in _SHOWN)
-        )
-
-
-def _read_description(target: Path) -> dict[str, object]:
-    path = target / "labels.json"
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FileError("is not a folder of labels: it has no labels.json", target) from None
-    except (OSError, ValueError) as error:
-        raise FileError(f"cannot be read: {error}", path) from None
-    if not isinstance(data, dict):
-        raise FileError("is not a description of labels", path)
-    if data.pop("digest", None) not in (None, _digest_of(data)):
-        raise FileError("was changed after it was written: its digest does not match", path)
-    return data
-
-
-def _digest_of(description: dict[str, object]) -> str:
-    return blake2b(json.dumps(description, sort_keys=True).encode(), digest_size=16).hexdigest()
+def _read_description(target: Path) -> dict[str, Any]:
+    if not (target / "labels.json").exists():
+        raise FileError("is not a folder of labels: it has no labels.json", target)
+    return read_description(target / "labels.json")
 
 
 def choose_pairs(

@@ -1,4 +1,4 @@
-r"""Edit distances with limits: the least cost of edits of which there are at most so many of each kind.
+r"""Edit distances with limits: the least cost of edits when the number of edits of some kinds is limited.
 
 ``limits={"ring": 0, "element": 2}`` asks for edits that touch no ring and change at most two elements. The kind of an
 edit is known from what it does to which node or edge, whatever else is edited, so each limit bounds a sum over edits.
@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.edit_path import Edge, EditCounts, NodeMap, edge_places
-from graphmetric.edit_distance.encoding import EncodedProblem, Marks, Prices, encode, price_edges, price_nodes
+from graphmetric.edit_distance.encoding import Marks, Prices, encode, price_edges, price_nodes
 from graphmetric.edit_distance.methods import ExactSearch
 from graphmetric.edit_distance.scaling import TOLERANCE, common_unit
 from graphmetric.edit_distance.stopping import Watch
@@ -86,31 +86,6 @@ def check_limits(limits: Mapping[str, int]) -> dict[str, int]:
         if isinstance(most, bool) or not isinstance(most, int | np.integer) or most < 0:
             raise InvalidArgument(f"limits[{kind!r}] is {most!r}; it must be a whole number that is not negative")
     return {kind: int(most) for kind, most in limits.items()}
-
-
-def keeps_limits(counts: EditCounts, limits: Mapping[str, int]) -> bool:
-    """Whether there are no more edits of any kind than allowed."""
-    return all(getattr(counts, kind) <= most for kind, most in limits.items())
-
-
-def encode_allowed(
-    first: GraphCollection, second: GraphCollection, costs: EditCosts, limits: Mapping[str, int]
-) -> EncodedProblem:
-    """Encode two collections with costs that forbid the kinds of limit 0; other limits are left out.
-
-    Every lower bound of the encoded pairs is one of their limited edit distances. If all limits are 0, the distances
-    are equal.
-    """
-    prices = dict.fromkeys(_FIELDS, 0.0)
-    prices |= dict.fromkeys(_forbidden(check_limits(limits)), math.inf)
-    collections, keeps_rings = [first] if first is second else [first, second], _keeps_rings(limits)
-    names = dict[Any, int]()
-    nodes, edges = [], []
-    for collection in collections:
-        looks = [_looks_in_rings(graph, 0, names) if keeps_rings else [0] * graph.num_nodes for graph in collection]
-        nodes.append(_node_prices(prices, [look for part in looks for look in part]))
-        edges.append(_edge_prices(prices, _places(collection), keeps_rings))
-    return encode(first, second, costs, _marks(nodes, edges, math.inf))
 
 
 class LimitedAnswer(NamedTuple):
@@ -223,8 +198,7 @@ class _PairSearch:
         names = dict[Any, int]()
         self.keeps_rings = _keeps_rings(limits)
         self.looks = tuple(
-            _looks_in_rings(graph, _ROUNDS, names) if self.keeps_rings else [0] * graph.num_nodes
-            for graph in self.graphs
+            _looks_in_rings(graph, names) if self.keeps_rings else [0] * graph.num_nodes for graph in self.graphs
         )
         self.number_of_edge = {edge: k for k, edge in enumerate(self.edges[1])}
         columns = [collection.columns for collection in self.collections]
@@ -353,7 +327,7 @@ class _PairSearch:
             yield _Branch(branch.lower, branch.prices, branch.forbidden, branch.granted | {single})
 
     def _additions(self, prices: dict[str, float], left: dict[str, int], most: float) -> _Additions:
-        """What is added to the costs where so many edits of each kind are left, and at most ``most`` is of interest."""
+        """What is added to the costs, given how many edits of each kind are left and the most that is of interest."""
         apart, single = (math.ceil(more / self.grid + 1) * self.grid for more in (most, most - self.floor))
         by_field = dict.fromkeys(_FIELDS, 0.0)
         for kind, room in left.items():
@@ -470,7 +444,7 @@ def _forbidden(limits: Mapping[str, int]) -> set[str]:
     return {name for kind, most in limits.items() if most == 0 for name in COUNTED_KINDS[kind]}
 
 
-def _looks_in_rings(graph: Graph, rounds: int, names: dict[Any, int]) -> list[int]:
+def _looks_in_rings(graph: Graph, names: dict[Any, int]) -> list[int]:
     """A number for each node that depends on the ring edges around it alone; 0 for nodes in no ring.
 
     ``names`` numbers the looks, so that they can be compared between graphs.
@@ -481,7 +455,7 @@ def _looks_in_rings(graph: Graph, rounds: int, names: dict[Any, int]) -> list[in
             neighbours[u].add(v)
             neighbours[v].add(u)
     looks = [len(around) for around in neighbours]
-    for step in range(rounds):
+    for step in range(_ROUNDS):
         seen = ((step, looks[u], *sorted(looks[v] for v in around)) for u, around in enumerate(neighbours))
         looks = [names.setdefault(each, len(names) + 1) if each[1] else 0 for each in seen]
     return looks
@@ -496,7 +470,7 @@ def _node_prices(added: Mapping[str, float], looks: list[int]) -> NDArray[np.flo
 
 
 def _edge_prices(added: Mapping[str, float], places: NDArray[np.int64], keeps_rings: bool) -> NDArray[np.float64]:
-    """One row for each edge, likewise."""
+    """The same for edges, one row for each."""
     rows = [
         [added["edges_relabeled"], added[f"{place}_edges_deleted"], added[f"{place}_edges_inserted"]]
         for place in _PLACES

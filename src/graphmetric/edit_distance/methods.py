@@ -324,7 +324,8 @@ class BeamSearch(EditDistanceMethod):
     symmetric: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_width(self.width)
+        if isinstance(self.width, bool) or not isinstance(self.width, int) or not 1 <= self.width <= WIDEST_BEAM:
+            raise InvalidArgument(f"a beam is 1 to {WIDEST_BEAM} wide; got {self.width!r}")
 
     def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
         first, second = node_counts(problem, pairs)
@@ -339,12 +340,6 @@ class BeamSearch(EditDistanceMethod):
         work = watch.workspace(size)
         search_beam(problem.packed, pairs, width, work, beam, results)
         return Solutions.of(results)
-
-
-def check_width(width: int) -> None:
-    """Raise unless a beam may be as wide as this."""
-    if isinstance(width, bool) or not isinstance(width, int) or not 1 <= width <= WIDEST_BEAM:
-        raise InvalidArgument(f"a beam is 1 to {WIDEST_BEAM} wide; got {width!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from graphmetric.edit_distance.store import Block
 from graphmetric.errors import InvalidArgument, NotEnoughMemory, WorkBudgetExceeded
 from graphmetric.formats.conversion import as_graphs
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
+from graphmetric.graphs.pair_bounds import as_pairs
 
 if TYPE_CHECKING:
     import pandas
@@ -109,7 +110,7 @@ def pairwise_edit_distances(
         n_jobs: Threads, as joblib counts them: -1 is one per core. Inside ``joblib.parallel_config(backend="loky")``
             the work goes to processes instead. Not used with an executor.
         time_limit: Seconds for each pair after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is
-            10 seconds for a method that is given by its name, while a method object keeps its own limits. None is no
+            10 seconds for a method that is given by its name, while a method object keeps its own limits. None means no
             limit.
         store: Folder in which results are saved about once a second. A job that was stopped, by Ctrl-C or a crash,
             continues from there.
@@ -268,17 +269,13 @@ def _memory_checked(shape: tuple[int, int], symmetric: bool, pairs: ArrayLike | 
 
 def checked_pairs(pairs: ArrayLike, rows: int, columns: int) -> Pairs:
     """Pairs of positions as an (n, 2) array; raises if a position does not exist."""
-    array = np.asarray(pairs)
-    if array.size == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "iu":
-        raise InvalidArgument(f"pairs must be integers of shape (n, 2); got {array.dtype} of shape {array.shape}")
+    array = as_pairs(pairs)
     for side, count in enumerate((rows, columns)):
         wrong = np.flatnonzero((array[:, side] < 0) | (array[:, side] >= count))
         if len(wrong):
             k = wrong[0]
             raise InvalidArgument(f"pairs[{k}] is {tuple(array[k].tolist())}; graphs are numbered 0..{count - 1}")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return array
 
 
 def _only_used(

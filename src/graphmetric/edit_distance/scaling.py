@@ -38,51 +38,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.limits import available_memory
-from graphmetric.edit_distance._kernels.lower_bounds import (
-    Profiles,
-    compare_incident_edges,
-    profile_nodes,
-    sum_hausdorff,
-)
+from graphmetric.edit_distance._kernels.lower_bounds import Profiles as Profiles
+from graphmetric.edit_distance._kernels.lower_bounds import compare_incident_edges as compare_incident_edges
+from graphmetric.edit_distance._kernels.lower_bounds import profile_nodes as profile_nodes
+from graphmetric.edit_distance._kernels.lower_bounds import sum_hausdorff as sum_hausdorff
 from graphmetric.edit_distance._kernels.node_maps import TrueCosts, price_maps
-from graphmetric.edit_distance._kernels.packing import (
-    LARGEST_TOTAL,
-    EditCostTables,
-    Integers,
-    PackedGraphs,
-    PackedProblem,
-    fill_adjacency,
-    integers,
-    tabulate_costs,
-)
+from graphmetric.edit_distance._kernels.packing import LARGEST_TOTAL, EditCostTables, PackedGraphs, tabulate_costs
+from graphmetric.edit_distance._kernels.packing import Integers as Integers
+from graphmetric.edit_distance._kernels.packing import PackedProblem as PackedProblem
+from graphmetric.edit_distance._kernels.packing import fill_adjacency as fill_adjacency
+from graphmetric.edit_distance._kernels.packing import integers as integers
 from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, count_bytes
 from graphmetric.errors import InvalidArgument
-
-__all__ = [
-    "LARGEST_COST",
-    "MEMORY_LIMIT",
-    "NO_CEILING",
-    "TOLERANCE",
-    "EncodedProblem",
-    "Integers",
-    "Magnitudes",
-    "PackedProblem",
-    "Profiles",
-    "common_unit",
-    "compare_incident_edges",
-    "edge_counts",
-    "exceeds_memory",
-    "fill_adjacency",
-    "integers",
-    "node_counts",
-    "profile_nodes",
-    "round_down",
-    "scale_costs",
-    "smaller_sizes",
-    "sum_hausdorff",
-    "workspace_memory",
-    "workspace_size",
-]
 
 MEMORY_LIMIT = 2 << 30
 """Bytes that the matrices of one computation may take."""

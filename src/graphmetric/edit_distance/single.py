@@ -72,11 +72,9 @@ class EditDistance:
     @property
     def edit_path(self) -> EditPath | None:
         """The edits of the node map, which cost ``upper``; None for methods that give no map."""
-        return (
-            None
-            if self.node_map is None
-            else edit_path_of(self.first, self.second, self.node_map, self.costs, self.replaced)
-        )
+        if self.node_map is None:
+            return None
+        return edit_path_of(self.first, self.second, self.node_map, self.costs, self.replaced)
 
     def __repr__(self) -> str:
         if self.impossible:
@@ -119,7 +117,7 @@ def graph_edit_distance(
             ``nodes_deleted``, their sums ``ring``, ``linker``, ``terminal``, ``edges_deleted``, ``edges_inserted`` and
             ``total``, and ``element`` and ``bond`` for relabeled nodes and edges. Limits go with ``exact`` only.
         time_limit: Seconds after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is 10 seconds for
-            a method that is given by its name, while a method object keeps its own limits. None is no limit.
+            a method that is given by its name, while a method object keeps its own limits. None means no limit.
         should_end: A function that is asked many times a second; if it returns True, the bounds so far are returned.
 
     Raises:
@@ -143,8 +141,9 @@ def graph_edit_distance(
     g, h = as_graph(first), as_graph(second)
     costs = costs or EditCosts()
     solver = as_method(method, time_limit=time_limit, auto=SECONDS)
+    question = g, h, costs
     if limits is not None:
-        return _limited(g, h, costs, limits, solver, should_end)
+        return _limited(question, limits, solver, should_end)
 
     def solve(watch: Watch) -> EditDistance:
         problem = encode(GraphCollection([g]), GraphCollection([h]), costs)
@@ -154,9 +153,7 @@ def graph_edit_distance(
             images = answer.node_map[0, : g.num_nodes].tolist()
             node_map = tuple(None if v < 0 else v for v in images)
         return EditDistance(
-            first=g,
-            second=h,
-            costs=costs,
+            *question,
             method=solver.name,
             lower=float(answer.lower[0]),
             upper=float(answer.upper[0]),
@@ -172,9 +169,7 @@ def graph_edit_distance(
 
 
 def _limited(
-    first: Graph,
-    second: Graph,
-    costs: EditCosts,
+    question: tuple[Graph, Graph, EditCosts],
     limits: Mapping[str, int],
     solver: EditDistanceMethod,
     should_end: Callable[[], bool] | None,
@@ -187,24 +182,11 @@ def _limited(
     search = LimitedSearch(limits, solver.time_limit, solver.upper_bound)
 
     def solve(watch: Watch) -> EditDistance:
-        answer = search.solve_watched(first, second, costs, watch)
+        answer = search.solve_watched(*question, watch)
         lower, upper, node_map, replaced, expanded, rounded = answer
-        return EditDistance(
-            first=first,
-            second=second,
-            costs=costs,
-            method=solver.name,
-            lower=lower,
-            upper=upper,
-            value=upper,
-            node_map=node_map,
-            nodes_expanded=expanded,
-            seconds=0.0,
-            limits=search.limits,
-            replaced=replaced,
-            tolerance=TOLERANCE if rounded else 0.0,
-            note=search.explain(answer, watch),
-        )
+        tolerance, note = TOLERANCE if rounded else 0.0, search.explain(answer, watch)
+        known = EditDistance(*question, solver.name, lower, upper, upper, node_map, expanded, seconds=0.0)
+        return replace(known, limits=search.limits, replaced=replaced, tolerance=tolerance, note=note)
 
     return _watched(solve, "edit distance within limits", should_end, show_bounds=False)
 

@@ -37,7 +37,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
+from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named, write_file
 from graphmetric.errors import FileError, InvalidArgument
 
 try:
@@ -250,10 +250,7 @@ class BlockStore:
     @classmethod
     def at(cls, folder: Path) -> BlockStore:
         """The store in a folder, to be read."""
-        manifest = _read_manifest(folder / "manifest.json", (BLOCK_FORMAT,))
-        if manifest.get("digest") != _digest_of(manifest):
-            raise FileError("was changed after it was written: its digest does not match", folder / "manifest.json")
-        return cls(folder, manifest)
+        return cls(folder, _read_manifest(folder / "manifest.json", (BLOCK_FORMAT,)))
 
     def path(self, name: str) -> Path:
         """Where a block is."""
@@ -290,18 +287,10 @@ def open_blocks(
     with locked(place):
         path = place / "manifest.json"
         if path.exists():
-            _check_same(place, _read_manifest(path, (BLOCK_FORMAT,)), description)
+            check_same_job(place, _read_manifest(path, (BLOCK_FORMAT,)), description, "distances", ("method", "costs"))
         else:
-            manifest: dict[str, Any] = {"format": BLOCK_FORMAT, **description, "width": choose_width()}
-            manifest["digest"] = _digest_of(manifest)
-            with atomic_write(path) as file:
-                file.write(json.dumps(manifest, indent=2).encode())
+            write_description(path, {"format": BLOCK_FORMAT, **description, "width": choose_width()})
         yield BlockStore.at(place)
-
-
-def _digest_of(manifest: dict[str, Any]) -> str:
-    rest = {key: value for key, value in manifest.items() if key != "digest"}
-    return blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=_DIGEST).hexdigest()
 
 
 @contextmanager
@@ -312,12 +301,11 @@ def open_store(folder: str | os.PathLike[str], description: dict[str, Any]) -> I
         store, manifest = PairStore(place), place / "manifest.json"
         if manifest.exists():
             found = _read_manifest(manifest)
-            _check_same(place, found, description)
+            check_same_job(place, found, description, "distances", ("method", "costs"))
             if found["format"] == 1:
                 _take_over(store, description)
         if not manifest.exists() or found["format"] != FORMAT:
-            with atomic_write(manifest) as file:
-                file.write(json.dumps({"format": FORMAT, **description}, indent=2).encode())
+            write_file(manifest, json.dumps({"format": FORMAT, **description}, indent=2))
         yield store
 
 
@@ -328,7 +316,7 @@ def locked(folder: Path) -> Iterator[None]:
     file = _lock(path)
     if file is None:
         raise InvalidArgument(
-            f"another job is at work in {folder}{_told(path)}; wait until it has finished, or choose another folder"
+            f"another job is at work in {folder}{_owner_of(path)}; wait until it has finished, or choose another folder"
         )
     try:
         yield
@@ -375,7 +363,7 @@ def _try_lock(file: IO[bytes]) -> bool:
     return True
 
 
-def _told(path: Path) -> str:
+def _owner_of(path: Path) -> str:
     try:
         return f" (process {int(path.read_bytes())})"
     except (OSError, ValueError):
@@ -389,12 +377,32 @@ def _checksums(rows: NDArray[Any]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(29))
 
 
-def _read_manifest(path: Path, formats: tuple[int, ...] = (1, FORMAT)) -> dict[str, Any]:
+def write_description(path: Path, description: dict[str, Any]) -> None:
+    """Write what a folder is for, with a digest."""
+    write_file(path, json.dumps({**description, "digest": _digest_of(description)}, indent=2))
+
+
+def read_description(path: Path) -> dict[str, Any]:
+    """What a folder is for; raises FileError if that was changed after it was written."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise FileError(f"not a readable manifest: {error}", path) from None
-    if not isinstance(data, dict) or data.get("format") not in formats:
+        raise FileError(f"cannot be read: {error}", path) from None
+    if not isinstance(data, dict):
+        raise FileError("is not a description of a job", path)
+    if data.get("digest") not in (None, _digest_of(data)):
+        raise FileError("was changed after it was written: its digest does not match", path)
+    return data
+
+
+def _digest_of(description: dict[str, Any]) -> str:
+    rest = {key: value for key, value in description.items() if key != "digest"}
+    return blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=_DIGEST).hexdigest()
+
+
+def _read_manifest(path: Path, formats: tuple[int, ...] = (1, FORMAT)) -> dict[str, Any]:
+    data = read_description(path)
+    if data.get("format") not in formats or (data["format"] == BLOCK_FORMAT and "digest" not in data):
         raise FileError(
             f"not a manifest of format {formats[-1]}, the only one that this job reads: {FORMAT} is for a job without "
             f"an executor, {BLOCK_FORMAT} for one with it; choose another folder",
@@ -403,17 +411,19 @@ def _read_manifest(path: Path, formats: tuple[int, ...] = (1, FORMAT)) -> dict[s
     return data
 
 
-def _check_same(folder: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+def check_same_job(
+    folder: Path, found: dict[str, Any], wanted: dict[str, Any], what: str, shown: tuple[str, ...]
+) -> None:
+    """Raise unless a folder is for the wanted job; ``what`` it holds, and the keys whose values a message shows."""
     pairs = found.get("pairs")
     if isinstance(pairs, dict):
         pairs = {key: value for key, value in pairs.items() if key != "chunk"}
     there = found | {"pairs": pairs}
-    different = [key for key in wanted if there.get(key) != wanted[key]]
-    if different:
-        shown = [f"its {key} is {there.get(key)}, not {wanted[key]}" for key in different if key in ("method", "costs")]
+    if different := [key for key in wanted if there.get(key) != wanted[key]]:
+        values = (f" (its {key} is {there.get(key)}, not {wanted[key]})" for key in different if key in shown)
         raise InvalidArgument(
-            f"{folder} holds distances of another job: its {', '.join(different)} differ; choose another folder, or "
-            f"remove this one{''.join(f' ({words})' for words in shown)}"
+            f"{folder} holds {what} of another job: its {', '.join(different)} differ; choose another folder, or "
+            f"remove this one{''.join(values)}"
         )
 
 

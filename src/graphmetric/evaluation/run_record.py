@@ -24,7 +24,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric._foundation.atomic_files import make_folder, write_file
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.evaluation.scores import format_score, title_of
 
@@ -103,8 +103,7 @@ def write_record(folder: str | os.PathLike[str], record: RunRecord) -> Path:
     text = record.to_json().encode()
     words = re.sub(r"[^A-Za-z0-9]+", "-", f"{record.method} {record.dataset} {record.protocol}")[:80].strip("-")
     path = target / f"{words}-{hashlib.sha256(text).hexdigest()[:12]}.json"
-    with atomic_write(path) as file:
-        file.write(text)
+    write_file(path, text)
     return path
 
 
@@ -333,8 +332,7 @@ def write_tables(folder: str | os.PathLike[str], tables: Iterable[ResultTable]) 
     texts = {f"report-{''.join(c if c.isalnum() else '-' for c in t.protocol)}.csv": t.to_csv() for t in found}
     texts["report.md"] = "\n".join(table.to_markdown() for table in found)
     for name, text in texts.items():
-        with atomic_write(target / name) as file:
-            file.write(text.encode())
+        write_file(target / name, text)
 
 
 def _make_rows(entries: Sequence[RunRecord | PublishedResult], columns: Sequence[ScoreColumn]) -> list[TableRow]:

@@ -173,24 +173,6 @@ def pair_opposite_arcs(arcs: EdgeRows, directed: bool | None) -> tuple[EdgeRows,
     return arcs.take([row for (u, v), row in rows.items() if u <= v or (v, u) not in rows]), False
 
 
-class _Entries(NamedTuple):
-    """The non-zero entries of a matrix."""
-
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    values: NDArray[np.float64]
-
-    def take(self, mask: NDArray[np.bool_]) -> _Entries:
-        return _Entries(self.rows[mask], self.columns[mask], self.values[mask])
-
-    def opposites(self, size: int) -> NDArray[np.float64]:
-        """For each entry (i, j) the entry (j, i), 0 where there is none."""
-        keys, wanted = self.rows * size + self.columns, self.columns * size + self.rows
-        order = np.argsort(keys)
-        found = order[np.searchsorted(keys, wanted, sorter=order).clip(max=len(keys) - 1)]
-        return np.where(keys[found] == wanted, self.values[found], 0.0)
-
-
 def from_adjacency(
     matrix: Any,
     *,
@@ -205,14 +187,15 @@ def from_adjacency(
     edges, its repeated entries are added up. A symmetric matrix gives an undirected graph, any other a directed one;
     ``directed`` demands one or the other. A matrix that is symmetric but for rounding is refused without it.
     """
-    size, entries = _checked_entries(matrix)
-    directed = _checked_direction(size, entries, directed)
-    if not directed:
-        entries = entries.take(entries.rows <= entries.columns)
+    from scipy.sparse import triu  # slow to import
+
+    entries = _checked_entries(matrix)
+    directed = _is_directed(entries, directed)
+    stored = (entries if directed else triu(entries)).tocoo()
     return Graph(
-        size,
-        np.column_stack([entries.rows, entries.columns]),
-        edge_weights=None if (entries.values == 1).all() else entries.values,
+        entries.shape[0],
+        np.column_stack(stored.coords),
+        edge_weights=None if (stored.data == 1).all() else stored.data,
         directed=directed,
         node_labels=node_labels,
         node_features=node_features,
@@ -242,38 +225,37 @@ def to_adjacency(graph: Graph, *, sparse: bool = False) -> Any:
     return matrix
 
 
-def _checked_entries(matrix: Any) -> tuple[int, _Entries]:
-    is_sparse = hasattr(matrix, "tocsr")
-    given: Any = matrix if is_sparse else np.asarray(matrix)
+def _checked_entries(matrix: Any) -> csr_array:
+    """The entries other than 0 of a square matrix of finite numbers; repeated ones are added up."""
+    from scipy.sparse import csr_array
+
+    given: Any = matrix if hasattr(matrix, "tocsr") else np.asarray(matrix)
     if given.ndim != 2 or given.shape[0] != given.shape[1]:
         raise InvalidGraph(f"an adjacency matrix is square; got shape {given.shape}")
     if given.dtype.kind not in "buif":
         raise InvalidGraph(f"an adjacency matrix holds numbers; got {given.dtype}")
-    if is_sparse:
-        stored = given.tocsr().tocoo()  # through rows, which adds up repeated entries
-        rows, columns, values = stored.row.astype(np.int64), stored.col.astype(np.int64), stored.data
-    else:
-        rows, columns = np.nonzero(given)
-        values = given[rows, columns]
-    entries = _Entries(rows, columns, values.astype(np.float64))
-    wrong = np.flatnonzero(~np.isfinite(entries.values))
+    entries = csr_array(given, dtype=np.float64, copy=True)
+    entries.sum_duplicates()
+    entries.eliminate_zeros()
+    wrong = np.flatnonzero(~np.isfinite(entries.data))
     if len(wrong):
-        i, j, value = (part[wrong[0]] for part in entries)
-        raise InvalidGraph(f"matrix[{i}, {j}] is {value}; entries are finite numbers, 0 for no edge")
-    return given.shape[0], entries.take(entries.values != 0)
+        i, j = (part[wrong[0]] for part in entries.tocoo().coords)
+        raise InvalidGraph(f"matrix[{i}, {j}] is {entries.data[wrong[0]]}; entries are finite numbers, 0 for no edge")
+    return entries
 
 
-def _checked_direction(size: int, entries: _Entries, directed: bool | None) -> bool:
+def _is_directed(entries: csr_array, directed: bool | None) -> bool:
     if directed:
         return True
-    opposites = entries.opposites(size)
-    differing = np.flatnonzero(entries.values != opposites)
-    if not len(differing):
+    opposites = entries.T.tocsr()
+    apart: Any = entries != opposites
+    if not apart.nnz:
         return False
-    i, j = entries.rows[differing[0]], entries.columns[differing[0]]
+    apart.sort_indices()
+    i, j = (part[0] for part in apart.tocoo().coords)
     if directed is False:
         raise InvalidGraph(f"matrix[{i}, {j}] and matrix[{j}, {i}] differ; an undirected graph has a symmetric matrix")
-    if opposites.all() and np.allclose(entries.values, opposites):
+    if np.array_equal(entries.indices, opposites.indices) and np.allclose(entries.data, opposites.data):
         raise InvalidGraph(
             f"matrix[{i}, {j}] and matrix[{j}, {i}] differ by rounding only; "
             "make it symmetric, (A + A.T) / 2, or say directed=True"

@@ -19,6 +19,16 @@ _SHOWN_PAIRS = 10
 """Pairs that a notebook shows."""
 
 
+def as_pairs(given: ArrayLike) -> NDArray[np.int64]:
+    """Pairs of positions as an (n, 2) array, which may be the given one."""
+    pairs = np.asarray(given)
+    if pairs.size == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
+        raise InvalidArgument(f"pairs must be integers of shape (n, 2); got {pairs.dtype} of shape {pairs.shape}")
+    return np.ascontiguousarray(pairs, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairBounds:
     """Pairs of graphs and bounds of their distances, in edits; equal bounds are a known distance.
@@ -36,15 +46,11 @@ class PairBounds:
     """The edit costs of the distances, as text; None if they are not known."""
 
     def __post_init__(self) -> None:
-        pairs = np.array(self.pairs)
-        if pairs.size == 0:
-            pairs = np.empty((0, 2), dtype=np.int64)
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or pairs.dtype.kind not in "iu":
-            raise InvalidArgument(f"pairs must be integers of shape (n, 2); got {pairs.dtype} of shape {pairs.shape}")
+        pairs = as_pairs(self.pairs).copy()
         lower, upper = (np.array(bound, dtype=np.float64) for bound in (self.lower, self.upper))
         if not lower.shape == upper.shape == (len(pairs),):
             raise InvalidArgument(f"{len(pairs)} pairs need as many bounds; got {lower.shape} and {upper.shape}")
-        for name, value in (("pairs", pairs.astype(np.int64)), ("lower", lower), ("upper", upper)):
+        for name, value in (("pairs", pairs), ("lower", lower), ("upper", upper)):
             value.flags.writeable = False
             object.__setattr__(self, name, value)
         self._refuse(~((lower >= 0) & (lower <= upper)), "0 <= lower <= upper must hold, and neither may be NaN")

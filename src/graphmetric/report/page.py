@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric._foundation.atomic_files import make_folder, write_file
 from graphmetric._foundation.markup import Markup, element, join, say, shorten
 from graphmetric.drawing import draw_graph, label_colors
 from graphmetric.drawing.page import Plot, card, legend, render_page, section
@@ -35,11 +35,9 @@ _MEANINGS = {
 
 def write_report(evaluation: ModelEvaluation, path: str | os.PathLike[str], *, command: str | None = None) -> None:
     """Write the page whole or not at all; ``command`` is shown as the way to make it again."""
-    target = Path(path)
-    page = render_report(evaluation, command=command).encode(errors="backslashreplace")
-    make_folder(target.parent)
-    with atomic_write(target) as file:
-        file.write(page)
+    page = render_report(evaluation, command=command)
+    make_folder(Path(path).parent)
+    write_file(path, page)
 
 
 def render_report(evaluation: ModelEvaluation, *, command: str | None = None) -> str:

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric._foundation.atomic_files import make_folder, write_file
 from graphmetric._foundation.options import to_plain
 from graphmetric.datasets import Dataset, load_dataset
 from graphmetric.edit_distance import graph_edit_distance, label_graphs
@@ -117,7 +117,7 @@ def claim_folder(path: Path, options: DemoOptions) -> None:
     elif path.exists() and any(path.iterdir()):
         raise FileError("holds other things than a demo; choose another folder with --out", path)
     make_folder(path)
-    _write(mark, json.dumps(description, indent=2))
+    write_file(mark, json.dumps(description, indent=2))
 
 
 def square_matrix(labels: PairBounds, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -253,9 +253,9 @@ class _Demo:
             learned, proven = index.search(query, k), index.search(query, k, certified=True)
             exact = [graph_edit_distance(query, hit.graph).upper for hit in learned]
             explanation = index.explain(query, proven[0])
-            _write(self.out / "nearest.svg", draw_hits(learned))
-            _write(self.out / "nearest-proven.svg", draw_hits(proven))
-            _write(self.out / "edits.svg", explanation.svg)
+            write_file(self.out / "nearest.svg", draw_hits(learned))
+            write_file(self.out / "nearest-proven.svg", draw_hits(proven))
+            write_file(self.out / "edits.svg", explanation.svg)
             self.tell(f"The query is {query.id}, {query.metadata.get('smiles', query)}.")
             self.tell(f"     {'by the learned distance':<28} | by edits, proven")
             for rank, (hit, edits, sure) in enumerate(zip(learned, exact, proven, strict=True), 1):
@@ -328,8 +328,3 @@ def _count(number: int, one: str, many: str) -> str:
 def _root_mean_square(difference: NDArray[np.float64]) -> float:
     pairs = difference[np.triu_indices(len(difference), 1)]
     return float(np.sqrt(np.mean(pairs**2)))
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic_write(path) as file:
-        file.write(text.encode())

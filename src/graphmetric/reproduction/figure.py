@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric._foundation.atomic_files import atomic_write, make_folder, write_file
 from graphmetric._foundation.options import to_plain
 from graphmetric.drawing.svg import INK, graph_canvas, svg_picture
 from graphmetric.errors import InvalidArgument, MissingExtra
@@ -71,8 +71,7 @@ def draw_figure(datasets: Sequence[str], options: RunOptions) -> list[Path]:
         folder / "figure2.json": json.dumps([row.to_dict() for row in rows], indent=2),
     }
     for path, text in contents.items():
-        with atomic_write(path) as file:
-            file.write(text.encode())
+        write_file(path, text)
     return list(contents)
 
 
@@ -230,7 +229,7 @@ def _height_of_rho(rho: float) -> float:
 
 
 def _name_points(axes: Any, points: list[tuple[Result, float]]) -> None:
-    """Write names beside points: the quickest to the right, the others by turns to the left above and right below.
+    """Write names beside points: the quickest to the right, the others alternately above left and below right.
 
     A point that is nearly at the place of a named one is left without a name.
     """

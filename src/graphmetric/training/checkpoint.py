@@ -22,7 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
+from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named, write_file
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
 
 VERSION = 4
@@ -110,8 +110,7 @@ class TrainingFolder:
         }
         state = json.dumps(header)
         content = save(tensors, {"state": state, "digest": _digest_tensors(state, tensors)})
-        with atomic_write(self._checkpoint) as file:
-            file.write(content)
+        write_file(self._checkpoint, content)
         self._saved = time.monotonic()
 
     def discard(self) -> None:
