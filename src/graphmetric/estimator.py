@@ -79,8 +79,8 @@ class GraphDistance(_GraphTransformer):
             accurate, about a hundred times slower to answer), or a pair of :class:`~graphmetric.model.ModelOptions` and
             :class:`~graphmetric.training.TrainingOptions`.
         head: Another distance on the same encoder: "matching", "coupling", "block-norm", "concave", "squared-fc",
-            or :class:`~graphmetric.model.HeadOptions`; None: that of the preset.
-        strict: Graphs that are not isomorphic are kept apart, even those that the encoder cannot tell apart.
+            or :class:`~graphmetric.model.HeadOptions`; None: the preset's.
+        strict: Give graphs that are not isomorphic a distance above 0, even if the encoder cannot tell them apart.
         pretrain: Whether the encoder learns to recover attributes and structure first; None: as the preset says.
         label_budget: What ``fit`` may spend on edit distances when it is given none. A number of pairs; a CPU time such
             as "90s", "10min" or "2h", which makes the model depend on the speed of the machine; or "auto": a million
@@ -94,9 +94,9 @@ class GraphDistance(_GraphTransformer):
             many random edits; 0: of training graphs alone.
         time_limit: Seconds after which the search for one label stops and gives bounds instead. None: after a number of
             search steps, which makes the labels, and the model, the same on every run.
-        max_steps: Mini-batches of training instead of those of the preset.
-        epochs: Passes over the graphs instead of those of the preset.
-        validation_fraction: Share of the graphs that ``fit`` holds out, if not told which, to choose the best weights.
+        max_steps: Number of training steps, instead of the preset's.
+        epochs: Number of passes over the graphs, instead of the preset's.
+        validation_fraction: Share of the graphs that ``fit`` holds out to choose the best weights if ``val`` is None.
         n_jobs: Threads; -1: one per core. They are graphmetric's own, over graphs and blocks of pairs, and torch
             computes on one thread in each of them; ``torch.set_num_threads`` is neither needed nor changed.
         device: "cpu", "cuda", "mps".

@@ -55,7 +55,7 @@ class _Task(Generic[Key]):
 
 
 def as_executor(executor: Any) -> Executor:
-    """An executor as it is, and that of a dask ``Client``; raises InvalidArgument for anything else."""
+    """An executor as it is, or the one of a dask ``Client``; raises InvalidArgument for anything else."""
     if isinstance(executor, Executor):
         return executor
     if callable(give := getattr(executor, "get_executor", None)):
@@ -198,7 +198,7 @@ def _submit(pool: Executor, task: _Task[Any], work: Callable[[], Any]) -> Future
 
 
 def _do(work: Callable[[], Result], attempt: int) -> tuple[bool, Result | Exception]:
-    """Runs in the worker. What fails by itself is told apart from what fails because a worker is gone."""
+    """Runs in the worker. An error of the work itself is returned, so that it is not taken for a lost worker."""
     try:
         return True, work()
     except Exception as error:  # noqa: BLE001 - the caller raises it

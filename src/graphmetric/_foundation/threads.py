@@ -103,7 +103,7 @@ class _ThreadLocalSettings(NamedTuple):
 
     set_openmp: Callable[[int], object]
     set_mkl: Callable[[int], int]
-    """Returns the number before; 0 means that the thread has none of its own."""
+    """Returns the previous number; 0 means that the thread had no number of its own."""
 
 
 @cache

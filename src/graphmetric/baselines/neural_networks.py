@@ -148,7 +148,7 @@ class AverageEncoder(nn.Module):
         return Encoded(self.pooling(states, batch), states, batch.mask)
 
     def update(self, states: States, batch: BatchTensors) -> States:
-        """Apply the layers, of which there are none here."""
+        """Apply the layers; this encoder has none."""
         return states
 
 

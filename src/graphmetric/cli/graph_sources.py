@@ -64,7 +64,7 @@ def _distinctions(context: click.Context, parameter: click.Parameter, given: tup
 
 
 _FORMATS = f"Format of the files, if their suffix does not say it: {', '.join(known.name for known in formats())}."
-_FACTS = f"Also tell atoms and bonds of SMILES and SDF apart by these: {', '.join(DISTINCTIONS)}, or all."
+_FACTS = f"Also distinguish atoms and bonds of SMILES and SDF by these: {', '.join(DISTINCTIONS)}, or all."
 _DIRECTIONS = "Make all graphs directed or undirected. By default they are as in the files."
 _SKIP = "Skip graphs that cannot be read, and report how many."
 _LIMITS = "Limits of the readers, such as max_nodes=1000, or none for files that you trust."

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 @click.argument("second", required=False)
 @view_option
 @click.option("--out", type=FILE, help="Write the matrix of all pairs to this .npy, .npz, .csv or .parquet file.")
-@click.option("--align", is_flag=True, help="Also show which nodes correspond, if the model can tell.")
+@click.option("--align", is_flag=True, help="Also show which nodes correspond, if the model can align graphs.")
 @smiles_option
 @reading_options
 @json_option

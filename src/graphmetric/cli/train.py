@@ -68,7 +68,7 @@ _FEWEST = 3
     help="Also learn from mutations of the graphs, made by at most this many edits; 0 for none.",
 )
 @click.option("--time-limit", type=SECONDS, help="Seconds per pair after which its label is a pair of bounds.")
-@click.option("--steps", "max_steps", type=COUNT, help="Number of training steps instead of that of the preset.")
+@click.option("--steps", "max_steps", type=COUNT, help="Number of training steps, instead of the preset's.")
 @click.option(
     "--validation",
     "validation_fraction",

@@ -2,7 +2,7 @@
 
 A head says everything about itself: its formula, which axioms hold and how nearly, what an index keeps of a graph,
 which lower bound follows from that, and whether it aligns nodes. A subclass that names its ``kind`` is registered, and
-:class:`HeadOptions` finds it under that name; nothing else has to be told about it (docs/howto/own_head.md).
+:class:`HeadOptions` finds it under that name; nothing else needs to know about it (docs/howto/own_head.md).
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class PairDistance(nn.Module, ABC):
         """Distances of left[0] to right[0], left[1] to right[1] and so on."""
         if left.start.shape != right.start.shape:
             raise InvalidArgument(
-                f"both sides must have as many graphs; got {left.num_graphs} and {right.num_graphs}. "
+                f"both sides must have the same number of graphs; got {left.num_graphs} and {right.num_graphs}. "
                 "For all pairs of two collections use distance_matrix"
             )
         return self.compare(self.prepare(left), self.prepare(right))

@@ -63,7 +63,7 @@ class Structure(NamedTuple):
     """(edges, 2, 2): codes of the edge as its first and as its second end sees it: there, and back if edges have a
     direction; 0 where there is none."""
     weights: Tensor
-    """(edges, 2, 2): weights, likewise."""
+    """(edges, 2, 2): weights in the same order."""
     first: Tensor
     """(graphs): the first edge of each graph."""
     num_edges: Tensor
@@ -136,7 +136,7 @@ class Structure(NamedTuple):
 
 
 class Representation(NamedTuple):
-    """Graphs as a distance sees them. The shape of ``start`` is that of the batch: one axis, or more to broadcast."""
+    """Graphs as a distance sees them. ``start`` has the shape of the batch: one axis, or more to broadcast."""
 
     z: Tensor
     """(..., d): one vector per graph."""

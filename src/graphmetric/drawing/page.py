@@ -135,7 +135,7 @@ class Plot:
 
 
 def nice_ticks(low: float, high: float, about: int = 7) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten within the range, ``about`` as many as asked for.
+    """Multiples of 1, 2 or 5 times a power of ten within the range, roughly ``about`` of them.
 
     Example:
         >>> nice_ticks(0, 23)

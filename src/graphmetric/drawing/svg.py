@@ -212,7 +212,7 @@ class Canvas:
 
 
 def svg_picture(width: float, height: float, body: str) -> str:
-    """A picture of its own on a white ground."""
+    """A whole picture on a white ground."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="Helvetica, Arial, sans-serif">\n'

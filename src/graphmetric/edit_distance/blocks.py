@@ -131,7 +131,7 @@ class PairGrid:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairRuns:
-    """Pairs that are listed, in runs of as many as a block of the grid has; otherwise as :class:`PairGrid`."""
+    """A list of pairs, cut into runs as long as a block of the grid; otherwise like :class:`PairGrid`."""
 
     solver: Solver
     first: GraphCollection

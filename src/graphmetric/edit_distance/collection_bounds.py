@@ -55,7 +55,7 @@ _MOST_ENTRIES = 1 << 26
 """Entries of the largest matrix that the Hausdorff edit distance may use: half a gigabyte."""
 
 _LOW, _HIGH, _WORD = np.uint64(16), np.uint64(48), np.uint64(32)
-"""Bits of half a branch, those above it in 64 bits, and those of a branch."""
+"""The bits of half a branch, of the rest of 64 bits, and of a branch."""
 
 Counts = NDArray[np.int16]
 Branches = NDArray[np.uint32]
@@ -239,7 +239,7 @@ def _digest(label: Hashable) -> int:
 
 
 def _spread(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Spread numbers over 64 bits; sums of such are hardly ever equal by chance."""
+    """Spread numbers over 64 bits; sums of them are hardly ever equal by chance."""
     numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     numbers = (numbers ^ (numbers >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return numbers ^ (numbers >> np.uint64(32))

@@ -184,7 +184,7 @@ def mces_distance(
         weights: Positive weights of edges by label. ``"bond_orders"`` stands for those of molecules as they are read
             from SMILES and SDF: 1, 2, 3, 4, and 1.5 for aromatic bonds. Edges without labels weigh 1.
         ignore: Attributes that need not agree, such as ``{"edge_labels"}``.
-        time_limit: Seconds after which the search returns the bounds it has; "auto" is 10, None is no limit.
+        time_limit: Seconds after which the search returns the bounds it has; "auto" is 10, None means no limit.
 
     Raises:
         SearchInterrupted: Ctrl-C was pressed. Its ``known`` is an :class:`EditDistance` with the bounds so far.
@@ -210,7 +210,7 @@ def mces_distance(
 
 
 def mces_costs(weights: EdgeWeights = None, *, ignore: frozenset[Ignorable] = frozenset()) -> EditCosts:
-    """The costs that make an edit distance that of the maximum common edge subgraph; see :func:`mces_distance`.
+    """Costs under which the edit distance is the one by the maximum common edge subgraph; see :func:`mces_distance`.
 
     Example:
         >>> from graphmetric import pairwise_edit_distances

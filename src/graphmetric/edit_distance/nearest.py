@@ -16,7 +16,7 @@ For graphs of up to a dozen nodes the last three are one call of a compiled sear
 proven. A time limit ends the search earlier: bounds and maps are valid at any moment.
 
 Where kinds of edits are limited (:mod:`graphmetric.edit_distance.limited`), edits within the limits cost at least as
-much as the best ones without. So the same stages exclude candidates, but the maps they find count for nothing, and what
+much as the best ones without. So the same stages exclude candidates, but the maps they find are not used, and what
 they leave is solved within the limits one by one, the smallest lower bounds first.
 """
 
@@ -105,7 +105,7 @@ Numbers = NDArray[np.int64]
 """Numbers of candidates."""
 Floats = NDArray[np.float64]
 SolveLimited = Callable[[int, float | None, float, Watch], LimitedAnswer]
-"""Solves a candidate within limits, for distances up to some cost and for so many seconds."""
+"""Solves a candidate within limits, for distances up to a given cost and for a given number of seconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,9 +181,9 @@ class NearestSearch:
     encode: Callable[[Numbers], EncodedCandidates]
     """Encodes the query with at least the candidates of these rising numbers."""
     radius: float = np.inf
-    """Of distance / weight; only for a search of all within it."""
+    """The largest distance / weight; only for a search of all graphs within it."""
     tighten: Callable[[Numbers], Floats] | None = None
-    """Gives further lower bounds of chosen candidates, at little cost."""
+    """Computes further lower bounds of chosen candidates, at little cost."""
     row: int = 0
     """Position of the query among the encoded queries."""
     deadline: float = np.inf
@@ -383,7 +383,7 @@ class NearestSearch:
             self._solve_each(left, seconds)
 
     def _solve_each(self, graphs: Numbers, seconds: float) -> None:
-        """Solve candidates within the limits one after another, each for so many seconds at most."""
+        """Solve candidates within the limits one after another, each for at most ``seconds``."""
         assert self.solve_limited is not None
         for graph in graphs.tolist():
             if self._is_late():

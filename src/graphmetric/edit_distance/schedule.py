@@ -1,7 +1,7 @@
 """Many pairs solved on this machine: on all cores, and nothing lost when stopped.
 
 How long a pair takes is not known in advance, and differs by factors of thousands within one collection. So the pairs
-that are usually *quick* are handed out in batches, as many as by the measured speed take a tenth of a second, and the
+that are usually *quick* are handed out in batches that take about a tenth of a second at the measured speed, and the
 others singly. A batch goes to a method that gives up soon; pairs that it leaves open are solved singly afterwards. So
 all threads are busy to the end, and no result waits long to be saved, even when a few pairs take most of the time.
 """
@@ -52,7 +52,7 @@ class PairQuestions:
     costs: EditCosts
 
     def describe(self) -> dict[str, Any]:
-        """What a store must hold to be that of these questions."""
+        """What a store must say about itself to belong to these questions."""
         graphs = [self.first] if self.second is self.first else [self.first, self.second]
         digest = blake2b(np.ascontiguousarray(self.pairs).tobytes(), digest_size=16).hexdigest()
         return {

@@ -128,7 +128,7 @@ class FeedForward(nn.Module):
 
 
 class MessagePassing(nn.Module):
-    """Each node receives the states of its neighbours, by a linear map; against arcs by a map of their own."""
+    """Each node receives the states of its neighbours by a linear map; against the direction of arcs by another one."""
 
     def __init__(self, hidden_size: int, directed: bool) -> None:
         super().__init__()

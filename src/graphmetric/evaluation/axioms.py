@@ -26,7 +26,7 @@ class AxiomCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredAxioms:
-    """How far distances are from those of a metric."""
+    """How far distances are from being a metric."""
 
     graphs: int
     identity: float
@@ -151,7 +151,7 @@ def _finite(values: ArrayLike, name: str) -> Floats:
 
 
 def _compare_classes(classes: ArrayLike | None, count: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Masks of the pairs of isomorphic graphs and of those that are not, the latter once each."""
+    """Masks of the pairs of isomorphic graphs and of all other pairs, each of these once."""
     number = np.arange(count) if classes is None else np.asarray(classes)
     if number.shape != (count,):
         raise InvalidArgument(f"classes must name one class for each of the {count} graphs; got shape {number.shape}")

@@ -24,7 +24,7 @@ from graphmetric.errors import InvalidArgument
 Floats = NDArray[np.float64]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Of the predictions at one true distance: the middle, and the ends of what half and nine tenths of them are within."""
+"""Quantiles of the predictions at one true distance: the median, and the ends of the middle half and nine tenths."""
 
 
 def check_against_truth(predicted: ArrayLike, true: ArrayLike) -> tuple[Floats, Floats]:
@@ -371,7 +371,7 @@ class BoundScores:
     decided: float
     """Share of the pairs of graphs, of one query each, whose order is decided; ties are not."""
     precision: dict[int, Interval]
-    """Of the k predicted nearest, the share that is certainly among the k nearest, ties included, and the share that
+    """The share of the k predicted nearest that is certainly among the k nearest, ties included, and the share that
     may be."""
 
     def to_dict(self) -> dict[str, Any]:

@@ -50,7 +50,7 @@ class FeatureOptions:
     role_rounds: int = 3
     """Rounds of colour refinement behind the Weisfeiler-Lehman roles; 0 leaves the tag alone."""
     role_min_count: int = 1
-    """Nodes of the training set a role must occur at to get a code of its own; rarer ones back off a round."""
+    """How many training nodes must have a role for it to get a code; rarer roles use that of an earlier round."""
     role_weights: bool = True
     """Whether edge weights count as edge labels in roles. Switch off where almost no two weights are equal."""
     max_words: int = 10_000
@@ -293,7 +293,7 @@ class GraphFeaturizer:
             warnings.warn(
                 f"a graph has {largest} nodes, more than k_max={k_max}: the connection weights w_i of Eq. 3 are cut to "
                 "their first k_max columns (all other inputs are complete). Train with graphs of this size, or with "
-                "neighbourhood=False, to avoid this; said once.",
+                "neighbourhood=False, to avoid this. This warning is shown once.",
                 stacklevel=3,
             )
 

@@ -144,7 +144,7 @@ class GraphBatch(Generic[Array]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureTable:
-    """The features of a collection, one row per node unless said otherwise; None for kinds that are not in use."""
+    """The features of a collection, one row per node unless noted otherwise; None for kinds that are not in use."""
 
     schema: FeatureSchema
     edges: Edges

@@ -41,9 +41,9 @@ class AttributeOptions:
     """Which attributes of a file's nodes and edges become which columns of the graph."""
 
     node_label: str | Sequence[str] | None = ("label", "symbol", "chem", "type")
-    """The node attribute that becomes ``node_labels``. Of several names the first that any node of the graph has."""
+    """The node attribute that becomes ``node_labels``. Of several names, the first that any node has."""
     edge_label: str | Sequence[str] | None = ("label", "valence", "type", "bond_type")
-    """The edge attribute that becomes ``edge_labels``, likewise."""
+    """The edge attribute that becomes ``edge_labels``, chosen in the same way."""
     edge_weight: str | None = "weight"
     """The edge attribute that becomes ``edge_weights``; an edge without it weighs 1."""
     node_text: str | None = "text"

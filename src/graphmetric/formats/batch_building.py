@@ -83,7 +83,7 @@ def _built_quickly(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Pa
 
 
 def _packed(parsed: list[ParsedGraph]) -> Columns:
-    """Columns of the graphs; raises :class:`InvalidGraph` if one is wrong, or if only building it alone can tell."""
+    """Columns of the graphs; raises :class:`InvalidGraph` if one is wrong, or must be built alone."""
     lengths = {"node": [graph.num_nodes for graph in parsed], "edge": [len(graph.heads) for graph in parsed]}
     edges = np.empty((sum(lengths["edge"]), 2), dtype=np.int64)
     edges[:, 0] = np.fromiter(chain.from_iterable(graph.tails or () for graph in parsed), np.int64, len(edges))
@@ -109,7 +109,7 @@ def _packed(parsed: list[ParsedGraph]) -> Columns:
 
 
 def _joined(column: Column, values: list[Any], lengths: list[int]) -> LabelColumn | NDArray[np.float64]:
-    """One column from those of the graphs, of which some have none."""
+    """The columns of all graphs joined to one; some graphs may lack it."""
     if column.coded:
         filled = ([None] * length if given is None else given for given, length in zip(values, lengths, strict=True))
         return LabelColumn.from_values(list(chain.from_iterable(filled)))

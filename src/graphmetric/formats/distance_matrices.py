@@ -64,7 +64,7 @@ class StoredMatrix:
 
 
 def read_matrix(path: str | os.PathLike[str], *, max_items: int = MOST_ITEMS) -> StoredMatrix:
-    """Read the distances of a file; its suffix tells the format."""
+    """Read the distances of a file; its suffix chooses the format."""
     source = Path(path)
     reader = _format_of(source).read
     try:
@@ -214,11 +214,11 @@ def _write_npz(file: BinaryIO, values: NDArray[np.float64], ids: _Names) -> None
 
 
 def _read_csv(path: Path, max_items: int) -> _Content:
-    """A table with or without a header and a first column of names: its shape tells which, as a matrix is square."""
+    """A table with or without a header and a first column of names: its shape shows which, since a matrix is square."""
     _check_count(path.stat().st_size // _MOST_BYTES_PER_NUMBER, max_items, path)
     lines = _read_lines(path)
     first = next(lines, (0, []))[1]
-    rows, names = [], []  # the first column stays text until the shape tells what it is
+    rows, names = [], []  # the first column stays text until the shape shows what it is
     for number, cells in lines:
         if len(cells) != len(first):
             raise FileError(f"has {len(cells)} columns; the first line has {len(first)}", path, number)

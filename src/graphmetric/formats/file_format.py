@@ -1,4 +1,4 @@
-"""What a file format is: one record for each; and what a file or a conversion could not keep, to be said once."""
+"""The record that describes a file format, and the warning about what a file or a conversion could not keep."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class FileSource:
 
     @property
     def is_folder(self) -> bool:
-        """Whether this is a folder; a name that the system refuses is none."""
+        """Whether this is a folder; a name that the system refuses is not one."""
         try:
             return self.path is not None and self.path.is_dir()
         except OSError:

@@ -152,7 +152,7 @@ def _sources(path: Readable, format: str | None, call: ReadingCall) -> Iterator[
             yield FileSource(file, call), found, file != given
         return
     if named is None:
-        raise InvalidArgument("reading a stream needs format=..., since there is no file name to tell it")
+        raise InvalidArgument("reading a stream needs format=..., since there is no file name to choose it by")
     stream: Any = sys.stdin.buffer if isinstance(path, str) else path
     if not hasattr(stream, "read") or not isinstance(stream.read(0), bytes):
         raise InvalidArgument(f"expected a path or a stream opened in binary mode; got {type(stream).__name__}")
@@ -222,7 +222,7 @@ def write_graphs(
     given: Iterable[Graph] = [graphs] if isinstance(graphs, Graph) else graphs
     if path == "-" or not isinstance(path, str | os.PathLike):
         if format is None:
-            raise InvalidArgument("writing to a stream needs format=..., since there is no file name to tell it")
+            raise InvalidArgument("writing to a stream needs format=..., since there is no file name to choose it by")
         with NotKept() as not_kept:
             _write(given, sys.stdout.buffer if isinstance(path, str) else path, format_by_name(format), not_kept)
         return

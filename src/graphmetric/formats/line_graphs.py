@@ -67,7 +67,7 @@ class _Draft(NamedTuple):
 
 
 def _count_from_text(text: str) -> int:
-    """A number of a node or of nodes; -1, which is none, for other words."""
+    """A node number or a count; -1 for words that are neither."""
     return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else -1
 
 
@@ -305,7 +305,7 @@ def _label_words(labels: Any, column: str, not_kept: NotKept) -> Iterator[str]:
 
 
 def _word(value: Hashable, column: str, not_kept: NotKept) -> str | None:
-    """The value as one word; None if it has none."""
+    """The value as one word; None if it cannot be written as one."""
     text = str(value)
     if not (isinstance(value, str) or is_integer(value)) or text.split() != [text] or not text.isprintable():
         return None

@@ -127,7 +127,7 @@ def _as_graph(molecule: Mol, kekulize: bool, distinguish: tuple[str, ...], id: H
         from rdkit.Chem import rdCIPLabeler
 
         molecule = _chem().Mol(molecule)
-        with _refused("the stereochemistry of the molecule cannot be told"):
+        with _refused("the stereochemistry of the molecule cannot be determined"):
             rdCIPLabeler.AssignCIPLabels(molecule, maxRecursiveIterations=_MOST_COMPARISONS)
     bonds = [molecule.GetBondWithIdx(k) for k in range(molecule.GetNumBonds())]
     if id is None and molecule.HasProp("_Name"):
@@ -146,7 +146,7 @@ _converted: Callable[..., Graph] = from_rdkit.__wrapped__  # type: ignore[attr-d
 
 
 def _facts_that_do_not_count(molecule: Mol, distinguish: Sequence[str], known: set[str]) -> set[str]:
-    """Which of :data:`MOLECULE_FACTS` this molecule has beyond what is told apart and what is known already."""
+    """Which of :data:`MOLECULE_FACTS` this molecule has that are neither distinguished nor known already."""
     wanted = [name for name in MOLECULE_FACTS if name not in distinguish and name not in known]
     chem, atoms = _chem(), molecule.GetAtoms()
     found = {
@@ -265,7 +265,7 @@ def _refused(problem: str) -> Iterator[None]:
 
 
 def _problem_of_smiles(smiles: str) -> str:
-    """Why RDKit refused it: an exception tells about chemistry, only the log about syntax."""
+    """Why RDKit refused it. Problems of chemistry raise an exception; those of syntax are only in the log."""
     from rdkit import rdBase
 
     chem = _chem()

@@ -196,7 +196,7 @@ def _kinds_by_place(contents: list[_Content], not_kept: NotKept) -> dict[str, di
 
 
 def _kinds(rows: Iterable[Row], what: str, not_kept: NotKept) -> dict[str, type]:
-    """The one type of each attribute, in order of first appearance; mixtures become text, which is said."""
+    """The one type of each attribute, in order of first appearance; mixtures become text, with a warning."""
     kinds: dict[str, set[type]] = {}
     for row in rows:
         for name, value in row.items():

@@ -113,7 +113,7 @@ def certify(columns: Columns, budget: int) -> tuple[list[str | None], list[int]]
 
 
 def search_orders(columns: Columns, budget: int) -> CanonicalSearch:
-    """Search the canonical order of every graph of packed columns; ``outcome.solved`` tells where one was found."""
+    """Search the canonical order of every graph of packed columns; ``outcome.solved`` says where one was found."""
     if budget < 0:
         raise InvalidArgument(f"budget must be a number of steps, 0 or more; got {budget}")
     from graphmetric.graphs._kernels.canonical_search import RankedGraphs, canonicalise  # numba takes long to import

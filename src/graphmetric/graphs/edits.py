@@ -234,7 +234,7 @@ class Draft:
         self.incident: dict[int, dict[EdgeKey, None]] = {node: {} for node in self.nodes}
         """The edges at each node, in either direction; dictionaries for their order."""
         self.attributes: dict[int, NodeAttributes] = {}
-        """Those of inserted and changed nodes; the others have those of the source."""
+        """Attributes of inserted and changed nodes; all others keep those of the source."""
         self.next_node = graph.num_nodes
         for key, edge in edges_of(graph).items():
             self.attach(key, edge)

@@ -296,7 +296,7 @@ class ActiveSet:
     def rebuild(self) -> tuple[float, float]:
         """Write the matrix that belongs to the multipliers into ``x``, free of the rounding of many steps.
 
-        Gives its objective and the dual objective, which no metric within the bounds can be below.
+        Returns its objective and the dual objective. No metric within the bounds has an objective below the second.
         """
         objectives = self._evaluate()
         self._write(self._pairs.value)

@@ -96,7 +96,7 @@ def repair_rows(
     time_limit: float | None = None,
     n_jobs: int | None = -1,
 ) -> RepairResult:
-    """The nearest extension of a metric by several items at once, whose distances among each other move too.
+    """The nearest extension of a metric by several items at once, whose distances to each other move too.
 
     Args:
         base: (m, m) the metric, which stays as it is.

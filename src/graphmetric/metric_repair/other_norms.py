@@ -231,7 +231,7 @@ def _find_smallest_sum(
 ) -> tuple[Matrix, float, int]:
     """Solve and add the violated triangles until none is violated by more than half of the tolerance.
 
-    Gives a matrix, a lower bound of the sum of changes of all metrics, and the number of programmes solved.
+    Returns a matrix, a lower bound of the sum of changes of all metrics, and the number of programmes solved.
     """
     matrix, bound, rounds = problem.given, 0.0, 0
     if len(matrix) > 1 and max(problem.largest, problem.lower) > 0:

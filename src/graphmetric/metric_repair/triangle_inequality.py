@@ -63,7 +63,7 @@ class TriangleViolations:
     """How a matrix breaks the triangle inequality."""
 
     count: int
-    """Violated inequalities among those tested; as many triples are violated, since each has at most one."""
+    """Violated inequalities among those tested. A triple has at most one, so this is the number of violated triples."""
     tested: int
     """Inequalities that were tested: all m (m - 1) (m - 2) / 2, or a sample of them."""
     total: int
@@ -286,7 +286,7 @@ def run_blocks(
 
 
 def _split_rows(m: int) -> list[range]:
-    """Blocks of rows with about as many pairs each, the same for any number of threads."""
+    """Blocks of rows with about the same number of pairs each. They do not depend on the number of threads."""
     count = min(_MOST_BLOCKS, m // _ROWS_PER_BLOCK + 1)
     edges = np.unique((m * np.sqrt(np.linspace(0, 1, count + 1))).round().astype(int))
     return [range(begin, end) for begin, end in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)]

@@ -1,4 +1,4 @@
-"""How good a trained model is on graphs of one's own, as numbers and as an HTML page.
+"""How good a trained model is on your own graphs, as numbers and as an HTML page.
 
 ::
 

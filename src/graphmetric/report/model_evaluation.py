@@ -1,4 +1,4 @@
-"""How good a trained model is on graphs of one's own: rankings, errors, axioms and examples, in one record."""
+"""How good a trained model is on your own graphs: rankings, errors, axioms and examples, in one record."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _FEWEST_PAIRS = 500
 _AXIOM_SAMPLE = 150
 """Graphs on which the axioms are measured: half a million triangles."""
 _TOLERANCE = 1e-5
-"""Of the axioms, relative: single precision, and a copy of a graph may be added up in another order."""
+"""Relative tolerance of the axioms: numbers are in single precision, and copies may be added up in another order."""
 
 Facts = dict[str, dict[str, Any]]
 """Plain values by name, by title of the section."""
@@ -150,7 +150,7 @@ class ModelEvaluation:
     size_errors: SizeErrors
     examples: tuple[ExampleQuery, ...]
     queries_trained_on: int | None
-    """How many queries are training graphs, or copies of such; None if that is not known."""
+    """How many queries are training graphs or copies of them; None if that is not known."""
     facts: Facts
     """What the model card says."""
     notes: tuple[str, ...]
@@ -389,7 +389,7 @@ def _facts(model: GraphDistance) -> Facts:
 
 
 def _find_known(distances: Any, dataset: Dataset | None, plan: RankingTask, count: int) -> KnownDistances | None:
-    """The distances that the user gave or, if it knows most of those that are needed, those of the data set."""
+    """The distances that the user gave; otherwise those of the data set, if it knows most of what is needed."""
     if distances is not None:
         return KnownDistances.given(distances, count)
     if dataset is None or not len(plan.database):
@@ -442,7 +442,7 @@ def _describe_seen(model: GraphDistance, task: RankingTask, seen: int | None) ->
         return "None of the queries is a graph that the model was fitted to, nor a copy of one."
     if seen is not None:
         return (
-            f"{seen:,} of {len(task.queries):,} queries are graphs that the model was fitted to, or copies of such: "
+            f"{seen:,} of {len(task.queries):,} queries are graphs that the model was fitted to, or copies of them: "
             "on these, the scores flatter it."
         )
     learned = int(model.report_["graphs"]["training_graphs"])

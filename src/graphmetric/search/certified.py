@@ -52,7 +52,7 @@ _PROPOSED, _PROPOSED_BY_BOUNDS = 2, 20
 """Graphs looked at first for each that is wanted: this many by the learned distance, and that many by bounds.
 
 A model that was trained on other graphs proposes bad ones, and bounds alone miss near graphs; together they are better
-than either. The maps of branch bounds, which take microseconds, tell which of them are near."""
+than either. The maps of branch bounds, which take microseconds, show which of them are near."""
 _LOOKED_AT = 3
 """Candidates of the learned search for each proposed graph."""
 _SHARED = 50

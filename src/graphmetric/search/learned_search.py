@@ -1,13 +1,13 @@
 """Nearest graphs by the learned distance: candidates by vectors, bounds, then the distance itself.
 
-Of graphs that the model does not tell apart only the first is looked at: what is found for it is true of all of them,
-to the last bit. These are graphs that are isomorphic in all that the model takes in, whatever else they have; without
-this, rounding would part them, since it depends on the batch in which a graph was encoded.
+Where the model does not tell some graphs apart, only the first of them is looked at: what is found for it is true of
+all of them, to the last bit. These are graphs that are isomorphic in all that the model takes in, whatever else they
+have. Without this, rounding would separate them, since it depends on the batch in which a graph was encoded.
 
 Where the head bounds its distance by index vectors, graphs are looked at in the order of their bounds, and the search
-ends when no bound lets a graph come before the k-th best, ties by position: the answer is that of looking at all
-graphs. With a number of ``candidates`` it looks at no more graphs than that: those of the least bounds among the graphs
-of the nearest vectors, ten times as many. The answer is then approximate.
+ends when no bound allows a graph to come before the k-th best (ties go by position), so the answer is the same as if
+all graphs were looked at. With ``candidates`` it looks at that many graphs only: those with the least bounds among ten
+times as many graphs with the nearest vectors. The answer is then approximate.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ VERSION = 1
 LARGEST_MEMORY = 64 << 20
 """Bytes that are remembered at most."""
 _PAIR_BYTES = 33
-"""Of a candidate, its map not counted."""
+"""Bytes of a candidate without its map."""
 
 Names = NDArray[np.uint64]
 """(graphs, 2): certificates."""

@@ -92,7 +92,7 @@ class MiniBatches:
         self._start = np.searchsorted(self._ends[self._by_first, 0], np.arange(len(self.graphs) + 1))
         self._part = _find_parts(self._ends, len(self.graphs))
         self.in_blocks = self._count_pairs_of_block() >= options.graphs_per_step / 2
-        """Whether a block holds more labelled pairs than as many graphs drawn as pairs would."""
+        """Whether blocks hold more labelled pairs than the same number of graphs drawn pair by pair."""
         self._order = lru_cache(maxsize=1)(self._shuffle)
         self._nearest = self._find_nearest() if options.near_share and self.in_blocks else None
 
@@ -127,7 +127,7 @@ class MiniBatches:
 
     @property
     def _listed(self) -> int:
-        """Pairs per step where pairs are drawn: as many as have graphs_per_step graphs at most."""
+        """Pairs per step where pairs are drawn: together they have at most ``graphs_per_step`` graphs."""
         return max(1, self.options.graphs_per_step // 2)
 
     def _count_pairs_of_block(self) -> float:

@@ -20,7 +20,7 @@ EXPLOSION = 1e4
 """Training is given up at this many times the loss of the first step, or 1 if that was less."""
 _MOMENTUM = 0.95
 _POLYNOMIAL = (3.4445, -4.7750, 2.0315)
-"""Of the singular values, by Jordan: five rounds bring those between .002 and 1 to between .7 and 1.2."""
+"""Jordan's polynomial of the singular values: five rounds bring those between .002 and 1 to between .7 and 1.2."""
 _ROUNDS = 5
 _ADAM_SIZE = 0.2
 """Root mean square of the updates of Adam, by Liu et al. (2025): one learning rate then suits both."""
@@ -76,7 +76,7 @@ class ModelOptimizer:
 
 
 def _layer_matrices(model: GraphDistanceModel) -> list[Tensor]:
-    """Of attention, feed-forward and messages; inputs, biases, norms and the output are for Adam."""
+    """The matrices of attention, feed-forward layers and messages; all other parameters are left to Adam."""
     if not isinstance(model.encoder, GraphEncoder):
         raise InvalidArgument(f"optimizer 'muon' is for the graph transformer, not for {type(model.encoder).__name__}")
     return [module.weight for module in model.encoder.layers.modules() if isinstance(module, nn.Linear)]

@@ -246,7 +246,7 @@ class LabelBudget:
         return int(self.amount) if is_number else None
 
     def pairs_for(self, graphs: GraphCollection) -> int:
-        """How many pairs of such graphs the budget pays for; for a time this is an estimate."""
+        """How many pairs of these graphs the budget pays for; an estimate if the budget is a time."""
         if self._pairs is not None:
             return self._pairs
         pairs, seconds = (AUTO_PAIRS, AUTO_SECONDS) if self.seconds is None else (MOST_PAIRS, self.seconds)
@@ -402,7 +402,7 @@ def _largest_clique(pairs: int) -> int:
 
 
 class Mutator:
-    """Makes graphs that are one to ``edits`` edits away from a given one, in the manner of a collection.
+    """Makes graphs that are one to ``edits`` edits away from a given one and look like those of a collection.
 
     Labels are drawn from the collection, the frequent ones more often. No mutation has more nodes than the largest of
     its graphs, and mutations of connected graphs are connected.
