@@ -106,6 +106,9 @@ def test_faults_of_the_caller(remote: RemoteIndex) -> None:
         remote.search("CCO", 5000)
     with pytest.raises(InvalidArgument, match="metadata"):
         remote.search("CCO", where={"colour": 1}, watch=lambda progress: None)
+    other: Any = {"n_jobs": 2}
+    with pytest.raises(InvalidArgument, match="no option 'n_jobs'; there are view, certified"):
+        remote.range("CCO", 3, **other)
     for url in ("127.0.0.1:80", "ftp://x", "http://", "http://user:secret@host", "http://[::1"):
         with pytest.raises(InvalidArgument, match="not the address of a service"):
             gm.connect(url)

@@ -112,7 +112,10 @@ def test_a_body_that_is_not_json(served: Running) -> None:
         answer = served.send("POST", "/v1/search", content, content_type="application/json")
         assert answer.status in (400, 422)
         assert answer.json["detail"]
-    assert served.send("POST", "/v1/search", b'{"smiles": "CCO"}', content_type="text/plain").status == 422
+    for kind in ("text/plain", "application/x-www-form-urlencoded"):  # what curl sends if it is not told otherwise
+        answer = served.send("POST", "/v1/search", b'{"smiles": "CCO"}', content_type=kind)
+        assert (answer.status, kind in answer.json["detail"]) == (415, True)
+        assert "Content-Type: application/json" in answer.json["advice"]
 
 
 def test_what_cannot_be_drawn_is_not_drawn(molecules: gm.GraphIndex) -> None:

@@ -199,3 +199,5 @@ def test_page_health_and_metrics(served: Running) -> None:
     assert 'graphmetric_requests_total{route="/v1/search",status="200"}' in lines
     assert "graphmetric_ready 1.0" in lines
     assert served.send("DELETE", "/v1/search").status == 405
+    by_mistake = served.get("/v1/search")
+    assert (by_mistake.status, by_mistake.headers["allow"]) == (405, "POST")

@@ -53,7 +53,7 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     404: {**_PROBLEM, "description": "The index has no graph with this id."},
     408: {**_PROBLEM, "description": "The body did not arrive in time."},
     413: {**_PROBLEM, "description": "The body is too large."},
-    415: {**_PROBLEM, "description": "The body is compressed."},
+    415: {**_PROBLEM, "description": "The body is compressed, or was not sent as JSON."},
     422: {**_PROBLEM, "description": "A field is wrong, or the graph is too large."},
     501: {**_PROBLEM, "description": "An extra is not installed, such as RDKit for SMILES."},
     503: {
@@ -317,10 +317,13 @@ def _add_health(app: FastAPI, service: Service) -> None:
 def _add_page(app: FastAPI, service: Service) -> None:
     """The page and its parts. They are read when the service starts, so that no request names a file."""
     parts = dict(_read_parts(files("graphmetric.serve") / "page"))
+    asked = {path for path, methods in app.openapi()["paths"].items() if "post" in methods}
 
     @app.get("/{path:path}", include_in_schema=False)
     async def page(request: Request, path: str) -> Response:
         part = parts.get(path or "index.html")
+        if f"/{path}" in asked:
+            raise Problem(405, "this route is asked by POST", headers={"Allow": "POST"})
         if part is None:
             raise Problem(404, "this path is not a route of the service")
         headers = {"ETag": part.tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}

@@ -102,19 +102,7 @@ class RemoteIndex:
     def search(self, query: list[Any], k: int = 10, **options: Unpack[RemoteOptions]) -> list[SearchResult]: ...
     @overload
     def search(self, query: Any, k: int = 10, **options: Unpack[RemoteOptions]) -> SearchResult: ...
-    def search(
-        self,
-        query: Any,
-        k: int = 10,
-        *,
-        view: View = "raw",
-        certified: bool | None = None,
-        where: Mapping[str, Any] | None = None,
-        distinct: bool = False,
-        limits: Mapping[str, int] | None = None,
-        time_limit: Seconds = "auto",
-        watch: Callable[[SearchProgress], object] | None = None,
-    ) -> SearchResult | list[SearchResult]:
+    def search(self, query: Any, k: int = 10, **options: Unpack[RemoteOptions]) -> SearchResult | list[SearchResult]:
         """The ``k`` nearest graphs, as :meth:`graphmetric.GraphIndex.search` finds them.
 
         Args:
@@ -129,29 +117,18 @@ class RemoteIndex:
             time_limit: Seconds for each query; "auto" is the most that the service allows.
             watch: A function that is told how far a certified search is; the search ends if it returns True.
         """
-        asked = {"view": view, "certified": certified, "where": where, "distinct": distinct, "limits": limits}
-        return self._search_each(query, {"k": k, **asked}, time_limit, watch)
+        return self._search_each(query, {"k": k}, options)
 
     @overload
     def range(self, query: list[Any], radius: float, **options: Unpack[RemoteOptions]) -> list[SearchResult]: ...
     @overload
     def range(self, query: Any, radius: float, **options: Unpack[RemoteOptions]) -> SearchResult: ...
-    def range(
-        self,
-        query: Any,
-        radius: float,
-        *,
-        view: View = "raw",
-        certified: bool | None = None,
-        where: Mapping[str, Any] | None = None,
-        distinct: bool = False,
-        limits: Mapping[str, int] | None = None,
-        time_limit: Seconds = "auto",
-        watch: Callable[[SearchProgress], object] | None = None,
-    ) -> SearchResult | list[SearchResult]:
-        """All graphs at most at this distance, nearest first; a service sends at most a thousand."""
-        asked = {"view": view, "certified": certified, "where": where, "distinct": distinct, "limits": limits}
-        return self._search_each(query, {"within": radius, **asked}, time_limit, watch)
+    def range(self, query: Any, radius: float, **options: Unpack[RemoteOptions]) -> SearchResult | list[SearchResult]:
+        """All graphs at most at this distance, nearest first, with the keywords of :meth:`search`.
+
+        A service sends at most a thousand.
+        """
+        return self._search_each(query, {"within": radius}, options)
 
     def distance(
         self, first: Any, second: Any, *, limits: Mapping[str, int] | None = None, time_limit: Seconds = "auto"
@@ -186,14 +163,15 @@ class RemoteIndex:
             return read_graph(answer["graphs"][0])
 
     def _search_each(
-        self,
-        query: Any,
-        asked: dict[str, Any],
-        time_limit: Seconds,
-        watch: Callable[[SearchProgress], object] | None,
+        self, query: Any, asked: dict[str, Any], options: RemoteOptions
     ) -> SearchResult | list[SearchResult]:
-        body = {name: value for name, value in asked.items() if value is not None}
-        body["time_limit"] = self._seconds(time_limit)
+        if unknown := options.keys() - RemoteOptions.__annotations__.keys():
+            there = ", ".join(RemoteOptions.__annotations__)
+            raise InvalidArgument(f"a search over HTTP has no option {min(unknown)!r}; there are {there}")
+        sent = {name: value for name, value in options.items() if name not in ("time_limit", "watch")}
+        body = {"view": "raw", **asked, **{name: value for name, value in sent.items() if value is not None}}
+        body["time_limit"] = self._seconds(options.get("time_limit", "auto"))
+        watch = options.get("watch")
         queries = query if isinstance(query, list) else [query]
         results = [self._search_one(number, one, body, watch) for number, one in enumerate(queries)]
         return results if isinstance(query, list) else results[0]

@@ -139,4 +139,10 @@ def _of_validation(error: RequestValidationError) -> Problem:
 
 async def answer_problem(request: Request, error: Exception) -> Response:
     """The exception handler of the application."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if isinstance(error, RequestValidationError) and request.method == "POST" and not kind.endswith("json"):
+        detail = (
+            f"the body was sent as {shortened(kind, _LONGEST_INPUT)}; JSON is allowed" if kind else "no JSON was sent"
+        )
+        return Problem(415, detail, advice="Send the header Content-Type: application/json.").response()
     return problem_of(error).response()

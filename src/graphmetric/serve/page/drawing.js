@@ -112,7 +112,7 @@ export function common(layouts) {
 
 /** A graph as an SVG element. `colors` are per node; `marks` are those of `editMarks`; `numbers` are shared by aligned nodes. */
 export function draw(graph, layout, { colors = null, marks = null, numbers = null, title = "", least = [2.2, 2.2] } = {}) {
-  if (!layout) return tooLarge(graph, title);
+  if (!layout) return notDrawn(graph, title);
   const margin = 0.62;
   const [xs, ys] = [layout.map(([x]) => x), layout.map(([, y]) => y)];
   const [left, right, top, bottom] = layout.length ? [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)] : [0, 0, 0, 0];
@@ -164,11 +164,11 @@ export function paint(graph, layout, { colors = null, marks = null, numbers = nu
   return [edges, nodes];
 }
 
-function tooLarge(graph, title) {
-  return s("svg", { class: "graph", viewBox: "0 0 10 7", role: "img", "aria-label": title || "a graph too large to draw" },
+function notDrawn(graph, title) {
+  return s("svg", { class: "graph", viewBox: "0 0 10 7", role: "img", "aria-label": title || "a graph that is not drawn" },
     s("circle", { cx: 5, cy: 3, r: 2, fill: "none", stroke: "#59647a", "stroke-width": 0.08, "stroke-dasharray": "0.2 0.15" }),
     s("text", { x: 5, y: 3.2, "font-size": 0.6, "text-anchor": "middle", class: "large-text", fill: "#3c4557" }, `${graph.num_nodes} nodes`),
-    s("text", { x: 5, y: 6, "font-size": 0.5, "text-anchor": "middle", class: "large-text", fill: "#3c4557" }, "too large to draw"));
+    s("text", { x: 5, y: 6, "font-size": 0.5, "text-anchor": "middle", class: "large-text", fill: "#3c4557" }, "not drawn"));
 }
 
 /** Colours for the nodes of a hit: those of the nodes of the query they are aligned with. */

@@ -302,7 +302,9 @@ export function makeMap(page) {
     hits = page.hits().map((hit) => ({ index: place.get(JSON.stringify(hit.id)), rank: hit.rank })).filter(({ index }) => index !== undefined);
     query = null;
     element.dataset.hits = hits.length;
-    if (page.hasQuery()) query = await post("v1/embed", { query: page.queryBody() }).catch(() => null);
+    paint();
+    if (!page.hasQuery()) return;
+    query = await post("v1/embed", { query: page.queryBody() }).catch(() => null);
     paint();
   }
   new ResizeObserver(() => paint()).observe(stage);
