@@ -90,13 +90,15 @@ export function makeMap(page) {
     paint();
   }
 
-  /** The view that shows every point. */
+  /** The view that shows every point, and the query, which may be unlike all of them. */
   function all() {
-    const [left, right, bottom, top] = box;
+    const { x, y } = query ?? { x: box[0], y: box[2] };
+    const [left, right, bottom, top] = [Math.min(box[0], x), Math.max(box[1], x), Math.min(box[2], y), Math.max(box[3], y)];
     const scale = Math.min(size[0] / (1.08 * (right - left) || 1), size[1] / (1.08 * (top - bottom) || 1));
     return { scale, x: (left + right) / 2, y: (bottom + top) / 2 };
   }
   const toScreen = (x, y) => [(x - view.x) * view.scale + size[0] / 2, size[1] / 2 - (y - view.y) * view.scale];
+  const isOutside = ([x, y]) => x < 0 || y < 0 || x > size[0] || y > size[1];
 
   function paint() {
     if (waiting) return;
@@ -305,6 +307,7 @@ export function makeMap(page) {
     paint();
     if (!page.hasQuery()) return;
     query = await post("v1/embed", { query: page.queryBody() }).catch(() => null);
+    if (query && view && isOutside(toScreen(query.x, query.y))) view = null;
     paint();
   }
   new ResizeObserver(() => paint()).observe(stage);
