@@ -301,7 +301,7 @@ def _number_shapes(k: int) -> NDArray[np.int64]:
 
 _SMALLEST_EIGENVALUE = 1e-9
 """Relative to the largest; directions below are rounding noise."""
-_BLOCK = 200_000
+_DETERMINANTS = 200_000
 """Determinants computed at a time."""
 
 
@@ -452,7 +452,7 @@ def _invert(covariances: list[Floats], directions: int) -> Precisions:
 def _overlaps(left: Precisions, right: Precisions) -> Floats:
     """The kernel between all items of one side and of the other."""
     overlaps = np.empty((len(left.inverse), len(right.inverse)))
-    rows = max(1, _BLOCK // max(1, len(right.inverse)))
+    rows = max(1, _DETERMINANTS // max(1, len(right.inverse)))
     for start in range(0, len(overlaps), rows):
         block = slice(start, start + rows)
         mean = (left.inverse[block, None] + right.inverse[None]) / 2

@@ -16,7 +16,14 @@ from graphmetric._foundation.limits import check_memory, checked_jobs
 from graphmetric._foundation.markup import data_frame, matrix_table, notebook_view
 from graphmetric.edit_distance.blocks import PairGrid, PairRuns, Solver, shuffled, solve_blocks
 from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.method import EditDistanceMethod, Pairs, TimeLimit, as_method, renamed_time_limit
+from graphmetric.edit_distance.method import (
+    SECONDS,
+    EditDistanceMethod,
+    Pairs,
+    TimeLimit,
+    as_method,
+    renamed_time_limit,
+)
 from graphmetric.edit_distance.schedule import PairQuestions
 from graphmetric.edit_distance.store import Block
 from graphmetric.errors import InvalidArgument, NotEnoughMemory, WorkBudgetExceeded
@@ -27,8 +34,6 @@ from graphmetric.graphs.pair_bounds import as_pairs
 if TYPE_CHECKING:
     import pandas
 
-SECONDS = 10.0
-"""What a time limit of "auto" means for each pair."""
 _BYTES_PER_PAIR = 100
 """Memory that a pair takes while distances are computed, the result included: an estimate from below."""
 
