@@ -73,7 +73,7 @@ def run_and_kill(options: argparse.Namespace) -> None:
     import dask
     from distributed import LocalCluster
 
-    dask.config.set({"distributed.deploy.lost-worker-timeout": "10 minutes"})  # workers are slow on a busy machine
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"})  # a busy machine brings workers back late
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
     graphs = draw_graphs(options.graphs)

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_PATIENCE = {"distributed.deploy.lost-worker-timeout": "10 minutes"}
-"""On a busy machine a killed worker is back later than the usual 15 seconds, after which the cluster gives up its
-place; once both places are gone, a job waits for workers without end."""
+_PATIENCE = {"distributed.deploy.lost-worker-timeout": "1 day"}
+"""The cluster looks this long after each kill whether the worker is back, and otherwise gives up its place. On a busy
+machine a worker takes longer than the usual 15 seconds, and a later look may fall on a later kill of the same worker;
+once both places are gone, a job waits for workers without end. So it never looks."""
 
 
 @contextmanager
