@@ -11,7 +11,7 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument
-from graphmetric.reproduction import frontier
+from graphmetric.reproduction import frontier, trained
 from graphmetric.reproduction.at_size import (
     SETS,
     SizedBenchmark,
@@ -28,11 +28,13 @@ from graphmetric.reproduction.frontier import (
     Result,
     SizeOptions,
     find_frontier,
+    join_seeds,
     read_results,
     run_at_size,
     run_random_pairs,
     write_report,
 )
+from graphmetric.reproduction.trained import LabelPlan, measured_graphs, train_models, training_graphs, without_copies
 
 FEW = SizedSet("few", "molecules", 5, 8, queries=3, val_queries=2, dealt=(4, 20, 2, 10, 15))
 
@@ -220,3 +222,54 @@ def test_the_figure_is_drawn_from_results_alone(tmp_path: Path) -> None:
     assert "9 nodes, 560 graphs ranked" in text
     with pytest.raises(InvalidArgument, match="run the benchmarks first"):
         draw_frontier(tmp_path, ["AIDS42k-15-40"])
+
+
+def test_training_graphs_are_in_no_part_that_is_measured() -> None:
+    learned_from, measured = training_graphs(FEW), measured_graphs(FEW)
+    assert (len(learned_from), len(measured)) == (FEW.dealt[4], sum(FEW.dealt[:4]))
+    assert len(without_copies(learned_from, measured)) == len(learned_from)
+
+
+def test_copies_of_measured_graphs_are_left_out_of_training() -> None:
+    """Another benchmark of the same molecules deals some to training that this one measures."""
+    others = training_graphs(replace(FEW, name="others", smallest=4, dealt=(4, 10, 2, 10, 60)))
+    measured = measured_graphs(FEW)
+    kept = without_copies(others, measured)
+    assert 0 < len(kept) < len(others)
+    classes = gm.isomorphism_classes(measured + kept)
+    assert not set(classes[: len(measured)].tolist()) & set(classes[len(measured) :].tolist())
+
+
+def test_a_benchmark_without_training_graphs_says_so() -> None:
+    with pytest.raises(InvalidArgument, match="few has no graphs for training; train on another benchmark"):
+        training_graphs(replace(FEW, dealt=(4, 20, 0, 0, 0)))
+
+
+def test_an_unknown_preset_names_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgument, match="there is no recipe 'tiny' for training; there are: small, base, pooled"):
+        train_models(training_graphs(FEW), ["tiny"], tmp_path)
+
+
+def test_trainings_of_one_name_share_a_line_with_means_and_spread() -> None:
+    about = {"benchmark": "few", "protocol": "ranking", "method": "small", "family": "learned", "queries": 3}
+    lines = [about | {"rho": rho, "mae": 2 * rho} for rho in (0.25, 0.75)]
+    other = about | {"method": "branch", "rho": 0.5}
+    joined, alone = join_seeds([*lines, other])
+    assert alone == other
+    assert (joined["rho"], joined["mae"], joined["seeds"], joined["queries"]) == (0.5, 1.0, 2, 3)
+    assert joined["rho of seeds"] == [0.25, 0.75]
+
+
+def test_presets_are_trained_measured_and_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    short = {name: replace(row, training={"steps": 2}) for name, row in trained.RECIPES.items()}
+    monkeypatch.setattr(trained, "RECIPES", short)
+    options = SizeOptions(tmp_path, train=("small",), seeds=2, labels=LabelPlan(60, 3, 5))
+    lines = _by_method(run_at_size([FEW], _named("branch"), options))
+    assert lines["small"]["seeds"] == 2
+    assert lines["small"]["rho of seeds"][0] != lines["small"]["rho of seeds"][1]
+    assert "small, 2 seeds: rho" in write_report(tmp_path)
+    monkeypatch.setattr(gm.GraphDistance, "fit", None)
+    assert _by_method(run_at_size([FEW], _named("branch"), options)) == lines
+    elsewhere = replace(FEW, name="larger", smallest=9, largest=9, dealt=(2, 12, 0, 0, 0), queries=1)
+    carried = _by_method(run_at_size([elsewhere], _named("branch"), replace(options, train_on=FEW)))
+    assert carried["small, trained on few"]["benchmark"] == "larger"

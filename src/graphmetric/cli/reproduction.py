@@ -60,8 +60,17 @@ def demo_command(out: str, quick: bool, n_jobs: int, as_json: bool) -> None:
 @click.option("--quick", is_flag=True, help="One seed and a tenth of every training: minutes, and worse numbers.")
 @click.option("--limit", type=COUNT, help="Take only this many graphs of each data set.")
 @click.option(
-    "--model", "models", multiple=True, metavar="NAME=FOLDER", help="A trained model to compare. Can be repeated."
+    "--model",
+    "models",
+    multiple=True,
+    metavar="NAME=FOLDER",
+    help="A trained model to compare. Can be repeated; models of one name are seeds of one method.",
 )
+@click.option(
+    "--train", "trained", multiple=True, metavar="PRESET", help="at-size: train this preset first. Can be repeated."
+)
+@click.option("--train-on", metavar="BENCHMARK", help="at-size: train on the training graphs of another benchmark.")
+@click.option("--label-budget", type=COUNT, help="at-size: labels for each training.")
 @click.option("--queries", type=COUNT, help="at-size: number of queries of each benchmark.")
 @click.option("--validation", is_flag=True, help="at-size, frontier: the validation part, on which choices are made.")
 @click.option("--jobs", "n_jobs", type=JOBS, default=1, help="Number of threads.")
@@ -76,6 +85,9 @@ def reproduce_command(
     quick: bool,
     limit: int | None,
     models: tuple[str, ...],
+    trained: tuple[str, ...],
+    train_on: str | None,
+    label_budget: int | None,
     queries: int | None,
     validation: bool,
     n_jobs: int,
@@ -102,6 +114,7 @@ def reproduce_command(
       graphmetric reproduce protocol-a --quick --limit 200 --datasets molecules --out try/
       graphmetric reproduce ablation --root data/ --only paper --only residual --out reproduction/
       graphmetric reproduce at-size --root data/ -d AIDS42k-15-40 --model mine=model/ --out reproduction/
+      graphmetric reproduce at-size --root data/ -d AIDS42k-15-40 --train small --train pooled --out reproduction/
     """
     from graphmetric.reproduction.experiments import PUBLIC_SETS, check_claims, make_experiment
     from graphmetric.reproduction.figure import draw_figure
@@ -110,9 +123,13 @@ def reproduce_command(
     check_writable(out, folder=True)
     if experiment in _OF_SIZE:
         from graphmetric.reproduction.frontier import SizeOptions
+        from graphmetric.reproduction.trained import LabelPlan
 
         part: Part = "validation" if validation else "test"
-        sized = SizeOptions(Path(out) / "at-size", root, part, queries, n_jobs, only)
+        plan = LabelPlan() if label_budget is None else LabelPlan(label_budget)
+        sized = SizeOptions(
+            Path(out) / "at-size", root, part, queries, n_jobs, only, trained, train_on, 1 if quick else seeds, plan
+        )
         _run_of_size(experiment, datasets, models, sized, as_json)
         return
     chosen = datasets or PUBLIC_SETS

@@ -71,6 +71,8 @@ class SizedSet:
 
 _LISTED = (
     SizedSet("AIDS42k-15-40", "AIDS42k", 15, 40, 24, 8, (100, 2_000, 32, 400, 6_000)),
+    SizedSet("AIDS42k-15-25", "AIDS42k", 15, 25, 8, 4, (16, 200, 8, 100, 6_000)),
+    SizedSet("AIDS42k-26-50", "AIDS42k", 26, 50, 8, 4, (16, 200, 8, 100, 6_000)),
     SizedSet("AIDS42k-45-55", "AIDS42k", 45, 55, 4, 2, (32, 200, 16, 100, 0), node_limit=50_000),
     SizedSet(
         "programs-20-60", "programs.gmg", 20, 60, 8, 4, (8, 200, 4, 100, 4_000),
@@ -160,7 +162,7 @@ def load_sized_benchmark(
         if chosen not in SETS:
             return _protocol_a(chosen, root, part, queries)
         chosen = SETS[chosen]
-    graphs, classes = _load_graphs(chosen, root)
+    graphs, classes = load_graphs(chosen, root)
     parts = deal_parts(graphs, chosen)
     test = part == "test"
     rows, columns = (parts.queries, parts.database) if test else (parts.val_queries, parts.val_database)
@@ -192,7 +194,8 @@ def draw_random_pairs(benchmark: SizedBenchmark, folder: Path, threads: int = 1)
     return pairs, found.lower, found.upper
 
 
-def _load_graphs(chosen: SizedSet, root: str | None) -> tuple[GraphCollection, Positions | None]:
+def load_graphs(chosen: SizedSet, root: str | None) -> tuple[GraphCollection, Positions | None]:
+    """All graphs that a benchmark is drawn from, and their classes if they have any."""
     if not chosen.made_by:
         data = load_dataset(chosen.dataset, root=root)
         return data.graphs, data.classes

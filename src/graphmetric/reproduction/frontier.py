@@ -47,6 +47,7 @@ from graphmetric.reproduction.at_size import (
     score_benchmark,
     score_pairs,
 )
+from graphmetric.reproduction.trained import LabelPlan, measured_graphs, train_models, training_graphs, without_copies
 
 Compare = Callable[[Positions], dict[str, Floats]]
 """Distances of (n, 2) pairs: position of the query, position in the database. The keys end the name of the method,
@@ -57,6 +58,8 @@ Result = dict[str, Any]
 PANELS = ("AIDS700nef", "AIDS42k-15-40", "AIDS42k-45-55")
 """Benchmarks of 10, 25 and 50 nodes, the panels of the figure."""
 RESULTS = "results.jsonl"
+_SPREAD = ("rho", "p@10", "mae", "rmse")
+"""Scores of which a method that was trained several times shows each value."""
 
 
 class Contender(ABC):
@@ -149,7 +152,10 @@ class ColourContender(Contender):
 
 @dataclass(frozen=True)
 class LearnedContender(Contender):
-    """A trained distance, from the folder of a model or by the name of one in the box."""
+    """A trained distance, from the folder of a model or by the name of one in the box.
+
+    Models of one name are trainings of the same method with different seeds, and share a line of the results.
+    """
 
     name: str
     model: str
@@ -222,6 +228,18 @@ class SizeOptions:
     """Threads for the truth; methods are measured on one."""
     only: tuple[str, ...] = ()
     """Only methods whose names contain one of these words; a whole name chooses that method alone."""
+    train: tuple[str, ...] = ()
+    """Presets to train on the training graphs of each benchmark, and to measure beside the other methods."""
+    train_on: str | SizedSet | None = None
+    """Train on the training graphs of this benchmark instead, without those that are copies of others."""
+    seeds: int = 3
+    """Trainings of each preset."""
+    labels: LabelPlan = field(default_factory=LabelPlan)
+
+    @property
+    def models(self) -> Path:
+        """The folder of the trained models and their labels."""
+        return self.out / "models"
 
     @property
     def truth(self) -> Path:
@@ -270,15 +288,33 @@ class _Answers:
 def run_at_size(sets: Sequence[str | SizedSet], contenders: Iterable[Contender], options: SizeOptions) -> list[Result]:
     """Measure all methods on all benchmarks; returns the lines of the results, which are also written.
 
-    Lines of methods and benchmarks that were not asked for this time stay.
+    Lines of methods and benchmarks that were not asked for this time stay. Presets to train are trained first.
     """
     chosen = _chosen(contenders, options.only)
     for each in sets:
+        trained = _train_contenders(each, options)
         benchmark = load_sized_benchmark(
             each, options.truth, root=options.root, part=options.part, queries=options.queries, threads=options.threads
         )
-        _keep_results(options.out, _measure_rankings(benchmark, chosen, options))
+        _keep_results(options.out, join_seeds(_measure_rankings(benchmark, [*chosen, *trained], options)))
     return read_results(options.out)
+
+
+def _train_contenders(chosen: str | SizedSet, options: SizeOptions) -> list[Contender]:
+    """The presets to train as methods, one for each seed."""
+    if not options.train:
+        return []
+    graphs, addition = training_graphs(options.train_on or chosen, options.root), ""
+    if options.train_on is not None and options.train_on != chosen:
+        graphs = without_copies(graphs, measured_graphs(chosen, options.root))
+        addition = f", trained on {_name_of(options.train_on)}"
+    seeds = range(options.seeds)
+    folders = train_models(graphs, options.train, options.models, seeds, options.labels, options.threads)
+    return [LearnedContender(name + addition, str(model)) for name, found in folders.items() for model in found]
+
+
+def _name_of(chosen: str | SizedSet) -> str:
+    return chosen if isinstance(chosen, str) else chosen.name
 
 
 def run_random_pairs(
@@ -290,8 +326,9 @@ def run_random_pairs(
         benchmark = load_sized_benchmark(each, options.truth, root=options.root, queries=1, threads=options.threads)
         pairs, lower, upper = draw_random_pairs(benchmark, options.truth, options.threads)
         lines = list[Result]()
-        with progress(f"{benchmark.name}, random pairs", len(chosen), "methods") as bar:
-            for contender in chosen:
+        taking_part = [*chosen, *_train_contenders(each, options)]
+        with progress(f"{benchmark.name}, random pairs", len(taking_part), "methods") as bar:
+            for contender in taking_part:
                 compare = contender.prepare(benchmark.database, benchmark.database)
                 compare(pairs[:2])  # compiles
                 clock = time.process_time()
@@ -302,8 +339,25 @@ def run_random_pairs(
                     scores = score_pairs(values, lower, upper)
                     lines.append({**about, "method": contender.name + variant, **scores, "us per pair": per_pair})
                 bar.advance(1, contender.name)
-        _keep_results(options.out, lines)
+        _keep_results(options.out, join_seeds(lines))
     return read_results(options.out)
+
+
+def join_seeds(lines: Iterable[Result]) -> list[Result]:
+    """One line for each method: means over its trainings, if it has several, and the values of each of them."""
+    grouped = dict[tuple[str, str, str], list[Result]]()
+    for line in lines:
+        grouped.setdefault(_key(line), []).append(line)
+    return [_mean_line(group) for group in grouped.values()]
+
+
+def _mean_line(group: list[Result]) -> Result:
+    if len(group) == 1:
+        return group[0]
+    numbers = {name: [line[name] for line in group] for name, value in group[0].items() if isinstance(value, float)}
+    spread = {f"{name} of seeds": [float(f"{x:.4g}") for x in numbers[name]] for name in _SPREAD if name in numbers}
+    means = {name: float(np.mean(values)) for name, values in numbers.items()}
+    return group[0] | means | {"seeds": len(group)} | spread
 
 
 def _chosen(contenders: Iterable[Contender], words: Sequence[str]) -> list[Contender]:
@@ -417,6 +471,7 @@ _COLUMNS = (
     _Column("exact hits", "exact hits", ".1%"),
     _Column("class right", "accuracy", ".0%"),
     _Column("queries", "queries", "d"),
+    _Column("seeds", "seeds", "d"),
     _Column("us per pair", "us per pair", ".3g"),
     _Column("us per graph", "us per graph", ".3g"),
 )
@@ -445,8 +500,20 @@ def _table(benchmark: str, protocol: str, lines: list[Result]) -> str:
         cells = [format(line[column.key], column.form) if column.key in line else "" for column in columns]
         name = f"**{line['method']}**" if line["method"] in best else line["method"]
         rows.append(f"| {name} | {' | '.join(cells)} |")
-    ends = _describe_open(lines)
-    return "\n".join([*rows, "", *([ends, ""] if ends else [])])
+    notes = [note for note in (*_describe_seeds(lines), _describe_open(lines)) if note]
+    return "\n".join([*rows, "", *(part for note in notes for part in (note, ""))])
+
+
+def _describe_seeds(lines: list[Result]) -> Iterable[str]:
+    """The scores of each training of the methods whose rows are means."""
+    for line in lines:
+        parts = [
+            f"{name} {', '.join(f'{value:.3f}' for value in line[f'{name} of seeds'])}"
+            for name in _SPREAD
+            if f"{name} of seeds" in line
+        ]
+        if parts:
+            yield f"{line['method']}, {line['seeds']} seeds: {'; '.join(parts)}."
 
 
 def _describe_open(lines: list[Result]) -> str:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import groupby, product
 from operator import itemgetter
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from graphmetric.reproduction.benchmark import (
     repair_prediction,
     score_repaired,
 )
-from graphmetric.reproduction.experiments import Experiment, Row
+from graphmetric.reproduction.experiments import Experiment, OwnModel, Row
 
 logger = logging.getLogger(__name__)
 
@@ -137,7 +138,7 @@ def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, 
     configuration = unit.row.configuration(quick=options.quick)
     if not path.exists():
         clocks = time.process_time(), time.perf_counter()
-        matrix = _train_and_predict(unit, benchmark, options)
+        matrix = _train_and_predict(unit, benchmark, options, options.out / "models" / path.stem)
         spent = time.process_time() - clocks[0], time.perf_counter() - clocks[1]
         make_folder(path.parent)
         with atomic_write(path) as file:
@@ -147,11 +148,20 @@ def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, 
     return Prediction(unit.row.name, matrix, configuration, unit.seed, *spent)
 
 
-def _train_and_predict(unit: _Unit, benchmark: Benchmark, options: RunOptions) -> Floats:
-    """Distances on the paper's scale, all graphs by all graphs; a slow method does only the rows of the test graphs."""
+def _train_and_predict(unit: _Unit, benchmark: Benchmark, options: RunOptions, model: Path) -> Floats:
+    """Distances on the paper's scale, all graphs by all graphs; a slow method does only the rows of the test graphs.
+
+    A model of our own is kept in the folder ``model``, its unfinished work beside it until then.
+    """
     method = unit.row.build(quick=options.quick)
     protocol, graphs = benchmark.protocol(benchmark.protocol_names[0]), benchmark.graphs
-    method.fit(TrainingTask.of_protocol(protocol, graphs, benchmark.distances, unit.seed, options.threads))
+    task = TrainingTask.of_protocol(protocol, graphs, benchmark.distances, unit.seed, options.threads)
+    if isinstance(method, OwnModel):
+        work = model.with_name(f"{model.name}-work")
+        method.fit(replace(task, folder=work)).estimator.save(model)
+        rmtree(work, ignore_errors=True)
+    else:
+        method.fit(task)
     queries = benchmark.test if unit.row.slow else np.arange(len(graphs))
     found = method.predict(graphs[queries], graphs)
     if method.scale == "raw":
