@@ -158,8 +158,18 @@ def test_a_second_run_reads_the_records_of_the_first(tmp_path: Path) -> None:
     assert run_experiment(experiment, options) == first
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("records/*.json")} == dates
     assert "floor" in (tmp_path / "try" / "report.md").read_text()
+    (kept,) = (tmp_path / "models").iterdir()  # the baseline has none, and no unfinished work is left
+    assert gm.GraphDistance.load(kept).report_["training"]["steps"] > 0
     with pytest.raises(InvalidArgument, match="floor, tiny"):
         run_experiment(experiment, RunOptions(tmp_path, only=("absent",)))
+
+
+def test_a_whole_name_chooses_one_row_and_a_word_all_that_contain_it(tmp_path: Path) -> None:
+    rows = (Row("sizes", baseline="size-difference", learns=False), Row("sizes, twice", baseline="size-difference"))
+    experiment = Experiment("try", "A try", rows, ("programs",), protocols=("A",))
+    options = RunOptions(tmp_path, seeds=(0,), limit=40)
+    assert {record.method for record in run_experiment(experiment, replace(options, only=("sizes",)))} == {"sizes"}
+    assert len(run_experiment(experiment, replace(options, only=("size",)))) == 2
 
 
 def _record(method: str, rho: float, precision: float, broken: int = 0, dataset: str = "AIDS700nef") -> RunRecord:

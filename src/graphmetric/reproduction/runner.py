@@ -52,7 +52,8 @@ class RunOptions:
     """Folder of the public data sets."""
     threads: int = 1
     only: tuple[str, ...] = ()
-    """Only rows whose names contain one of these words are run; all rows if there are none."""
+    """Only rows whose names contain one of these words are run, all rows if there are none; a whole name chooses that
+    row alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,12 @@ def _units(experiment: Experiment, rows: Sequence[Row], options: RunOptions) -> 
 
 
 def _chosen_rows(experiment: Experiment, words: Sequence[str]) -> list[Row]:
-    rows = [row for row in experiment.rows if not words or any(word.lower() in row.name.lower() for word in words)]
+    whole = {row.name for row in experiment.rows}
+    rows = [
+        row
+        for row in experiment.rows
+        if not words or any(word == row.name if word in whole else word.lower() in row.name.lower() for word in words)
+    ]
     if not rows:
         names = ", ".join(row.name for row in experiment.rows)
         raise InvalidArgument(f"no row of {experiment.name} has {' or '.join(words)} in its name; its rows: {names}")
