@@ -11,7 +11,7 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument
-from graphmetric.reproduction import frontier, trained
+from graphmetric.reproduction import frontier, runner
 from graphmetric.reproduction.at_size import (
     SETS,
     SizedBenchmark,
@@ -34,7 +34,7 @@ from graphmetric.reproduction.frontier import (
     run_random_pairs,
     write_report,
 )
-from graphmetric.reproduction.trained import LabelPlan, measured_graphs, train_models, training_graphs, without_copies
+from graphmetric.reproduction.runner import LabelPlan, measured_graphs, train_models, training_graphs, without_copies
 
 FEW = SizedSet("few", "molecules", 5, 8, queries=3, val_queries=2, dealt=(4, 20, 2, 10, 15))
 
@@ -261,8 +261,8 @@ def test_trainings_of_one_name_share_a_line_with_means_and_spread() -> None:
 
 
 def test_presets_are_trained_measured_and_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    short = {name: replace(row, training={"steps": 2}) for name, row in trained.RECIPES.items()}
-    monkeypatch.setattr(trained, "RECIPES", short)
+    short = {name: replace(row, training={"steps": 2}) for name, row in runner.RECIPES.items()}
+    monkeypatch.setattr(runner, "RECIPES", short)
     options = SizeOptions(tmp_path, train=("small",), seeds=2, labels=LabelPlan(60, 3, 5))
     lines = _by_method(run_at_size([FEW], _named("branch"), options))
     assert lines["small"]["seeds"] == 2

@@ -123,7 +123,7 @@ def reproduce_command(
     check_writable(out, folder=True)
     if experiment in _OF_SIZE:
         from graphmetric.reproduction.frontier import SizeOptions
-        from graphmetric.reproduction.trained import LabelPlan
+        from graphmetric.reproduction.runner import LabelPlan
 
         part: Part = "validation" if validation else "test"
         plan = LabelPlan() if label_budget is None else LabelPlan(label_budget)

@@ -47,7 +47,7 @@ from graphmetric.reproduction.at_size import (
     score_benchmark,
     score_pairs,
 )
-from graphmetric.reproduction.trained import LabelPlan, measured_graphs, train_models, training_graphs, without_copies
+from graphmetric.reproduction.runner import LabelPlan, measured_graphs, train_models, training_graphs, without_copies
 
 Compare = Callable[[Positions], dict[str, Floats]]
 """Distances of (n, 2) pairs: position of the query, position in the database. The keys end the name of the method,
