@@ -1,4 +1,4 @@
-"""What a block of pairs costs: the worker that solves it, and the caller that sends, writes and reads it.
+"""What a block of pairs, or a chunk of an index, costs the worker that makes it and the caller that writes it.
 
     python benchmarks/block_costs.py
 
@@ -18,7 +18,11 @@ import numpy as np
 import graphmetric as gm
 from graphmetric.edit_distance import blocks
 from graphmetric.edit_distance.store import Block
+from graphmetric.index.indexed_graphs import describe_graphs, without_notes
+from graphmetric.index.segment import SegmentBuilder
+from graphmetric.index.segment_folder import SegmentFolder
 from graphmetric.learned.learned_distance import LearnedDistance
+from graphmetric.search.learned_graphs import SegmentEncoder, describe_learned
 from hundred_million_pairs import draw_graphs
 
 ROUNDS = 20
@@ -49,6 +53,28 @@ def measure_block(name: str, graphs: gm.GraphCollection) -> None:
     print(f"  classes: {1e6 * cpu(gm.isomorphism_classes, graphs) / len(graphs):.1f} us a graph")
 
 
+def measure_chunk(graphs: gm.GraphCollection, model: LearnedDistance | None) -> None:
+    """Print what a chunk of an index with a model, or without one, costs for each graph."""
+    encoder = None if model is None else SegmentEncoder(model)
+    sent = without_notes(graphs)
+
+    def work() -> object:
+        return describe_graphs(sent) if encoder is None else describe_learned(encoder, sent)
+
+    rows, ids = work(), list(range(len(graphs)))
+    worker = cpu(work, rounds=2)
+    carried = cpu(lambda: pickle.dumps(without_notes(graphs))) + cpu(pickle.loads, pickle.dumps(rows))
+    with tempfile.TemporaryDirectory() as folder, SegmentFolder(Path(folder) / "segment") as place:
+        builder = SegmentBuilder(place.open_rows)
+        builder.append(graphs.columns, ids, rows)
+        caller = carried + cpu(builder.append, graphs.columns, ids, rows)
+    kind = "without a model" if model is None else f"with a {model.cpu_head.kind} head"
+    each = 1e6 / len(graphs)
+    print(f"an index {kind}: {each * worker:.1f} us a graph in the worker, {each * caller:.1f} in the caller,")
+    sizes = (len(pickle.dumps(part)) / len(graphs) for part in (sent, rows))
+    print("  {:.0f} bytes sent, {:.0f} returned".format(*sizes))
+
+
 def main() -> None:
     """Print the costs."""
     molecules, model = gm.load_dataset("molecules").graphs, LearnedDistance.load("molecules")
@@ -57,6 +83,9 @@ def main() -> None:
     model.embed(molecules[:50])
     encoding, size = cpu(model.embed, molecules, rounds=1), len(pickle.dumps(molecules))
     print(f"vectors: {1e6 * encoding / len(molecules):.0f} us a molecule, {size / len(molecules):.0f} bytes sent")
+
+    for one in (model, None):
+        measure_chunk(molecules, one)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.threads import as_device
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
 
 try:
@@ -369,6 +370,13 @@ class GraphDistance(_GraphTransformer):
         """
         return self.learned_.align(as_graph(first), as_graph(second))
 
+    def to(self, device: str) -> GraphDistance:
+        """Move the network to a device, such as "cuda", and return the model."""
+        place = as_device(device)
+        check_is_fitted(self, "model_")
+        self.model_.to(place)
+        return self.set_params(device=device)  # type: ignore[no-any-return]
+
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the model into a folder: weights, configuration, model card. A model that is there is replaced."""
         self.learned_.save(folder)
@@ -378,7 +386,8 @@ class GraphDistance(_GraphTransformer):
         """The model that :meth:`save` wrote into a folder, or one that comes with the package, by its name.
 
         The names are "molecules", for graphs of atoms and bonds, "programs", for directed control-flow graphs, and
-        "unlabelled". A folder that exists comes before a name. Raises :class:`~graphmetric.errors.FileError` if
+        "unlabelled". A folder that exists comes before a name. ``device`` is where graphs are encoded and, if the head
+        does not match nodes, compared: "cpu", "cuda", "mps". Raises :class:`~graphmetric.errors.FileError` if
         anything is wrong with the files.
 
         Example:
@@ -387,7 +396,7 @@ class GraphDistance(_GraphTransformer):
             >>> round(GraphDistance.load("unlabelled").distance(chain, ring))
             1
         """
-        learned = LearnedDistance.load(model)
+        learned = LearnedDistance.load(model, device=device)
         try:
             estimator = cls(**_read_parameters(learned.parameters)).set_params(device=device)
             described, options = estimator._options()
@@ -395,7 +404,7 @@ class GraphDistance(_GraphTransformer):
             raise FileError(f"has parameters that this version does not know: {error}", find_model(model)) from None
         if described != learned.network.options:  # the preset of this name was another one when it was trained
             estimator.set_params(preset=(learned.network.options, options), head=None)
-        estimator.model_, estimator.featurizer_ = learned.network.to(device), learned.featurizer
+        estimator.model_, estimator.featurizer_ = learned.network, learned.featurizer
         estimator.graphs_, estimator.report_, estimator.predictor_ = None, learned.report, learned.predictor
         return estimator  # type: ignore[no-any-return]
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from graphmetric._foundation.threads import map_in_threads, working_threads
+from graphmetric._foundation.threads import map_in_threads, prefetch_in_threads, send, working_threads
 from graphmetric.distance import HeadOptions as HeadOptions
 from graphmetric.distance import PairDistance, Representation
 from graphmetric.distance.representation import Structure
@@ -69,9 +69,10 @@ class GraphDistanceModel(nn.Module):
         """Distances, on the scale of the head, of pairs (n, 2) of positions in the batch."""
         return self.head.among(self.encode(batch), pairs)
 
-    def encode(self, batch: BatchTensors) -> Representation:
-        """A padded batch as the distance sees it."""
-        return Representation.from_padded(self.encoder(batch), batch if self.head.needs_structure else None)
+    def encode(self, batch: BatchTensors, structure: Structure | None = None) -> Representation:
+        """A padded batch as the distance sees it; ``structure`` are its labels and edges, if they are known already."""
+        looked_for = self.head.needs_structure and structure is None
+        return Representation.from_padded(self.encoder(batch), batch if looked_for else None, structure)
 
     def encode_rows(
         self, table: FeatureTable, positions: ArrayLike, limits: BatchLimits | None = None
@@ -83,9 +84,9 @@ class GraphDistanceModel(nn.Module):
         chosen = np.asarray(positions, dtype=np.int64)
         if len(chosen) == 0:
             return self._nothing()
-        parts, back = self._in_batches(self.encode, table, chosen, limits)
-        whole = Representation.concatenate(parts)
-        return whole if len(chosen) == 1 else whole.take(back)
+        parts, groups = self._in_batches(self.encode, table, chosen, limits)
+        sizes = [table.sizes[chosen[group]] for group in groups]
+        return Representation.arranged(parts, sizes, np.argsort(np.concatenate(groups)))
 
     @torch.no_grad()
     def encode_table(self, table: FeatureTable) -> Representation:
@@ -98,8 +99,9 @@ class GraphDistanceModel(nn.Module):
         if len(table) == 0:
             return np.zeros((0, self.encoder.output_size), dtype=np.float32)  # type: ignore[arg-type]
         everything = np.arange(len(table))
-        parts, back = self._in_batches(lambda batch: self.encoder(batch).z, table, everything, limits)
-        z: NDArray[np.float32] = torch.cat(parts)[back].float().cpu().numpy()
+        parts, groups = self._in_batches(lambda batch, structure: self.encoder(batch).z, table, everything, limits)
+        back = send(torch.from_numpy(np.argsort(np.concatenate(groups))), self.device)
+        z: NDArray[np.float32] = torch.cat(parts).index_select(0, back).float().cpu().numpy()
         return z
 
     def encode_graphs(
@@ -108,37 +110,68 @@ class GraphDistanceModel(nn.Module):
         """All graphs of a collection, in the order given; the model should be in evaluation mode.
 
         Features are made for a few thousand graphs at a time, so memory grows with the representation alone. Chunks,
-        or the batches of a few chunks, are spread over ``threads``; None: as many as are allowed.
+        or the batches of a few chunks, are spread over ``threads``; None: as many as are allowed. Another device than
+        the CPU takes one batch after another, while threads make the features of the next ones.
         """
         with working_threads(threads):  # joining the chunks must not start torch's threads either
-            return Representation.concatenate(_map_chunks(self.encode_table, featurizer, graphs, threads))
+            parts = self._map_chunks(self.encode_table, featurizer, graphs, threads)
+            return Representation.concatenate(parts, compact=False)
 
     def embed_graphs(
         self, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int | None = None
     ) -> NDArray[np.float32]:
         """The vector z of every graph, (graphs, d), as :meth:`encode_graphs` computes it, without node states."""
-        return np.concatenate(_map_chunks(self.embed_table, featurizer, graphs, threads))
+        return np.concatenate(self._map_chunks(self.embed_table, featurizer, graphs, threads))
 
     def _in_batches(
         self,
-        work: Callable[[BatchTensors], Result],
+        work: Callable[[BatchTensors, Structure | None], Result],
         table: FeatureTable,
         chosen: NDArray[np.int64],
         limits: BatchLimits | None,
-    ) -> tuple[list[Result], Tensor]:
-        """What the work makes of each batch, and the places that bring all graphs back into their order."""
+    ) -> tuple[list[Result], list[NDArray[np.int64]]]:
+        """What the work makes of each batch, and the places of its graphs among the chosen ones."""
         weights = next(self.parameters())
         groups = list(group_by_size(table.sizes[chosen], limits or BatchLimits()))
 
-        def run(group: NDArray[np.int64]) -> Result:
-            return work(to_tensors(table.padded(chosen[group]), weights.device, weights.dtype))
+        def take(group: NDArray[np.int64]) -> BatchTensors:
+            return to_tensors(table.padded(chosen[group]), dtype=weights.dtype)
 
-        if torch.is_grad_enabled() or self.training:  # gradients and dropout need a fixed order
+        def run(group: NDArray[np.int64]) -> Result:
+            return work(take(group), None)
+
+        def prefetch(group: NDArray[np.int64]) -> tuple[BatchTensors, Structure | None]:
+            batch = take(group)  # whose edges are found on the host
+            structure = Structure.from_batch(batch).sent_to(weights.device) if self.head.needs_structure else None
+            return to_tensors(batch, weights.device, weights.dtype), structure
+
+        if self.device.type != "cpu":
+            parts = [work(*prepared) for prepared in prefetch_in_threads(prefetch, groups)]
+        elif torch.is_grad_enabled() or self.training:  # gradients and dropout need a fixed order
             parts = [run(group) for group in groups]
         else:
             mode = torch.inference_mode if torch.is_inference_mode_enabled() else torch.no_grad  # of one thread alone
             parts = map_in_threads(mode()(run), groups)
-        return parts, torch.from_numpy(np.argsort(np.concatenate(groups))).to(weights.device)
+        return parts, groups
+
+    def _map_chunks(
+        self,
+        work: Callable[[FeatureTable], Result],
+        featurizer: GraphFeaturizer,
+        graphs: Iterable[Graph],
+        threads: int | None,
+    ) -> list[Result]:
+        """What the work makes of the features of every chunk of a collection; of an empty one, too."""
+        collection = GraphCollection(graphs)
+        starts = range(0, max(1, len(collection)), CHUNK)
+
+        def features(start: int) -> FeatureTable:
+            return featurizer.transform(collection[start : start + CHUNK])
+
+        with working_threads(threads):
+            if self.device.type != "cpu":
+                return [work(table) for table in prefetch_in_threads(features, starts)]
+            return map_in_threads(lambda start: work(features(start)), starts, parts_are_parallel=True)
 
     def _nothing(self) -> Representation:
         weights = next(self.parameters())
@@ -146,19 +179,6 @@ class GraphDistanceModel(nn.Module):
         vectors, none = weights.new_zeros(0, width), torch.zeros(0, dtype=torch.int64)
         structure = Structure.nothing(weights) if self.head.needs_structure else None
         return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device), structure)
-
-
-def _map_chunks(
-    work: Callable[[FeatureTable], Result], featurizer: GraphFeaturizer, graphs: Iterable[Graph], threads: int | None
-) -> list[Result]:
-    """What the work makes of the features of every chunk of a collection; of an empty one, too."""
-    collection = GraphCollection(graphs)
-
-    def run(start: int) -> Result:
-        return work(featurizer.transform(collection[start : start + CHUNK]))
-
-    with working_threads(threads):
-        return map_in_threads(run, range(0, max(1, len(collection)), CHUNK), parts_are_parallel=True)
 
 
 def structure_of(featurizer: GraphFeaturizer, graphs: GraphCollection) -> Structure:

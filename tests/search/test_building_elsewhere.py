@@ -20,6 +20,7 @@ from graphmetric.errors import InvalidArgument, WorkerLost
 from graphmetric.index import indexed_graphs
 from graphmetric.index.segment import SegmentBuilder
 from graphmetric.learned import learned_distance
+from tests.clusters import two_workers
 from tests.command_line import run
 from tests.search.conftest import HEADS
 
@@ -39,12 +40,8 @@ def threads() -> Iterator[Executor]:
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="dask[distributed] is not installed: the extra [cluster]")
-    options = {"protocol": "tcp", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "silence_logs": 50}
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **options) as there,
-        distributed.Client(there, set_as_default=False) as client,
-    ):
+    pytest.importorskip("distributed", reason="dask[distributed] is not installed: the extra [cluster]")
+    with two_workers() as (_, client):
         yield client
 
 

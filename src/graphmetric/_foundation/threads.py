@@ -1,4 +1,4 @@
-"""Parallel work: our own threads over graphs or blocks of pairs, with one thread of torch in each.
+"""Parallel work: our own threads over graphs or blocks of pairs, with one thread of torch in each, and devices.
 
 By itself torch spreads every product of matrices over all cores. The matrices of graphs are so small that its threads
 mostly wait for each other, and OpenMP's threads spin while they wait: on a busy machine that costs several times the
@@ -9,20 +9,29 @@ therefore the same, to the last bit, for any number of threads.
 ``torch.set_num_threads`` belongs to the user. It also changes threads that start later, so other threads would notice
 if it were set and restored. OpenMP and MKL keep a number for each thread, and only that is changed here: the user's
 setting is untouched in all other threads, and is restored in this one.
+
+A GPU works through what it is given while the host goes on, unless the host asks it for something: the value of a
+tensor, or how many rows a choice has. The host then waits until all that was given is done, and the GPU has nothing to
+do until the host has come up with more. So encoding asks for nothing before a chunk of graphs is done, and features are
+made by :func:`prefetch_in_threads`. On the device "meta", where tensors have no values, asking is an error, and a test
+encodes there.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import torch
+from torch import Tensor
 
 from graphmetric.errors import InvalidArgument
 
@@ -71,6 +80,44 @@ def map_in_threads(
         return [done.result() for done in [pool.submit(work, item) for item in listed]]
     finally:
         pool.shutdown(cancel_futures=True)  # after an interrupt, do not wait for work that has not begun
+
+
+def prefetch_in_threads(work: Callable[[Item], Result], items: Iterable[Item], ahead: int = 2) -> Iterator[Result]:
+    """Apply ``work`` to every item in other threads, and yield the results in order.
+
+    While one result is used, at most ``ahead`` others are prepared: a device computes meanwhile.
+    """
+    source, begun = iter(items), deque[Future[Result]]()
+    pool = ThreadPoolExecutor(min(ahead, allowed_threads()), initializer=_become_worker)
+    try:
+        begun.extend(pool.submit(work, item) for item in islice(source, ahead))
+        while begun:
+            result = begun.popleft().result()
+            begun.extend(pool.submit(work, item) for item in islice(source, 1))
+            yield result
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def as_device(name: str | torch.device) -> torch.device:
+    """A device by name, such as "cuda:1"; raises if this machine has none."""
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError) as error:
+        raise InvalidArgument(f"no device {name!r}: {error}") from None
+    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if not available.get(device.type, False):
+        usable = ", ".join(kind for kind, there in available.items() if there)
+        raise InvalidArgument(f"device {name!r} cannot be used here; available: {usable}")
+    return device
+
+
+def send(tensor: Tensor, device: torch.device | str, dtype: torch.dtype | None = None) -> Tensor:
+    """A tensor of the host on a device; the host does not wait for a GPU to take it."""
+    tensor = tensor if dtype is None else tensor.to(dtype)
+    if torch.device(device).type == "cuda":
+        return tensor.pin_memory().to(device, non_blocking=True)  # which memory that is not pinned would not be
+    return tensor.to(device)
 
 
 def _become_worker() -> None:

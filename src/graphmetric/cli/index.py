@@ -17,6 +17,7 @@ from graphmetric.cli.options import (
     FOLDER,
     cluster_option,
     costs_of,
+    device_option,
     ignore_option,
     jobs_option,
     json_option,
@@ -71,6 +72,7 @@ def index_command() -> None:
 @click.option("--map", "map_method", type=_MAP, default="pca", help="Map of the collection; tsne is stored.")
 @ignore_option(" For certified searches; by default what the model was trained to ignore.")
 @jobs_option
+@device_option
 @cluster_option
 @reading_options
 @json_option
@@ -83,6 +85,7 @@ def build(
     map_method: MapMethod,
     ignore: tuple[str, ...],
     n_jobs: int,
+    device: str,
     cluster: str | None,
     reading: Reading,
     as_json: bool,
@@ -118,7 +121,7 @@ def build(
         raise InvalidArgument(f"{place.place} holds an index already: use --overwrite to replace it, or another place")
     if out is not None:
         check_writable(out, folder=True)
-    learned = _load_model(models[0], n_jobs) if models else None
+    learned = _load_model(models[0], n_jobs, device) if models else None
     graphs = stream_source(source, reading)[0]
     first = next(graphs, None)
     if first is None:
@@ -145,11 +148,19 @@ def build(
 @click.argument("source")
 @click.option("--number", is_flag=True, help="Name the new graphs by the next numbers, not by their own ids.")
 @jobs_option
+@device_option
 @cluster_option
 @reading_options
 @json_option
 def add(
-    index: str, source: str, number: bool, n_jobs: int, cluster: str | None, reading: Reading, as_json: bool
+    index: str,
+    source: str,
+    number: bool,
+    n_jobs: int,
+    device: str,
+    cluster: str | None,
+    reading: Reading,
+    as_json: bool,
 ) -> None:
     """Add the graphs of SOURCE to INDEX, a folder that `graphmetric index` wrote, or the address of a database.
 
@@ -159,7 +170,7 @@ def add(
     Example:
       graphmetric index add idx/ more-graphs/
     """
-    opened = _open_to_change(index, n_jobs)
+    opened = _open_to_change(index, n_jobs, device)
     graphs = open_source(source, reading).graphs
     with workers_at(cluster) as executor:
         opened.add((graph.replace(id=None) for graph in graphs) if number else graphs, executor=executor)
@@ -190,9 +201,10 @@ def remove(index: str, ids: tuple[str, ...], as_json: bool) -> None:
 @click.argument("index", type=FOLDER)
 @model_argument
 @jobs_option
+@device_option
 @cluster_option
 @json_option
-def add_model(index: str, model: str, n_jobs: int, cluster: str | None, as_json: bool) -> None:
+def add_model(index: str, model: str, n_jobs: int, device: str, cluster: str | None, as_json: bool) -> None:
     """Let MODEL encode all graphs of INDEX, which was made without a model.
 
     Searches that run meanwhile are answered from the index as it was.
@@ -202,7 +214,7 @@ def add_model(index: str, model: str, n_jobs: int, cluster: str | None, as_json:
       graphmetric index add-model idx/ model/
     """
     opened = _open_to_change(index)
-    learned = _load_model(model, n_jobs)
+    learned = _load_model(model, n_jobs, device)
     with workers_at(cluster) as executor:
         opened.add_model(learned, out=index, executor=executor)
     data = {"index": _shown(index), "model": model, "graphs": len(opened)}
@@ -236,16 +248,16 @@ def known_id(index: GraphIndex, text: str) -> Hashable:
     return int(text) if text not in index and text.lstrip("-").isdecimal() else text
 
 
-def _load_model(model: str, n_jobs: int) -> LearnedDistance:
+def _load_model(model: str, n_jobs: int, device: str) -> LearnedDistance:
     from graphmetric.learned.learned_distance import LearnedDistance
 
-    return LearnedDistance.load(model, n_jobs)
+    return LearnedDistance.load(model, n_jobs, device)
 
 
-def _open_to_change(index: str, n_jobs: int = 1) -> GraphIndex:
+def _open_to_change(index: str, n_jobs: int = 1, device: str = "cpu") -> GraphIndex:
     from graphmetric.search import GraphIndex
 
-    opened = GraphIndex.load(index, n_jobs=n_jobs)
+    opened = GraphIndex.load(index, n_jobs=n_jobs, device=device)
     if not is_address(index):
         check_writable(index, folder=True)
     return opened

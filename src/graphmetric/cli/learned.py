@@ -22,6 +22,7 @@ from graphmetric.cli.options import (
     TIME_LIMIT,
     cluster_option,
     costs_of,
+    device_option,
     ignore_option,
     jobs_option,
     json_option,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 @click.option("--out", type=FILE, help="Write the matrix of all pairs to this .npy, .npz, .csv or .parquet file.")
 @click.option("--align", is_flag=True, help="Also show which nodes correspond, if the model can align graphs.")
 @smiles_option
+@device_option
 @reading_options
 @json_option
 def distance_command(
@@ -58,6 +60,7 @@ def distance_command(
     out: str | None,
     align: bool,
     smiles: bool,
+    device: str,
     reading: Reading,
     as_json: bool,
 ) -> None:
@@ -80,7 +83,7 @@ def distance_command(
 
     if (second is None) == (out is None):
         raise InvalidArgument("give two graphs, or one source of many and --out FILE for the matrix of all pairs")
-    learned = LearnedDistance.load(model, n_jobs=1 if out is None else -1)
+    learned = LearnedDistance.load(model, n_jobs=1 if out is None else -1, device=device)
     if out is not None:
         count = _write_all_pairs(learned, first, out, view, reading)
         show_result(f"distances of {count:,} graphs in {out}", {"graphs": count, "view": view, "out": out}, as_json)
@@ -101,11 +104,19 @@ def distance_command(
 @click.argument("source")
 @click.option("--out", required=True, type=FILE, help="File for the vectors: .npy or .csv.")
 @jobs_option
+@device_option
 @cluster_option
 @reading_options
 @json_option
 def embed_command(
-    model: str, source: str, out: str, n_jobs: int, cluster: str | None, reading: Reading, as_json: bool
+    model: str,
+    source: str,
+    out: str,
+    n_jobs: int,
+    device: str,
+    cluster: str | None,
+    reading: Reading,
+    as_json: bool,
 ) -> None:
     """Compute a vector for every graph of SOURCE according to MODEL.
 
@@ -124,7 +135,7 @@ def embed_command(
     if path.suffix not in (".npy", ".csv"):
         raise UnknownFormat("vectors are written as .npy or .csv", path)
     check_writable(path)
-    learned = LearnedDistance.load(model, n_jobs=n_jobs)
+    learned = LearnedDistance.load(model, n_jobs=n_jobs, device=device)
     graphs = open_source(source, reading).graphs
     with workers_at(cluster) as executor:
         vectors = learned.embed(graphs, executor)
@@ -189,6 +200,7 @@ def _as_csv(graphs: GraphCollection, vectors: NDArray[Any]) -> str:
 @ignore_option(" By default what the model was trained to ignore; anything else is refused.")
 @click.option("--report", type=FILE, help="Write a report to this HTML file.")
 @jobs_option
+@device_option
 @seed_option("seed")
 @reading_options
 @json_option

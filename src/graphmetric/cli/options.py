@@ -88,6 +88,11 @@ cluster_option = click.option(
 )
 
 
+device_option = click.option(
+    "--device", default="cpu", metavar="NAME", help="Where the model encodes graphs: cpu, cuda or mps."
+)
+
+
 def workers_at(cluster: str | None) -> AbstractContextManager[Any]:
     """The executor that ``--cluster`` names; None without one."""
     from graphmetric._foundation.executors import cluster_at

@@ -26,6 +26,7 @@ from graphmetric.cli.options import (
     NOT_NEGATIVE,
     RenamedOption,
     costs_of,
+    device_option,
     ignore_option,
     jobs_option,
     json_option,
@@ -90,6 +91,7 @@ _LARGEST_BATCH = 256
 @smiles_option
 @click.option("--id", "by_id", is_flag=True, help="QUERY is the id of a graph of the index.")
 @jobs_option
+@device_option
 @reading_options
 @json_option
 def search_command(
@@ -105,6 +107,7 @@ def search_command(
     out: str | None,
     smiles: bool,
     by_id: bool,
+    device: str,
     reading: Reading,
     as_json: bool,
     **options: Any,
@@ -132,7 +135,7 @@ def search_command(
     from graphmetric.search import GraphIndex
 
     _check_targets(plot, out)
-    opened = GraphIndex.load(index)
+    opened = GraphIndex.load(index, device=device)
     options["certified"] |= opened.model is None
     options |= {"where": dict(map(_condition, where)) or None, "costs": costs_of(ignore), "limits": edit_limits}
     _check_options(options, ignore, radius)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmetric.cli.graph_sources import open_source
-from graphmetric.cli.options import COUNT, FILE, FOLDER, SECONDS
+from graphmetric.cli.options import COUNT, FILE, FOLDER, SECONDS, device_option
 from graphmetric.cli.output import show
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
 from graphmetric.index import VectorStore, open_store
@@ -33,6 +33,7 @@ _CORES = max(1, os.cpu_count() or 1)
 @click.argument("source", envvar="GRAPHMETRIC_SOURCE")
 @click.option("--model", type=FOLDER, help="Model for graphs that are not an index yet; a folder or a shipped model.")
 @click.option("--no-model", is_flag=True, help="Serve certified search only.")
+@device_option
 @click.option("--host", default="127.0.0.1", help="Address to listen at; beyond this machine it needs a token.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, help="Port to listen at; 0 takes a free one.")
 @click.option("--token-file", type=FILE, help="File with the token of clients; or set GRAPHMETRIC_TOKEN.")
@@ -48,7 +49,7 @@ _CORES = max(1, os.cpu_count() or 1)
 @click.option("--poll-seconds", type=SECONDS, default=5.0, help="How often to look for a new edition of the index.")
 @click.option("--log-requests/--no-log-requests", default=True, help="Log a line for each request.")
 @click.option("--open", "open_page", is_flag=True, envvar="GRAPHMETRIC_OPEN", help="Open the page in a browser.")
-def serve_command(source: str, model: str | None, no_model: bool, open_page: bool, **options: Any) -> None:
+def serve_command(source: str, model: str | None, no_model: bool, device: str, open_page: bool, **options: Any) -> None:
     """Serve SOURCE over HTTP, with a page: an index (a folder, or the address of a database), a data set, or files.
 
     Every option can also be set by an environment variable: GRAPHMETRIC_PORT, GRAPHMETRIC_MAX_NODES and so on. New
@@ -73,7 +74,7 @@ def serve_command(source: str, model: str | None, no_model: bool, open_page: boo
     token = _read_token(options.pop("token_file"))
     settings = ServiceSettings(token=token, allowed_hosts=options.pop("allow_host"), **options)
     store = _find_store(source)
-    index = _open_index(source, store, model, no_model)
+    index = _open_index(source, store, model, no_model, device)
     _limit_torch()
     log_as_json()
     allow_many_connections()
@@ -102,7 +103,7 @@ def _find_store(source: str) -> VectorStore | None:
     return store if store is not None and (is_address(source) or store.exists()) else None
 
 
-def _open_index(source: str, store: VectorStore | None, model: str | None, no_model: bool) -> GraphIndex:
+def _open_index(source: str, store: VectorStore | None, model: str | None, no_model: bool, device: str) -> GraphIndex:
     from graphmetric.search import GraphIndex
 
     if store is not None:
@@ -110,7 +111,7 @@ def _open_index(source: str, store: VectorStore | None, model: str | None, no_mo
             raise InvalidArgument(
                 f"{store.place} is an index, with its own model or none: leave out --model and --no-model"
             )
-        return GraphIndex.load(store)
+        return GraphIndex.load(store, device=device)
     graphs = open_source(source).graphs
     has_torch = find_spec("torch") is not None
     if model is None and not no_model and has_torch and not Path(source).exists():
@@ -121,7 +122,7 @@ def _open_index(source: str, store: VectorStore | None, model: str | None, no_mo
         return GraphIndex.build(graphs)
     from graphmetric.learned.learned_distance import LearnedDistance
 
-    return GraphIndex.build(LearnedDistance.load(model, 1), graphs)
+    return GraphIndex.build(LearnedDistance.load(model, 1, device), graphs)
 
 
 def _limit_torch() -> None:

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
+from graphmetric._foundation.threads import send
 from graphmetric.errors import InvalidArgument
 
 
@@ -107,7 +110,7 @@ class Structure(NamedTuple):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Structure]) -> Structure:
-        """Graphs of all parts one after another; parts hold the edges of their graphs and no others, in order."""
+        """Graphs of all parts one after another, with all edges of the parts."""
         before = accumulate((len(part.ends) for part in parts[:-1]), initial=0)
         labels, ends, views, weights, num_edges = (
             torch.cat([getattr(part, name) for part in parts])
@@ -130,6 +133,10 @@ class Structure(NamedTuple):
         states = None if self.states is None else self.states[used]
         return Structure(labels, self.ends[used], self.views[used], self.weights[used], first, self.num_edges, states)
 
+    def sent_to(self, device: torch.device) -> Structure:
+        """The same on another device, for which the host does not wait."""
+        return Structure(*(None if part is None else send(part, device) for part in self))  # type: ignore[arg-type]
+
     def detached(self) -> Structure:
         """The same without gradients, on the CPU."""
         return Structure(*(None if part is None else part.detach().cpu() for part in self))  # type: ignore[arg-type]
@@ -150,10 +157,13 @@ class Representation(NamedTuple):
     """Labels and edges; None where the distance does not ask for them."""
 
     @classmethod
-    def from_padded(cls, encoded: EncoderOutput, batch: EdgeBatch | None = None) -> Representation:
+    def from_padded(
+        cls, encoded: EncoderOutput, batch: EdgeBatch | None = None, structure: Structure | None = None
+    ) -> Representation:
         """The states of a padded batch where they lie; gradients flow through.
 
-        Labels and edges are taken from ``batch``, if it is given.
+        Labels and edges are taken from ``batch``, if it is given, or are known already. A device is asked for nothing,
+        unless edges must be found there.
         """
         states, mask = encoded.states, encoded.mask
         if states.ndim != 3 or mask.shape != states.shape[:2] or len(encoded.z) != len(states):
@@ -161,7 +171,7 @@ class Representation(NamedTuple):
                 "an encoded batch has z (graphs, d), states (graphs, k, d) and mask (graphs, k); got shapes "
                 f"{tuple(encoded.z.shape)}, {tuple(states.shape)} and {tuple(mask.shape)}"
             )
-        if bool((mask[:, 1:] & ~mask[:, :-1]).any()):
+        if mask.device.type == "cpu" and bool((mask[:, 1:] & ~mask[:, :-1]).any()):
             raise InvalidArgument("the padding of an encoded batch must come after its nodes; a mask has gaps")
         if batch is not None and batch.weights.shape != (*mask.shape, mask.shape[1]):
             raise InvalidArgument(
@@ -169,15 +179,44 @@ class Representation(NamedTuple):
                 f"{(*mask.shape, mask.shape[1])}; got {tuple(batch.weights.shape)}"
             )
         start = torch.arange(len(states), device=states.device) * states.shape[1]
-        structure = None if batch is None else Structure.from_batch(batch)
+        structure = structure if batch is None else Structure.from_batch(batch)
         return cls(encoded.z, states.flatten(0, 1), start, mask.sum(dim=1), structure)
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Representation]) -> Representation:
-        """Graphs of all parts one after another, with the rows that are in use."""
+    def arranged(
+        cls, parts: Sequence[Representation], sizes: Sequence[NDArray[np.int64]], order: NDArray[np.int64]
+    ) -> Representation:
+        """The graphs of padded batches, brought into another order, with the rows that are in use.
+
+        ``sizes`` are the numbers of nodes of the graphs of each batch. With them it is known where all rows are, so a
+        device is not asked.
+        """
+        if len(order) == 1 and len(parts[0].rows) == sizes[0][0]:
+            return parts[0]
+        counts = [len(part.rows) for part in parts]
+        first = np.cumsum([0, *counts[:-1]])
+        widths = [count // len(own) for count, own in zip(counts, sizes, strict=True)]
+        before = [k + np.arange(len(own)) * width for k, own, width in zip(first, sizes, widths, strict=True)]
+        size = np.concatenate(sizes)[order].astype(np.int64)
+        start = np.cumsum(size) - size
+        used = np.repeat(np.concatenate(before)[order] - start, size) + np.arange(size.sum())
+        z, rows = torch.cat([part.z for part in parts]), torch.cat([part.rows for part in parts])
+        places, chosen, starts, counted = (
+            send(torch.from_numpy(array), rows.device) for array in (order, used, start, size)
+        )
+        structure = None
+        if all(part.structure is not None for part in parts):
+            joined = Structure.concatenate([part.structure for part in parts if part.structure is not None])
+            structure = joined._replace(labels=joined.labels.index_select(0, chosen)).take(places)
+        return cls(z.index_select(0, places), rows.index_select(0, chosen), starts, counted, structure)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Representation], compact: bool = True) -> Representation:
+        """Graphs of all parts one after another, with the rows that are in use; all rows if not ``compact``."""
         if not parts:
             raise InvalidArgument("cannot concatenate nothing: the width of the vectors would be unknown")
-        parts = [part.compacted() for part in parts]
+        if compact:
+            parts = [part.compacted() for part in parts]
         if len(parts) == 1:
             return parts[0]
         before = accumulate((len(part.rows) for part in parts[:-1]), initial=0)

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from graphmetric._foundation.threads import send
 from graphmetric.encoder.options import EncoderOptions, Positions
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema, GraphBatch
@@ -32,10 +33,10 @@ def to_tensors(
     """Move a batch to a device; on the CPU in single precision the memory is shared."""
 
     def convert(value: Any) -> Any:
-        if not isinstance(value, np.ndarray):
+        if not isinstance(value, np.ndarray | Tensor):
             return value
-        tensor = torch.from_numpy(value)
-        return tensor.to(device, dtype) if tensor.is_floating_point() else tensor.to(device)
+        tensor = torch.from_numpy(value) if isinstance(value, np.ndarray) else value
+        return send(tensor, device, dtype if tensor.is_floating_point() else None)
 
     return GraphBatch(*(convert(getattr(batch, field.name)) for field in fields(batch)))
 
@@ -124,7 +125,7 @@ class PositionEmbed(nn.Module):
 
     def __init__(self, num_codes: int, hidden_size: int, positions: Positions = "sinusoidal") -> None:
         super().__init__()
-        self.hidden_size = hidden_size
+        self.hidden_size, self.num_codes = hidden_size, num_codes
         self.learned = positions == "learned"
         if self.learned:
             self.table = draw_normal(max(1, num_codes), hidden_size, scale=hidden_size**-0.5)
@@ -134,11 +135,15 @@ class PositionEmbed(nn.Module):
                 table = self._waves(torch.arange(len(table))).to(table.dtype)
             self.register_buffer("table", table, persistent=False)
 
-    def forward(self, codes: Int[Tensor, "graphs k"]) -> Float[Tensor, "graphs k d_h"]:
+    def forward(self, codes: Int[Tensor, "graphs k"], largest: int | None = None) -> Float[Tensor, "graphs k d_h"]:
+        """``largest`` is the largest code, or more; by default those of a device are below ``num_codes``."""
         last = len(self.table) - 1
-        if self.learned or not codes.numel() or int(codes.max()) <= last:
-            return F.embedding(codes.clamp(max=last) if self.learned else codes, self.table)
-        return self._waves(codes).to(self.table.dtype)
+        if self.learned:
+            return F.embedding(codes.clamp(max=last), self.table)
+        if largest is None:
+            on_host = codes.device.type == "cpu" and codes.numel()
+            largest = int(codes.max()) if on_host else self.num_codes - 1
+        return F.embedding(codes, self.table) if largest <= last else self._waves(codes).to(self.table.dtype)
 
     def _waves(self, codes: Int[Tensor, "*codes"]) -> Float[Tensor, "*codes d_h"]:
         """In double precision: the sine of a large code needs all its digits."""
@@ -183,9 +188,9 @@ class DegreeEmbed(nn.Module):
         self.strength = nn.Linear(2, size, bias=False) if schema.weighted else None
 
     def forward(self, batch: BatchTensors) -> Float[Tensor, "graphs k d_h"]:
-        embedded: Tensor = self.position(batch.degree[..., 0])
+        embedded: Tensor = self.position(batch.degree[..., 0], batch.largest_degree)
         if self.entering is not None:
-            embedded = embedded + self.entering(self.position(batch.degree[..., 1]))
+            embedded = embedded + self.entering(self.position(batch.degree[..., 1], batch.largest_degree))
         if self.strength is not None and batch.strength is not None:
             embedded = embedded + self.strength(batch.strength)
         return embedded

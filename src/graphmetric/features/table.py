@@ -103,6 +103,8 @@ class GraphBatch(Generic[Array]):
     """(graphs, k): which nodes are real."""
     full: bool
     """Whether all of them are."""
+    largest_degree: int
+    """The largest degree, as a number that is known without asking a device."""
     role: Array
     """(graphs, k): Weisfeiler-Lehman codes."""
     degree: Array
@@ -209,6 +211,7 @@ class FeatureTable:
         return GraphBatch(
             mask=mask,
             full=bool(mask.all()),
+            largest_degree=0 if len(self.degree) == 0 else int(self.degree[rows].max(initial=0)),
             weights=weights,
             has_attributes=(self.flags[chosen, None] & kinds) != 0,
             directed=(self.flags[chosen] & Has.DIRECTION) != 0,

@@ -31,7 +31,7 @@ from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric._foundation.markup import element, facts, join, notebook_view, say
 from graphmetric._foundation.options import checked_count, to_plain
 from graphmetric._foundation.progress import progress
-from graphmetric._foundation.threads import working_threads
+from graphmetric._foundation.threads import as_device, working_threads
 from graphmetric.distance import (
     Comparison,
     PairDistance,
@@ -94,9 +94,15 @@ class LearnedDistance:
     """Predicts where the steps of :meth:`interval` end; None: they start without a prediction."""
 
     @classmethod
-    def load(cls, model: str | os.PathLike[str], n_jobs: int | None = 1) -> LearnedDistance:
-        """Read the folder of a saved model, or a model that comes with the package, given by its name."""
-        return cls._assemble(read_model(find_model(model)), n_jobs)
+    def load(
+        cls, model: str | os.PathLike[str], n_jobs: int | None = 1, device: str | torch.device = "cpu"
+    ) -> LearnedDistance:
+        """Read the folder of a saved model, or a model that comes with the package, given by its name.
+
+        On another ``device``, such as "cuda", it encodes graphs there.
+        """
+        place = as_device(device)
+        return cls._assemble(read_model(find_model(model)), n_jobs).on(place)
 
     @classmethod
     def _assemble(cls, parts: ModelParts, n_jobs: int | None) -> LearnedDistance:
@@ -116,6 +122,13 @@ class LearnedDistance:
                 f"a model must be a fitted GraphDistance or a LearnedDistance; got {type(model).__name__}"
             )
         return learned
+
+    def on(self, device: str | torch.device) -> LearnedDistance:
+        """The same distance, with its network on another device."""
+        place = torch.device(device)
+        if place == self.network.device:
+            return self
+        return replace(self, network=copy.deepcopy(self.network).to(place))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write weights, configuration and model card into a folder; a model that is there is replaced."""

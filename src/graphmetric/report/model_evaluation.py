@@ -219,6 +219,7 @@ def evaluate_model(
     costs: EditCosts | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
+    device: str | None = None,
     name: str | None = None,
 ) -> ModelEvaluation:
     """Measure how good a model is on these graphs.
@@ -238,6 +239,7 @@ def evaluate_model(
         costs: Costs of the edits; by default those that the model was trained for, and any others are refused.
         seed: Seed of everything that is drawn.
         n_jobs: Threads; -1: one per core. None: as many as the model uses.
+        device: Where a model that is read from a folder encodes, such as "cuda"; any other stays where it is.
         name: What the report calls the data.
 
     Example:
@@ -249,7 +251,7 @@ def evaluate_model(
         ((10, 60), 10, True)
     """
     _check_counts(queries, label_budget, time_limit)
-    learned, facts = _open_model(model)
+    learned, facts = _open_model(model, device)
     costs = _costs_of(learned, costs)
     if isinstance(distances, PairBounds):
         distances.check_costs(costs)
@@ -361,12 +363,12 @@ def _compare_with_promises(model: GraphDistance, measured: MeasuredAxioms) -> It
         yield AxiomResult(name, holds, words, strict if axiom is None else axiom in head.axioms, within)
 
 
-def _open_model(model: GraphDistance | str | os.PathLike[str]) -> tuple[GraphDistance, Facts]:
+def _open_model(model: GraphDistance | str | os.PathLike[str], device: str | None) -> tuple[GraphDistance, Facts]:
     """The model, loaded if a folder or name is given, and what its card says."""
     if isinstance(model, GraphDistance):
         return model, _facts(model) | {"Versions": installed_versions()}
     folder = find_model(model)
-    loaded = GraphDistance.load(folder)
+    loaded = GraphDistance.load(folder, device or "cpu")
     trained_with = read_config(folder)["packages"]
     return loaded, _facts(loaded) | {"Trained with": trained_with, "Measured with": installed_versions()}
 

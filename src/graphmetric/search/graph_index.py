@@ -141,7 +141,8 @@ class GraphIndex:
 
         Args:
             model: A fitted :class:`graphmetric.GraphDistance`, or a trained distance that was loaded; the index keeps
-                it, and refuses another one. Without a model, torch is not needed; :meth:`add_model` adds one later.
+                it, and refuses another one. It encodes on the device it is on. Without a model, torch is not needed;
+                :meth:`add_model` adds one later.
             graphs: Anything :func:`graphmetric.as_graphs` takes. Only some thousand graphs of an iterator exist at a
                 time; with ``out`` the same is true of all that the index makes of them.
             ids: Names of the graphs instead of their own. Each must occur once; a graph without a name gets a number.
@@ -176,6 +177,7 @@ class GraphIndex:
         model: Any = None,
         verify: bool | None = None,
         n_jobs: int | None = 1,
+        device: str = "cpu",
     ) -> GraphIndex:
         """Open the index of a folder, whose arrays are mapped, not read, or of a database, which is read when asked.
 
@@ -187,14 +189,18 @@ class GraphIndex:
             verify: Whether to compare the digests of all files (True), of those up to 256 MB (None) or of none, for
                 a folder that is known to be whole (False). Sizes are always compared.
             n_jobs: Threads for encoding queries.
+            device: Where its own model encodes queries and graphs that are added, such as "cuda". One that is given as
+                ``model`` stays where it is.
         """
-        return cls._open(open_store(folder), model, verify, n_jobs)
+        return cls._open(open_store(folder), model, verify, n_jobs, device)
 
     @classmethod
-    def _open(cls, store: VectorStore, model: Any, verify: bool | None, n_jobs: int | None) -> GraphIndex:
+    def _open(
+        cls, store: VectorStore, model: Any, verify: bool | None, n_jobs: int | None, device: str = "cpu"
+    ) -> GraphIndex:
         def choose(manifest: Manifest) -> tuple[LearnedSearches | None, bytes | None]:
             points = None if manifest.map is None else store.read_part("map", manifest.map)
-            return _choose_model(store, model, n_jobs, manifest), points
+            return _choose_model(store, model, (n_jobs, device), manifest), points
 
         (learned, points), manifest, graphs = store.open(choose, verify)
         index = cls(costs=manifest.costs)
@@ -760,15 +766,20 @@ def _nothing_to_save(folder: object) -> None:
     """What saves the model of an index that has none."""
 
 
-def _choose_model(store: VectorStore, model: Any, n_jobs: int | None, manifest: Manifest) -> LearnedSearches | None:
-    """What searches by the model of an index; ``model`` is the same one, if that is in memory already."""
+def _choose_model(
+    store: VectorStore, model: Any, runs_on: tuple[int | None, str], manifest: Manifest
+) -> LearnedSearches | None:
+    """What searches by the model of an index, with so many threads on a device.
+
+    ``model`` is the same one, if that is in memory already.
+    """
     if manifest.model is None and model is not None:
         raise InvalidArgument(f"{store.place} has no model: leave out model=, and add one by add_model")
     if manifest.model is None:
         return None
     if model is None:
         with store.model(manifest.model) as folder:
-            learned = _search_by(_load_model(folder, n_jobs))
+            learned = _search_by(_load_model(folder, *runs_on))
     else:
         learned = _search_by(model)
     if learned.model.digest != manifest.model:
@@ -779,11 +790,11 @@ def _choose_model(store: VectorStore, model: Any, n_jobs: int | None, manifest: 
     return learned
 
 
-def _load_model(folder: Path, n_jobs: int | None) -> LearnedDistance:
+def _load_model(folder: Path, n_jobs: int | None, device: str) -> LearnedDistance:
     """The model of an index; torch is imported only here and in :func:`_search_by`."""
     from graphmetric.learned.learned_distance import LearnedDistance
 
-    return LearnedDistance.load(folder, n_jobs)
+    return LearnedDistance.load(folder, n_jobs, device)
 
 
 def _search_by(model: Any) -> LearnedSearches:

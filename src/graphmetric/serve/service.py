@@ -112,7 +112,9 @@ class Service:
         if manifest.edition == old.index.edition:
             return False
         same_model = old.index.model is not None and old.index.model.digest == manifest.model
-        index = GraphIndex.load(self._store, model=old.index.model if same_model else None)
+        before = old.index.model
+        device = "cpu" if before is None else str(before.network.device)
+        index = GraphIndex.load(self._store, model=before if same_model else None, device=device)
         fresh = ServedIndex(index, old.name, self.settings)
         self._prepare(fresh)
         self.current = fresh

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from graphmetric._foundation.options import checked_count, to_plain
 from graphmetric._foundation.progress import progress
-from graphmetric._foundation.threads import working_threads
+from graphmetric._foundation.threads import as_device, working_threads
 from graphmetric.distance import (
     Comparison,
     interval_loss,
@@ -132,19 +132,6 @@ def train_model(
             if kept is not None:
                 kept.discard()
             raise
-
-
-def as_device(name: str) -> torch.device:
-    """A device by name; raises if this machine has none."""
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise InvalidArgument(f"no device {name!r}: {error}") from None
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not available.get(device.type, False):
-        usable = ", ".join(kind for kind, there in available.items() if there)
-        raise InvalidArgument(f"device {name!r} cannot be used here; available: {usable}")
-    return device
 
 
 class TrainingRun:
