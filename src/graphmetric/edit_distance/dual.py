@@ -18,18 +18,20 @@ from graphmetric.edit_distance._kernels.dual_search import (
     search_dual,
 )
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits
-from graphmetric.edit_distance._kernels.relaxed import (
+from graphmetric.edit_distance._kernels.quick_interval import (
     QuickLimits,
+    Settled,
+    Starts,
+    allocate_start_room,
+    bound_quickly,
+    settle_pairs,
+)
+from graphmetric.edit_distance._kernels.relaxed import (
     RelaxedLimits,
     RelaxedResults,
     RelaxedWork,
-    Settled,
-    Starts,
     allocate_relaxed,
-    allocate_start_room,
-    bound_quickly,
     relax_pairs,
-    settle_pairs,
 )
 from graphmetric.edit_distance._kernels.sparse_problem import LARGEST_SPARSE
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, WorkspaceSize, allocate_workspace
@@ -155,6 +157,7 @@ class QuickInterval(EditDistanceMethod):
     """Bounds from both sides in the time of a few primal-dual steps.
 
     The prices of the steps slow down towards the end, which settles them, and their masses are rounded to a map once.
+    Shifts towards pairs of nodes that have some mass improve it.
     ``starts`` are vectors from which steps take their first prices and masses, usually predicted by a trained model
     (:meth:`graphmetric.GraphDistance.fit_interval`). The bounds hold whatever these vectors are; good ones save
     about half of the steps.

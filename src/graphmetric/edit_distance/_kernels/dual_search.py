@@ -436,6 +436,13 @@ def improve_image(work: DualWork, n_shifts: int) -> None:
     load_map(base.pair, dual, local, work.image)
     descend(base.pair, dual, local, base.progress.signals)
     shift_regions(base.pair, dual, local, work.random, n_shifts, work.status[BEST_LOWER], base.progress.signals)
+    keep_local(work)
+
+
+@part
+def keep_local(work: DualWork) -> None:
+    """Keep the local map if it is the best."""
+    base, dual, local = work.base, work.dual, work.local
     cost = local.state[COST]
     if cost >= base.progress.status[UPPER]:
         return

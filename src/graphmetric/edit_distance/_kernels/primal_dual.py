@@ -8,6 +8,9 @@ saving; prices (multipliers) of its constraints
     in (i, arc k->l): the y of all arcs of i over this arc sum to at most x[i, k].
 
 Single precision is enough: any prices give a valid bound (split_bound.py).
+
+Loops over the arcs of a slot run over slices of lines, and gathered indices are unsigned. Otherwise each access would
+first rule out a negative index, which counts from the end, and no loop would become vector code.
 """
 
 from typing import Any, NamedTuple
@@ -146,6 +149,20 @@ def moved(price: float, rise: float, reach: float) -> float:
     return price + reach * (max(ZERO, price + rise) - price)
 
 
+@hot_part
+def add(line: Singles, at_slot: Singles, total: Singles) -> None:
+    """Add what the arcs of a slot have to what their columns have."""
+    for k in range(len(at_slot)):
+        total[k] = line[k] + at_slot[k]
+
+
+@hot_part
+def add_to(line: Singles, at_slot: Singles) -> None:
+    """Add what the arcs of a slot have to the columns."""
+    for k in range(len(at_slot)):
+        line[k] += at_slot[k]
+
+
 @fragment
 def move_nodes(dual: DualPair, steps: Steps) -> None:
     """Move x, and the prices of rows and columns."""
@@ -171,9 +188,7 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
             for k in range(n_columns):
                 gain[k] += out_price[k]
         for slot in range(n_slots):
-            start = dual.lines[SLOT_START, slot]
-            for k in range(dual.lines[SLOT_START, slot + 1] - start):
-                gain[k] += in_price[start + k]
+            add_to(gain, in_price[dual.lines[SLOT_START, slot] : dual.lines[SLOT_START, slot + 1]])
         row_sum = -ONE
         for k in range(n_columns):
             new = max(ZERO, x[k] + step[k] * gain[k])
@@ -210,18 +225,17 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
         in_sum, in_sum_backward = steps.ins[IN_SUM, i], steps.ins[IN_SUM, j]
         y, saving = steps.edges[Y, edge], steps.edges[EDGE_SAVING, edge]
         for slot in range(n_slots):
-            start = slot_start[slot]
-            for k in range(slot_start[slot + 1] - start):
-                forward[start + k] = out_price[k] + in_price[start + k]
-                backward[start + k] = out_backward[k] + in_backward[start + k]
+            start, end = slot_start[slot], slot_start[slot + 1]
+            add(out_price, in_price[start:end], forward[start:end])
+            add(out_backward, in_backward[start:end], backward[start:end])
         for arc in range(n_arcs):
-            bar_backward[arc] = backward[reverse[arc]]
+            bar_backward[arc] = backward[np.uint64(reverse[arc])]
         for arc in range(n_arcs):
             new = max(ZERO, y[arc] + step * (saving[arc] - forward[arc] - bar_backward[arc]))
             bar[arc] = new + new - y[arc]
             y[arc] += reach * (new - y[arc])
         for arc in range(n_arcs):
-            bar_backward[arc] = bar[reverse[arc]]
+            bar_backward[arc] = bar[np.uint64(reverse[arc])]
         for arc in range(n_arcs):
             in_sum[arc] += bar[arc]
         for arc in range(n_arcs):
@@ -229,14 +243,15 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
         x_i, x_j = steps.nodes[X_BAR, i], steps.nodes[X_BAR, j]
         for k in range(n_columns):
             sums[k] = -x_i[k]
+        for k in range(n_columns):
             sums_backward[k] = -x_j[k]
         for slot in range(n_slots):
-            start = slot_start[slot]
-            for k in range(slot_start[slot + 1] - start):
-                sums[k] += bar[start + k]
-                sums_backward[k] += bar_backward[start + k]
+            start, end = slot_start[slot], slot_start[slot + 1]
+            add_to(sums, bar[start:end])
+            add_to(sums_backward, bar_backward[start:end])
         for k in range(n_columns):
             out_price[k] = moved(out_price[k], balance * column_weight[k] * sums[k], reach)
+        for k in range(n_columns):
             out_backward[k] = moved(out_backward[k], balance * column_weight[k] * sums_backward[k], reach)
 
 
@@ -248,6 +263,7 @@ def move_in_prices(dual: DualPair, steps: Steps) -> None:
         price, total, x_bar = steps.ins[IN_PRICE, i], steps.ins[IN_SUM, i], steps.nodes[X_BAR, i]
         rate = steps.pace[BALANCE] * steps.lines[ROW_WEIGHT, i]
         for slot in range(dual.sizes[N_SLOTS]):
-            start = slot_start[slot]
-            for k in range(slot_start[slot + 1] - start):
-                price[start + k] = moved(price[start + k], rate * (total[start + k] - x_bar[k]), reach)
+            at_slot = price[slot_start[slot] : slot_start[slot + 1]]
+            sums = total[slot_start[slot] : slot_start[slot + 1]]
+            for k in range(len(at_slot)):
+                at_slot[k] = moved(at_slot[k], rate * (sums[k] - x_bar[k]), reach)

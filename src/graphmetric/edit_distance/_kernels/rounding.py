@@ -275,23 +275,31 @@ def shift_regions(
     pair: Pair, dual: DualPair, local: LocalMap, random: RandomState, n_shifts: int, good_enough: int, signals: Integers
 ) -> None:
     """Shift regions of a map that no descent improves, until its cost is ``good_enough`` or it is told to stop."""
-    n_rows, n_columns, lines, state = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS], local.lines, local.state
+    n_rows, n_columns, state = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS], local.state
     for _ in range(n_shifts if n_rows > 1 else 0):
         if state[COST] <= good_enough or signals[STOP] > 0:
             return
         i, k = np.int64(draw_below(random, n_rows)), np.int64(draw_below(random, n_columns))
-        n_around = 1 + np.int64(draw_below(random, MOST_AROUND))
-        if k == lines[IMAGE, i]:
-            continue
-        before = state[COST]
-        for row in range(n_rows):
-            lines[KEPT, row] = lines[IMAGE, row]
-        lift_around(pair, dual, local, i, k, n_around)
-        place_row(pair, dual, local, i, k)
-        place_lifted(pair, dual, local, random)
-        descend(pair, dual, local, signals)
-        if state[COST] > before:
-            restore_map(pair, dual, local)
+        shift_region(pair, dual, local, random, i, k, 1 + np.int64(draw_below(random, MOST_AROUND)), signals)
+
+
+@part
+def shift_region(
+    pair: Pair, dual: DualPair, local: LocalMap, random: RandomState, i: int, k: int, n_around: int, signals: Integers
+) -> None:
+    """Map row i to column k, and what is around them again; go back if that makes the map worse."""
+    lines, state = local.lines, local.state
+    if k == lines[IMAGE, i]:
+        return
+    before = state[COST]
+    for row in range(dual.sizes[N_ROWS]):
+        lines[KEPT, row] = lines[IMAGE, row]
+    lift_around(pair, dual, local, i, k, n_around)
+    place_row(pair, dual, local, i, k)
+    place_lifted(pair, dual, local, random)
+    descend(pair, dual, local, signals)
+    if state[COST] > before:
+        restore_map(pair, dual, local)
 
 
 @fragment

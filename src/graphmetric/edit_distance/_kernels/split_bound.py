@@ -44,7 +44,7 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     Floats,
 )
 from graphmetric.edit_distance._kernels.packing import Integers
-from graphmetric.edit_distance._kernels.primal_dual import BACKWARD, FORWARD, IN_PRICE, Steps, unit_of_steps
+from graphmetric.edit_distance._kernels.primal_dual import BACKWARD, FORWARD, IN_PRICE, Steps, add, unit_of_steps
 from graphmetric.edit_distance._kernels.workspace import STOP
 
 CLOSED = 4  # up to this degree a block is solved by a formula, many blocks at once
@@ -97,12 +97,12 @@ def split_by_prices(dual: DualPair, steps: Steps, splits: Splits) -> None:
         in_price, in_backward = steps.ins[IN_PRICE, i], steps.ins[IN_PRICE, j]
         saving, split = dual.edge_saving[edge], splits.split[edge]
         for slot in range(n_slots):
-            start = slot_start[slot]
-            for k in range(slot_start[slot + 1] - start):
-                forward[start + k] = out_price[k] + in_price[start + k]
-                backward[start + k] = out_backward[k] + in_backward[start + k]
+            start, end = slot_start[slot], slot_start[slot + 1]
+            add(out_price, in_price[start:end], forward[start:end])
+            add(out_backward, in_backward[start:end], backward[start:end])
         for arc in range(n_arcs):
-            share = 0.5 * saving[arc] + half * (np.float64(forward[arc]) - np.float64(backward[reverse[arc]]))
+            back = np.uint64(reverse[arc])
+            share = 0.5 * saving[arc] + half * (np.float64(forward[arc]) - np.float64(backward[back]))
             split[arc] = np.rint(min(most, max(-most, share)))
 
 
@@ -144,15 +144,16 @@ def place_blocks(dual: DualPair, splits: Splits, first: int, degree: int) -> Non
             filled = 0
             if r < degree and s < n_slots:
                 arc = dual.arcs[BY_ROW, first + r]
-                split, start = splits.split[arc >> 1], slot_start[s]
-                filled = slot_start[s + 1] - start
+                split, start, end = splits.split[arc >> 1], slot_start[s], slot_start[s + 1]
+                filled = end - start
                 if arc & 1 == 0:
+                    at_slot = split[start:end]
                     for k in range(filled):
-                        block[k] = max(0.0, split[start + k])
+                        block[k] = max(0.0, at_slot[k])
                 else:
-                    saving = dual.edge_saving[arc >> 1]
+                    saving, backs = dual.edge_saving[arc >> 1], reverse[start:end]
                     for k in range(filled):
-                        back = reverse[start + k]
+                        back = np.uint64(backs[k])
                         block[k] = max(0.0, saving[back] - split[back])
             for k in range(filled, n_columns):
                 block[k] = 0.0
