@@ -18,20 +18,18 @@ from graphmetric.edit_distance._kernels.dual_search import (
     search_dual,
 )
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits
-from graphmetric.edit_distance._kernels.quick_interval import (
-    QuickLimits,
-    Settled,
-    Starts,
-    allocate_start_room,
-    bound_quickly,
-    settle_pairs,
-)
 from graphmetric.edit_distance._kernels.relaxed import (
+    QuickLimits,
     RelaxedLimits,
     RelaxedResults,
     RelaxedWork,
+    Settled,
+    Starts,
     allocate_relaxed,
+    allocate_start_room,
+    bound_quickly,
     relax_pairs,
+    settle_pairs,
 )
 from graphmetric.edit_distance._kernels.sparse_problem import LARGEST_SPARSE
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, WorkspaceSize, allocate_workspace
