@@ -268,6 +268,9 @@ def test_presets_are_trained_measured_and_not_trained_again(tmp_path: Path, monk
     assert lines["small"]["seeds"] == 2
     assert lines["small"]["rho of seeds"][0] != lines["small"]["rho of seeds"][1]
     assert "small, 2 seeds: rho" in write_report(tmp_path)
+    models = [gm.GraphDistance.load(path.parent) for path in options.models.glob("small-*/config.json")]
+    assert len(models) == 2
+    assert all(model.report_["labels"]["origin"].startswith("computed") for model in models)
     monkeypatch.setattr(gm.GraphDistance, "fit", None)
     assert _by_method(run_at_size([FEW], _named("branch"), options)) == lines
     elsewhere = replace(FEW, name="larger", smallest=9, largest=9, dealt=(2, 12, 0, 0, 0), queries=1)

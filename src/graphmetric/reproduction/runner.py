@@ -302,7 +302,13 @@ def train_models(
             labels = supervision.training.joined(supervision.validation)
             work = model.with_name(f"{model.name}-work")
             estimator = GraphDistance(options, n_jobs=threads, random_state=seed, checkpoint=work)
-            fit_once(estimator, model, supervision.graphs, labels, held_out)
+            estimator.fit(supervision.graphs, labels, held_out)
+            estimator.report_["labels"] |= {
+                "origin": supervision.origin,
+                "mutated_graphs_in_training_pairs": supervision.mutated,
+                "cpu_seconds": round(supervision.cpu_seconds, 1),
+            }
+            estimator.save(model)
     return found
 
 
