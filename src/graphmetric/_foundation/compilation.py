@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 _PACKAGE = Path(__file__).parents[1]
-_IMPORT = r"^from graphmetric\.([\w.]+) import"
+_IMPORT = re.compile(r"^from graphmetric\.([\w.]+) import", re.MULTILINE)
 
 
 def _cache_folder() -> Path:
@@ -63,9 +63,7 @@ def _digest_of(source: Path) -> str:
         path = waiting.pop()
         if path not in found:
             found.add(path)
-            names = (
-                [] if path == own else re.findall(r"^from graphmetric\.([\w.]+) import", path.read_text(), re.MULTILINE)
-            )
+            names = [] if path == own else _IMPORT.findall(path.read_text())
             waiting += [_PACKAGE / f"{name.replace('.', '/')}.py" for name in names]
     return blake2b(b"".join(path.read_bytes() for path in sorted(found)), digest_size=8).hexdigest()
 
