@@ -112,9 +112,8 @@ def as_device(name: str | torch.device) -> torch.device:
     return device
 
 
-def send(tensor: Tensor, device: torch.device | str, dtype: torch.dtype | None = None) -> Tensor:
+def send(tensor: Tensor, device: torch.device | str) -> Tensor:
     """A tensor of the host on a device; the host does not wait for a GPU to take it."""
-    tensor = tensor if dtype is None else tensor.to(dtype)
     if torch.device(device).type == "cuda":
         return tensor.pin_memory().to(device, non_blocking=True)  # which memory that is not pinned would not be
     return tensor.to(device)

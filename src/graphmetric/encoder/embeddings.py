@@ -31,12 +31,15 @@ def to_tensors(
     batch: GraphBatch[Any], device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
 ) -> BatchTensors:
     """Move a batch to a device; on the CPU in single precision the memory is shared."""
+    on_host = torch.device(device).type == "cpu"
 
     def convert(value: Any) -> Any:
         if not isinstance(value, np.ndarray | Tensor):
             return value
         tensor = torch.from_numpy(value) if isinstance(value, np.ndarray) else value
-        return send(tensor, device, dtype if tensor.is_floating_point() else None)
+        if tensor.is_floating_point() and tensor.dtype != dtype:
+            tensor = tensor.to(dtype)
+        return tensor if on_host else send(tensor, device)
 
     return GraphBatch(*(convert(getattr(batch, field.name)) for field in fields(batch)))
 

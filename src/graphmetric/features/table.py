@@ -207,11 +207,13 @@ class FeatureTable:
             fill_hops(self.edges.node_ptr, self.arcs, chosen, schema.max_hops, hops)
         kinds = np.array([Has.NODE_LABELS, Has.NODE_FEATURES, Has.NODE_TEXTS, Has.NODE_IMAGES], dtype=np.uint8)
         back = schema.num_relations if schema.directed else 0
+        degree = _gather(self.degree, rows)
         ends, code, edge = list_arcs(self.edges.node_ptr, self.arcs, self.relation, chosen, k, back)
         return GraphBatch(
             mask=mask,
             full=bool(mask.all()),
-            largest_degree=0 if len(self.degree) == 0 else int(self.degree[rows].max(initial=0)),
+            degree=degree,
+            largest_degree=int(degree.max(initial=0)),
             weights=weights,
             has_attributes=(self.flags[chosen, None] & kinds) != 0,
             directed=(self.flags[chosen] & Has.DIRECTION) != 0,
@@ -220,7 +222,7 @@ class FeatureTable:
             arc_ends=ends,
             arc_relation=code,
             arc_weight=self.weight[edge] if schema.weighted else None,
-            **{name: _gather(getattr(self, name), rows) for name in ("role", "degree", "strength", "walks")},
+            **{name: _gather(getattr(self, name), rows) for name in ("role", "strength", "walks")},
             **{name: _gather(getattr(self, name), rows) for name in ("tag", "vector")},
             **self._texts(rows),
             **self._images(rows, mask),
