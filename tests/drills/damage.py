@@ -114,6 +114,12 @@ def damage_at_random(kind: Kind, folder: Path, random: Random, inputs: int) -> D
     return _damage(kind, folder, plan)
 
 
+def nest_descriptions(kind: Kind, folder: Path) -> Damage:
+    """Put an object nested more deeply than Python recurses in the place of every JSON file."""
+    deep = b'{"a":' * 100_000
+    return _damage(kind, folder, lambda files: ((name, deep) for name in files if name.endswith(".json")))
+
+
 def _every_byte(files: dict[str, bytes], random: Random, most: int) -> Iterator[tuple[str, bytes]]:
     for name, data in files.items():
         for at in sorted(random.sample(range(len(data)), min(most, len(data)))):

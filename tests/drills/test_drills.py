@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from tests.drills.damage import Kind, all_kinds, damage_at_random, damage_every_byte
+from tests.drills.damage import Kind, all_kinds, damage_at_random, damage_every_byte, nest_descriptions
 
 KINDS = all_kinds()
 
@@ -24,6 +24,15 @@ def test_damaged_files_are_refused_or_harmless(kind: Kind, tmp_path: Path) -> No
     ):
         assert not found.failures, found.failures[0]
         assert sum(found.outcomes.values()) >= most
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["labels", "blocks", "store", "model", "index", "index with model"])
+def test_descriptions_that_are_nested_too_deeply_are_refused(name: str, tmp_path: Path) -> None:
+    kind = next(kind for kind in KINDS if kind.name == name)
+    found = nest_descriptions(kind, tmp_path)
+    assert not found.failures, found.failures[0]
+    assert set(found.outcomes) == {(name, "refused")}
 
 
 @pytest.mark.slow

@@ -211,7 +211,7 @@ def _condition(text: str) -> tuple[str, Any]:
         raise InvalidArgument(f"--where takes key=value; got {text!r}")
     try:
         return key, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return key, value
 
 

@@ -341,6 +341,11 @@ def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
         return dict(archive)
 
 
+_MALFORMED = (
+    ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, EOFError, OSError, BadZipFile,
+)  # fmt: skip
+
+
 @contextmanager
 def _errors_name(path: Path) -> Iterator[None]:
     """Turn what a malformed file causes into an error that names the file."""
@@ -350,7 +355,7 @@ def _errors_name(path: Path) -> Iterator[None]:
         raise
     except KeyError as error:
         raise FileError(f"{error.args[0]!r} is missing", path) from None
-    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, EOFError, OSError, BadZipFile) as error:
+    except _MALFORMED as error:
         raise FileError(f"not a data set in the expected layout: {error}", path) from error
 
 

@@ -148,7 +148,7 @@ def _read_marker(part: Path, marker: Path, wanted: Mapping[str, object]) -> int 
     try:
         found = json.loads(marker.read_text(encoding="utf-8"))
         rows, known = int(found["rows"]), {key: found[key] for key in wanted}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileError(f"not a readable marker, remove it to start again: {error}", marker) from None
     if known != wanted:
         raise InvalidArgument(

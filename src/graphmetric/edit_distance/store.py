@@ -386,11 +386,12 @@ def read_description(path: Path) -> dict[str, Any]:
     """What a folder is for; raises FileError if that was changed after it was written."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        is_whole = not isinstance(data, dict) or data.get("digest") in (None, _digest_of(data))
+    except (OSError, ValueError, RecursionError) as error:
         raise FileError(f"cannot be read: {error}", path) from None
     if not isinstance(data, dict):
         raise FileError("is not a description of a job", path)
-    if data.get("digest") not in (None, _digest_of(data)):
+    if not is_whole:
         raise FileError("was changed after it was written: its digest does not match", path)
     return data
 

@@ -110,7 +110,7 @@ def claim_folder(path: Path, options: DemoOptions) -> None:
     if mark.exists():
         try:
             found = json.loads(mark.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise FileError(f"cannot be read: {error}; remove the folder or choose another with --out", mark) from None
         if found != description:
             raise FileError("holds a demo with other options; remove it or choose another folder with --out", path)

@@ -435,7 +435,7 @@ def read_results(out: Path) -> list[Result]:
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
         return [line for line in lines if _key(line)]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise FileError(f"cannot be read as results: {error}", path) from None
 
 

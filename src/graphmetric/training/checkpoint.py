@@ -81,7 +81,7 @@ class TrainingFolder:
                 part, _, name = key.partition(".")
                 parts[part][name] = tensor
             version, job, counters = header["version"], header["job"], header["counters"]
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+        except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise FileError(f"is not a readable checkpoint, remove it to start again: {error}", path) from None
         if version != VERSION:
             raise FileError(f"is a checkpoint of version {version}; this package reads {VERSION}", path)
