@@ -163,13 +163,14 @@ class Matching(PairDistance, kind="matching"):
 def principal_axes(states: Floats, count: int = AXES) -> Floats:
     """(d, axes), orthonormal: the directions in which states spread most, by some of them if there are many."""
     some = states[:: 1 + len(states) // _SPREAD_BY]
-    _, vectors = np.linalg.eigh(some.T.astype(np.float64) @ some)
+    spread = np.einsum("ki,kj->ij", some, some, dtype=np.float64)  # not @: BLAS rounds by its number of threads
+    _, vectors = np.linalg.eigh(spread)
     return np.ascontiguousarray(vectors[:, ::-1][:, :count], dtype=np.float32)
 
 
 def sort_along_axes(states: Floats, sizes: Integers, basis: Floats) -> Floats:
     """The states along each axis, rising within each graph; graph k has the next sizes[k] rows."""
-    values = np.ascontiguousarray(states @ basis)
+    values = np.einsum("ki,ij->kj", states, basis)  # the same numbers in every process, however many threads it has
     sort_runs(values, np.concatenate([[0], np.cumsum(sizes)]))
     return values
 
