@@ -170,7 +170,7 @@ def principal_axes(states: Floats, count: int = AXES) -> Floats:
 
 def sort_along_axes(states: Floats, sizes: Integers, basis: Floats) -> Floats:
     """The states along each axis, rising within each graph; graph k has the next sizes[k] rows."""
-    values = np.einsum("ki,ij->kj", states, basis)  # the same numbers in every process, however many threads it has
+    values: Floats = np.einsum("ki,ij->kj", states, basis)  # the same in every process, however many its threads
     sort_runs(values, np.concatenate([[0], np.cumsum(sizes)]))
     return values
 
