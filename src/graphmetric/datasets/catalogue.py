@@ -29,6 +29,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.options import parse_json
 from graphmetric.datasets.dataset import (
     Dataset,
     DistanceTable,
@@ -264,7 +265,7 @@ def _read_tu_set(adjacency_file: Path) -> StoredSet:
 def _read_json_set(path: Path) -> StoredSet:
     """Graphs as JSON: {"graphs": [{"id", "nodes": [label or null], "edges", "edge_labels", "split", "class"}]}."""
     with _errors_name(path):
-        records: list[dict[str, Any]] = json.loads(path.read_bytes())["graphs"]
+        records: list[dict[str, Any]] = parse_json(path.read_bytes())["graphs"]
 
         def joined(key: str) -> list[Any]:
             return list(chain.from_iterable(record[key] for record in records))
@@ -342,7 +343,7 @@ def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 
 _MALFORMED = (
-    ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, EOFError, OSError, BadZipFile,
+    ValueError, TypeError, AttributeError, IndexError, OverflowError, EOFError, OSError, BadZipFile,
 )  # fmt: skip
 
 
@@ -351,8 +352,10 @@ def _errors_name(path: Path) -> Iterator[None]:
     """Turn what a malformed file causes into an error that names the file."""
     try:
         yield
-    except FileError:
-        raise
+    except FileError as error:
+        if error.path is not None:
+            raise
+        raise FileError(error.problem, path, error.where) from None
     except KeyError as error:
         raise FileError(f"{error.args[0]!r} is missing", path) from None
     except _MALFORMED as error:

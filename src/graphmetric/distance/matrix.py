@@ -17,6 +17,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.atomic_files import make_folder, system_errors_named, write_file
+from graphmetric._foundation.options import parse_json
 from graphmetric._foundation.threads import map_in_threads
 from graphmetric.distance.comparison import Comparison
 from graphmetric.errors import FileError, InvalidArgument
@@ -146,9 +147,9 @@ def _read_marker(part: Path, marker: Path, wanted: Mapping[str, object]) -> int 
     if not (part.exists() and marker.exists()):
         return None
     try:
-        found = json.loads(marker.read_text(encoding="utf-8"))
+        found = parse_json(marker.read_bytes())
         rows, known = int(found["rows"]), {key: found[key] for key in wanted}
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileError(f"not a readable marker, remove it to start again: {error}", marker) from None
     if known != wanted:
         raise InvalidArgument(

@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named, write_file
+from graphmetric._foundation.options import parse_json
 from graphmetric.errors import FileError, InvalidArgument
 
 try:
@@ -385,9 +386,9 @@ def write_description(path: Path, description: dict[str, Any]) -> None:
 def read_description(path: Path) -> dict[str, Any]:
     """What a folder is for; raises FileError if that was changed after it was written."""
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = parse_json(path.read_bytes())
         is_whole = not isinstance(data, dict) or data.get("digest") in (None, _digest_of(data))
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise FileError(f"cannot be read: {error}", path) from None
     if not isinstance(data, dict):
         raise FileError("is not a description of a job", path)

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
+from graphmetric._foundation.options import parse_json
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import FileError
 from graphmetric.index.indexed_graphs import IndexedGraphs, OpenSegment
@@ -179,8 +180,8 @@ class IndexFolder:
                 raise FileError("holds an index whose building was not finished; build it again", self.path)
             raise FileError(f"is not a folder of an index: it has no {MANIFEST}", self.path)
         try:
-            plain = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            plain = parse_json(path.read_bytes())
+        except (OSError, ValueError) as error:
             raise FileError(f"cannot be read, it may be cut or damaged: {error}", path) from None
         if not isinstance(plain, dict) or plain.get("format") != FORMAT:
             raise FileError("is not the description of a graphmetric index", path)

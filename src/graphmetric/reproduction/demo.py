@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import make_folder, write_file
-from graphmetric._foundation.options import to_plain
+from graphmetric._foundation.options import parse_json, to_plain
 from graphmetric.datasets import Dataset, load_dataset
 from graphmetric.edit_distance import graph_edit_distance, label_graphs
 from graphmetric.errors import FileError
@@ -109,8 +109,8 @@ def claim_folder(path: Path, options: DemoOptions) -> None:
         raise FileError("is a file; the demo writes a folder", path)
     if mark.exists():
         try:
-            found = json.loads(mark.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            found = parse_json(mark.read_bytes())
+        except (OSError, ValueError) as error:
             raise FileError(f"cannot be read: {error}; remove the folder or choose another with --out", mark) from None
         if found != description:
             raise FileError("holds a demo with other options; remove it or choose another folder with --out", path)

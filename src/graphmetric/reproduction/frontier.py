@@ -24,6 +24,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
+from graphmetric._foundation.options import parse_json
 from graphmetric._foundation.progress import progress
 from graphmetric.baselines import build_baseline
 from graphmetric.baselines import published as _published  # noqa: F401 (it registers its methods)
@@ -433,9 +434,9 @@ def read_results(out: Path) -> list[Result]:
     if not path.exists():
         return []
     try:
-        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        lines = [parse_json(line) for line in path.read_bytes().splitlines() if line]
         return [line for line in lines if _key(line)]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise FileError(f"cannot be read as results: {error}", path) from None
 
 

@@ -23,6 +23,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named, write_file
+from graphmetric._foundation.options import parse_json
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
 
 VERSION = 4
@@ -76,12 +77,12 @@ class TrainingFolder:
             with safe_open(path, framework="pt", device=str(device)) as file:
                 about = file.metadata() or {}
                 tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-            header = json.loads(about["state"])
+            header = parse_json(about["state"])
             for key, tensor in tensors.items():
                 part, _, name = key.partition(".")
                 parts[part][name] = tensor
             version, job, counters = header["version"], header["job"], header["counters"]
-        except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
             raise FileError(f"is not a readable checkpoint, remove it to start again: {error}", path) from None
         if version != VERSION:
             raise FileError(f"is a checkpoint of version {version}; this package reads {VERSION}", path)
