@@ -142,7 +142,7 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--certified", type=int, default=10, help="Queries of the certified searches.")
-    parser.add_argument("--candidates", type=int, nargs="*", default=[100, 200, 300])
+    parser.add_argument("--candidates", type=int, nargs="*", default=[60, 100, 300])
     options = parser.parse_args()
     molecules = load_molecules(options.data)
     queries, others = molecules[: options.queries], molecules[options.queries :]

@@ -80,9 +80,11 @@ class RoleVocabulary:
 def node_colours(columns: Columns, rounds: int, *, weights: bool, arcs: Arcs | None = None) -> NDArray[np.int64]:
     """(rounds + 1, nodes): the colours of every round, from node tags, edge labels, directions and perhaps weights."""
     tags = node_keys(replace(columns, node_features=None, node_texts=None, node_images=None))
-    edges = edge_keys(columns if weights else replace(columns, edge_weights=None))
+    labels = np.empty(0, dtype=np.int64)  # which round 0 does not look at
+    if rounds:
+        labels = _key_numbers(edge_keys(columns if weights else replace(columns, edge_weights=None)))
     arcs = build_arcs(edges_of(columns)) if arcs is None else arcs
-    found: NDArray[np.int64] = refine_colours(arcs, _key_numbers(tags), _key_numbers(edges), rounds)
+    found: NDArray[np.int64] = refine_colours(arcs, _key_numbers(tags), labels, rounds)
     return found
 
 

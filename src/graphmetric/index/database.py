@@ -14,13 +14,14 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
-from weakref import WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from graphmetric.errors import InvalidArgument, MissingExtra, StoreError
 
@@ -117,6 +118,7 @@ class ConnectionPool:
     def __init__(self, address: DatabaseAddress, psycopg: Any) -> None:
         self._address, self._psycopg = address, psycopg
         self._idle: deque[Connection[Any]] = deque()  # whose methods are atomic
+        self._settings: WeakKeyDictionary[Connection[Any], dict[str, str]] = WeakKeyDictionary()
         self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
         weakref.finalize(self, _close_all, self._idle, os.getpid())
 
@@ -130,8 +132,8 @@ class ConnectionPool:
             return pool
 
     @contextmanager
-    def connection(self) -> Iterator[Connection[Any]]:
-        """A connection that nobody else uses meanwhile; after an error it is closed."""
+    def connection(self, settings: Mapping[str, str] = MappingProxyType({})) -> Iterator[Connection[Any]]:
+        """A connection that nobody else uses meanwhile, with these settings; after an error it is closed."""
         if not self._free.acquire(timeout=_WAIT_SECONDS):
             raise StoreError(
                 f"is in use by {MOST_CONNECTIONS} threads of this process, and none was done within {_WAIT_SECONDS:g} "
@@ -141,6 +143,7 @@ class ConnectionPool:
         try:
             connection = self._take() or self._connect()
             try:
+                self._adjust(connection, settings)
                 yield connection
             except BaseException:
                 connection.close()
@@ -155,6 +158,14 @@ class ConnectionPool:
     def close_idle(self) -> None:
         """Close the connections that are not in use."""
         _close_all(self._idle, os.getpid())
+
+    def _adjust(self, connection: Connection[Any], settings: Mapping[str, str]) -> None:
+        """Give a connection these settings; it keeps them, so that the next search need not send them again."""
+        own = self._settings.setdefault(connection, {})
+        for name, value in settings.items():
+            if own.get(name) != value:
+                connection.execute("select set_config(%s, %s, false)", (name, value))
+                own[name] = value
 
     def _take(self) -> Connection[Any] | None:
         with suppress(IndexError):
@@ -189,6 +200,18 @@ class Database:
     def read(self, work: Callable[[Cursor[Any]], Result]) -> Result:
         """Do work that changes nothing in one transaction; it is tried again when the connection is lost."""
         return self._try(lambda: self._transact(work))
+
+    def ask(self, query: bytes, values: Sequence[Any] = (), settings: Mapping[str, str] | None = None) -> list[Any]:
+        """The rows that one query gives; tried again like :meth:`read`.
+
+        Other queries of the same connection may see the ``settings`` as well.
+        """
+
+        def work() -> list[Any]:
+            with self._connections().connection(settings or {}) as connection, connection.cursor(binary=True) as cursor:
+                return cursor.execute(query, values).fetchall()
+
+        return self._try(work)
 
     def write(self, work: Callable[[Cursor[Any]], Result], is_done: Callable[[Cursor[Any]], bool]) -> Result | None:
         """Do work in one transaction, which is tried again when the connection is lost.

@@ -16,7 +16,7 @@ import math
 import secrets
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
 from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -101,10 +101,7 @@ class TableRows:
         self, database: Database, about: IndexEntry, keys: Positions | None = None, earlier: TableRows | None = None
     ) -> None:
         """``keys`` are positions in the table, None for all; ``earlier`` are all rows of an earlier edition."""
-        from psycopg import sql
-
         self.database, self.about, self._chosen = database, about, keys
-        self.table = sql.Identifier(database.address.schema, f"graphs_{about.number}")
         self._columns: Arrays = {}
         self._earlier: EarlierRows | None = None
         if earlier is not None and earlier.about.number == about.number and "keys" in earlier.__dict__:
@@ -137,7 +134,7 @@ class TableRows:
 
     def read_keys(self, cursor: Cursor[Any]) -> Positions:
         """The keys, read within a transaction that may have changed them."""
-        query = self.sql("select {columns} from {table} where {visible}", columns=self._aggregates(["position"]))
+        query = self.sql("select {columns} from {table} where {visible}", ["position"])
         return self._decode(["position"], cursor.execute(query, self.limits).fetchone() or (b"",))["position"]
 
     def column(self, name: str) -> NDArray[Any]:
@@ -159,26 +156,21 @@ class TableRows:
 
         Where few rows have the facts, the index of vectors may not reach ``count`` of them; ``scan`` looks at all rows.
         """
+        facts = "and facts @> %s " if digests else ""
         query = self.sql(
-            "with near as materialized (select position from {table} where {visible} {facts} "
-            "order by vectors <-> %s limit {count}) select {columns} from {table} join near using (position)",
-            facts=self.sql("and facts @> %s") if digests else self.sql(""),
-            count=self.sql(str(int(count))),
-            columns=self._aggregates(["position", *names]),
+            "select {columns} from (select * from {table} where {visible} " + facts + "order by vectors <-> %s "
+            f"limit {int(count)}) near",
+            ["position", *names],
         )
-        effort = str(min(_LARGEST_EF, max(40, count)))
         values = (*self.limits, *([digests] if digests else []), vector)
+        effort = {"hnsw.ef_search": str(min(_LARGEST_EF, max(40, count))), "hnsw.iterative_scan": "relaxed_order"}
 
-        def work(cursor: Cursor[Any]) -> Any:
-            cursor.execute(
-                "select set_config('hnsw.ef_search', %s, true), set_config('hnsw.iterative_scan', %s, true)",
-                (effort, "relaxed_order"),
-            )
-            if scan:
-                cursor.execute("set local enable_indexscan = off")
-            return cursor.execute(query, values).fetchone()
+        def look_at_all(cursor: Cursor[Any]) -> list[Any]:
+            cursor.execute("set local enable_indexscan = off")
+            return cursor.execute(query, values).fetchall()
 
-        columns = self._decode(["position", *names], self.database.read(work))
+        (row,) = self.database.read(look_at_all) if scan else self.database.ask(query, values, effort)
+        columns = self._decode(["position", *names], row)
         part = TableRows(self.database, self.about, columns.pop("position"))
         part._columns = columns
         return part
@@ -187,7 +179,7 @@ class TableRows:
         """Columns of rows at rising positions, read now."""
         parts = []
         wanted = list(dict.fromkeys(["position", *self._needed(names)]))
-        query = self.sql("select {columns} from {table} where position = any(%s)", columns=self._aggregates(wanted))
+        query = self.sql("select {columns} from {table} where position = any(%s)", wanted)
         for start in range(0, max(1, len(keys)), BLOCK):
             chosen = keys[start : start + BLOCK]
             (row,) = self.run(query, (chosen.tolist(),))
@@ -202,14 +194,13 @@ class TableRows:
         """What ``{visible}`` asks for: the first position and the first removal that came later."""
         return self.about.next_position, self.about.edition
 
-    def run(self, query: Composed, values: Sequence[Any] = ()) -> list[Any]:
+    def run(self, query: bytes, values: Sequence[Any] = ()) -> list[Any]:
         """The rows that a query gives."""
-        return self.database.read(lambda cursor: cursor.execute(query, values).fetchall())
+        return self.database.ask(query, values)
 
-    def sql(self, text: str, **parts: Any) -> Composed:
-        """A query; ``{table}`` and ``{visible}`` are known."""
-        visible = compose("position < %s and (removed is null or removed > %s)")
-        return compose(text, table=self.table, visible=visible, **parts)
+    def sql(self, text: str, names: Sequence[str] = ()) -> bytes:
+        """A query; ``{table}`` and ``{visible}`` are known, and ``{columns}`` are the bytes of all rows, end to end."""
+        return _write_query(self.database.address.schema, self.about.number, text, tuple(names))
 
     def gone(self) -> StoreError:
         """The error for rows that are not there any more."""
@@ -236,10 +227,7 @@ class TableRows:
     def _read_blocks(self, names: Sequence[str], start: int) -> Arrays:
         """Columns of all visible rows from a position on."""
         wanted = self._needed(names)
-        query = self.sql(
-            "select {columns} from {table} where {visible} and position >= %s and position < %s",
-            columns=self._aggregates(wanted),
-        )
+        query = self.sql("select {columns} from {table} where {visible} and position >= %s and position < %s", wanted)
         parts = []
         for first in range(start, max(start + 1, self.about.next_position), BLOCK):
             (row,) = self.run(query, (*self.limits, first, first + BLOCK))
@@ -247,16 +235,10 @@ class TableRows:
         return {name: np.concatenate([part[name] for part in parts]) for name in wanted if name in parts[0]}
 
     def _needed(self, names: Sequence[str]) -> list[str]:
-        """These columns, and those without which they cannot be told apart."""
-        owners = [owner for name in names for owner in _owners(name)]
-        return list(dict.fromkeys([*owners, *names]))
-
-    def _aggregates(self, names: Sequence[str]) -> Composed:
-        """A query's columns: the bytes of all rows, end to end."""
-        from psycopg import sql
-
-        one = "coalesce(string_agg({}, ''::bytea order by position), ''::bytea)"
-        return sql.SQL(", ").join(compose(one.replace("{}", "{part}"), part=compose(_reading(name))) for name in names)
+        """These columns as far as any graph has them, and those without which they cannot be told apart."""
+        there = [name for name in names if name not in COLUMNS or name in self.about.kinds]
+        owners = [owner for name in there for owner in _owners(name)]
+        return list(dict.fromkeys([*owners, *there]))
 
     def _decode(self, names: Sequence[str], row: Sequence[bytes]) -> Arrays:
         """Arrays from the bytes of a query; columns that no graph has are left out."""
@@ -394,9 +376,9 @@ class TableSegment(Segment):
             return []
         order = np.unique(np.array(chosen, dtype=np.int64))
         found = self.rows.fetch(self.rows.keys[order], ("note_sizes", "note", *_GRAPH_COLUMNS))
-        graphs = GraphCollection._of(self._assemble(found))
+        assemble = cache(lambda: GraphCollection._of(self._assemble(found)))  # when one of them is looked at
         notes = dict(zip(order.tolist(), enumerate(_read_notes(found)), strict=True))
-        return [(notes[k][1][0], partial(_with_note, graphs, notes[k][0], notes[k][1])) for k in chosen]
+        return [(notes[k][1][0], partial(_with_note, assemble, notes[k][0], notes[k][1])) for k in chosen]
 
     @cached_property
     def metadata(self) -> list[dict[str, Any]]:
@@ -516,6 +498,17 @@ class TableGraphs(IndexedGraphs):
         return self._counts[key]
 
 
+@lru_cache(256)
+def _write_query(schema: str, number: int, text: str, names: tuple[str, ...]) -> bytes:
+    """A query of the table of an index, written once: composing it takes longer than sending it."""
+    from psycopg import sql
+
+    table = sql.Identifier(schema, f"graphs_{number}")
+    visible = compose("position < %s and (removed is null or removed > %s)")
+    each = (f"coalesce(string_agg({_reading(name)}, ''::bytea order by position), ''::bytea)" for name in names)
+    return compose(text, table=table, visible=visible, columns=compose(", ".join(each))).as_bytes()
+
+
 def compose(text: str, **parts: Any) -> Composed:
     """A statement from fixed text, with names and literals that psycopg has quoted; values are never part of it."""
     from psycopg import sql
@@ -589,5 +582,5 @@ def _read_notes(found: Arrays) -> Iterator[tuple[Hashable, dict[str, Any]]]:
         yield label_from_json(id), dict(metadata)
 
 
-def _with_note(graphs: GraphCollection, k: int, note: tuple[Hashable, dict[str, Any]]) -> Graph:
-    return graphs[k].replace(id=note[0], metadata=note[1])
+def _with_note(assemble: Callable[[], GraphCollection], k: int, note: tuple[Hashable, dict[str, Any]]) -> Graph:
+    return assemble()[k].replace(id=note[0], metadata=note[1])

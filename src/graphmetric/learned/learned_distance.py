@@ -378,7 +378,8 @@ class LearnedDistance:
     def _encode_once(self, graphs: GraphCollection, names: list[str]) -> Representation:
         """Encode the first graph of each name. Rounding depends on the shape of a batch, so copies would differ."""
         first, places = find_first(names)
-        seen = graphs[first].without(self.costs.ignore)
+        once = graphs if len(first) == len(graphs) else graphs[first]
+        seen = once.without(self.costs.ignore)
         encoded = self.network.encode_graphs(self.featurizer, seen, threads=self.threads)
         if len(first) == len(graphs):
             return encoded

@@ -60,12 +60,12 @@ class Query:
         """Encode all queries in one batch."""
         if len(graphs) == 0:
             return []
-        with learned.limited_threads():
+        with learned.limited_threads(), torch.inference_mode():
             names = learned.identify(graphs)
             encoded = learned.encode(graphs, names).detached().compacted()
             arrays = learned.cpu_head.index_arrays(encoded)
-        node_ptr = torch.cat([encoded.start, encoded.size.sum()[None]])
-        side = _read_side(learned, arrays, as_bytes(names), node_ptr, encoded.structure)
+            node_ptr = torch.cat([encoded.start, encoded.size.sum()[None]])
+            side = _read_side(learned, arrays, as_bytes(names), node_ptr, encoded.structure)
         return [cls(side, row, vector, view) for row, vector in enumerate(arrays["vectors"])]
 
     @cached_property
@@ -88,6 +88,11 @@ class LearnedSegment:
     def has_bounds(self) -> bool:
         """Whether distances of vectors are lower bounds of the distance."""
         return self._head.vector_blocks is not None
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether a distance takes no longer than a bound, since it looks at vectors alone."""
+        return not self._head.needs_states
 
     def measure(self, query: Query, positions: Positions) -> Floats:
         """The learned distances to chosen graphs."""

@@ -158,18 +158,27 @@ class LearnedSearch:
 
     def nearest(self, asked: Graph, k: int, candidates: int | None) -> SearchResult:
         """The ``k`` nearest graphs; without a number of candidates it looks at all graphs it has to."""
-        self._best = Best(k)
-        self._removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_STATES), 0)
+        self._begin(k)
         for part in self._parts:
             self._visit(part, candidates)
         return self._result(asked, candidates is None or self._removed[BY_CANDIDATES] == 0)
 
     def nearest_of(self, asked: Graph, k: int, total: int) -> SearchResult:
         """The ``k`` nearest of the selected graphs, which are candidates among a number of graphs."""
-        found = self.nearest(asked, k, None)
+        self._begin(k)
+        for part in self._parts:
+            if part.segment.is_quick:
+                self._measure_all(part, part.positions)
+            else:
+                self._visit(part, None)
         missed = total - len(self._selection)
-        stages = {**found.report.stages, BY_CANDIDATES: missed}
-        return replace(found, report=replace(found.report, graphs=total, exact=missed == 0, stages=stages))
+        self._removed[BY_CANDIDATES] = missed
+        found = self._result(asked, missed == 0)
+        return replace(found, report=replace(found.report, graphs=total))
+
+    def _begin(self, k: int) -> None:
+        self._best = Best(k)
+        self._removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_STATES), 0)
 
     def within(self, asked: Graph, radius: float) -> SearchResult:
         """All graphs at most at this distance, nearest first."""
