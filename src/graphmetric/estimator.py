@@ -86,7 +86,7 @@ class GraphDistance(_GraphTransformer):
         label_budget: What ``fit`` may spend on edit distances when it is given none. A number of pairs; a CPU time such
             as "90s", "10min" or "2h", which makes the model depend on the speed of the machine; or "auto": a million
             pairs, fewer if the graphs are so large that they would take more than about five minutes. A pair takes 50
-            microseconds at 10 nodes, five milliseconds at 25 and a few hundredths of a second at 100.
+            microseconds at 10 nodes, a millisecond at 25 and a few hundredths of a second at 100.
         costs: The edit costs to learn, :class:`~graphmetric.EditCosts` that are the same in both directions; None: 1
             for each edit. Labels are computed with them, ``score`` and evaluations compare with them, and an index
             certifies by them. Attributes that they ignore are not seen by the model. With ``distances`` of your own

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.training.supervision import LabelBudget, estimate_seconds_per_pair
+from graphmetric.training.supervision import NODE_LIMIT, LabelBudget, estimate_seconds_per_pair
 
 
 def paths(*sizes: int) -> GraphCollection:
@@ -60,6 +60,25 @@ def test_the_estimate_is_a_mean_over_ordered_pairs_by_the_smaller_graph(sizes: l
     expected = np.mean([alone[min(n, m)] for n in sizes for m in sizes])
     assert estimate_seconds_per_pair(paths(*sizes)) == pytest.approx(expected)
     assert 0 < estimate_seconds_per_pair(paths(*sizes), most=1e-5) <= 1.001e-5
+
+
+def test_sparse_graphs_of_some_size_get_intervals_and_all_others_are_searched(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    trees = [gm.Graph(n, [(int(rng.integers(k)), k) for k in range(1, n)]) for n in (9, 12, 13, 17, 20, 22)]
+    graphs = GraphCollection([*trees, gm.Graph(14, [(i, k) for k in range(14) for i in range(k)])])
+    pairs = np.column_stack(np.triu_indices(len(graphs), 1))
+    labels, seconds = LabelBudget(1, n_jobs=1, store=tmp_path).label(graphs, pairs, "some")
+    exact = gm.pairwise_edit_distances(graphs, pairs=pairs, method=gm.ExactSearch(), n_jobs=1)
+    assert ((labels.lower <= exact.lower) & (exact.upper <= labels.upper)).all()
+    between = (pairs >= 2).all(axis=1) & (pairs <= 5).all(axis=1)
+    limited = gm.pairwise_edit_distances(graphs, pairs=pairs, method=gm.ExactSearch(node_limit=NODE_LIMIT), n_jobs=1)
+    assert (labels.lower == limited.lower)[~between].all()
+    assert (labels.upper == limited.upper)[~between].all()
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["some", "some-intervals"]
+    again, remembered = LabelBudget(1, n_jobs=1, store=tmp_path).label(graphs, pairs, "some")
+    assert (again.digest(), remembered) == (labels.digest(), seconds)
+    searched, _ = LabelBudget(1, seconds_per_pair=60.0, n_jobs=1).label(graphs, pairs)
+    assert searched.exact.all()
 
 
 def test_time_that_was_spent_is_remembered(tmp_path: Path) -> None:

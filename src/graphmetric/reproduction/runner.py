@@ -216,18 +216,21 @@ def _words(text: str) -> str:
     return "-".join("".join(letter if letter.isalnum() else " " for letter in text).split())
 
 
-POOLED: Mapping[str, Any] = MappingProxyType(
-    {"encoder": {"output_size": 256}, "head": {"kind": "block-norm", "block_width": 16}}
+_POOLED: Mapping[str, Any] = MappingProxyType(
+    {
+        "encoder": {"hidden_size": 128, "intermediate_size": 128, "output_size": 512},
+        "head": {"kind": "block-norm", "block_width": 8},
+    }
 )
 """One wide vector for each graph, and no matching: distances that a vector index can hold."""
 _LISTED = (
-    Row("small", preset="small", training={"steps": 500}),
-    Row("base", preset="base", training={"steps": 500}),
-    Row("pooled", preset="base", training={"steps": 800}, **POOLED),
+    Row("small", preset="small", training={"steps": 1500}),
+    Row("base", preset="base", training={"steps": 1500}),
+    Row("pooled", preset="base", training={"steps": 3600}, **_POOLED),
     Row("large", preset="large", training={"steps": 100}),
 )
 RECIPES: Mapping[str, Row] = MappingProxyType({row.name: row for row in _LISTED})
-"""Presets by name, with as many steps as their labels are worth. Labels of large graphs are few."""
+"""Presets by name, with as many steps as their labels are worth."""
 _FEWEST = 10
 """Fewer graphs are not worth a training."""
 
@@ -236,8 +239,8 @@ _FEWEST = 10
 class LabelPlan:
     """Which labels the models learn from."""
 
-    pairs: int = 12_000
-    """Pairs that are labelled, those for validation included: a minute and a half at 25 nodes."""
+    pairs: int = 120_000
+    """Pairs that are labelled, those for validation included: two minutes at 25 nodes."""
     edits: int = 12
     """The most edits of a mutation."""
     clique: int = 32
