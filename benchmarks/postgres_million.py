@@ -33,6 +33,8 @@ from mutated_molecules import load_molecules, make_graphs
 
 CLASSES = 10
 """Values of the metadata that searches filter by."""
+WARM_UP: list[gm.Graph] = []
+"""Other queries that are asked before, so that the server has read its index of vectors."""
 SERVER_FOLDER = Path()
 """Where the server that this program has started keeps its data, which is also where its processes work."""
 
@@ -110,7 +112,8 @@ def search(
     name: str, index: gm.GraphIndex, queries: Sequence[gm.Graph], truth: list[SearchResult], **more: Any
 ) -> None:
     ask: Callable[[gm.Graph], SearchResult] = lambda query: index.search(query, K, **more)  # noqa: E731
-    ask(queries[0])
+    for query in WARM_UP:
+        ask(query)
     server = server_seconds()
     found, times = time_each(ask, queries)
     server = 1e3 * (server_seconds() - server) / len(queries)
@@ -141,11 +144,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--graphs", type=int, default=1_000_000)
     parser.add_argument("--queries", type=int, default=100)
+    parser.add_argument("--warm-up", type=int, default=300, help="Other queries before each measurement.")
     parser.add_argument("--certified", type=int, default=10, help="Queries of the certified searches.")
     parser.add_argument("--candidates", type=int, nargs="*", default=[60, 100, 300])
     options = parser.parse_args()
     molecules = load_molecules(options.data)
     queries, others = molecules[: options.queries], molecules[options.queries :]
+    WARM_UP.extend(others[: options.warm_up])
     model = gm.GraphDistance.load(options.model).set_params(n_jobs=1)
     place = options.out / str(options.graphs)
     if not (place / "index.json").exists():

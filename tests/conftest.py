@@ -6,10 +6,14 @@ import os
 import signal
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.clusters import two_workers
 
 NO_TEST_DATA = "no test data: "
 """How the reason of a test starts that was skipped because its files are not here."""
@@ -47,6 +51,21 @@ def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
     yield f"{server.get_uri()}&connect_timeout=60"
     server.cleanup()
+
+
+@pytest.fixture
+def threads() -> Iterator[Executor]:
+    """Two threads that work for others."""
+    with ThreadPoolExecutor(2) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    """A client of a dask cluster of two worker processes."""
+    pytest.importorskip("distributed", reason="dask[distributed] is not installed: the extra [cluster]")
+    with two_workers() as (_, client):
+        yield client
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -29,7 +29,6 @@ from graphmetric.edit_distance import blocks
 from graphmetric.edit_distance.label_store import choose_pairs
 from graphmetric.edit_distance.store import Block, BlockStore
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra, NotEnoughMemory, WorkerLost
-from tests.clusters import two_workers
 from tests.command_line import run
 
 NAMES = ("lower", "upper", "value")
@@ -38,19 +37,6 @@ NAMES = ("lower", "upper", "value")
 @pytest.fixture(scope="module")
 def molecules() -> gm.GraphCollection:
     return gm.load_dataset("molecules").graphs[:90]
-
-
-@pytest.fixture
-def threads() -> Iterator[Executor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    pytest.importorskip("distributed", reason="dask[distributed] is not installed: the extra [cluster]")
-    with two_workers() as (_, client):
-        yield client
 
 
 def assert_same(found: gm.PairwiseDistances, expected: gm.PairwiseDistances) -> None:

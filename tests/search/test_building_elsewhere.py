@@ -20,7 +20,6 @@ from graphmetric.errors import InvalidArgument, WorkerLost
 from graphmetric.index import indexed_graphs
 from graphmetric.index.segment import SegmentBuilder
 from graphmetric.learned import learned_distance
-from tests.clusters import two_workers
 from tests.command_line import run
 from tests.search.conftest import HEADS
 
@@ -30,19 +29,6 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a hundred graphs are many tasks, and no worker of an earlier test has a model."""
     monkeypatch.setattr(indexed_graphs, "CHUNK", 16)
     learned_distance._model_slot.cache_clear()
-
-
-@pytest.fixture
-def threads() -> Iterator[Executor]:
-    with ThreadPoolExecutor(2) as pool:
-        yield pool
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    pytest.importorskip("distributed", reason="dask[distributed] is not installed: the extra [cluster]")
-    with two_workers() as (_, client):
-        yield client
 
 
 def assert_same(found: gm.GraphIndex, expected: gm.GraphIndex) -> None:

@@ -51,6 +51,27 @@ def bare(molecules: gm.GraphCollection, kept_in: str) -> gm.GraphIndex:
     return gm.GraphIndex.build(molecules[:100])
 
 
+FACTS: tuple[Any, ...] = (1, 1.0, True, 0, "1", None, "a", [1, 2], {"b": 1}, float("nan"))
+
+
+def test_conditions_are_those_of_python(molecules: gm.GraphCollection, kept_in: str) -> None:
+    """With values of all kinds, in two segments, as a plain look at the metadata of each graph has it."""
+    rng = np.random.default_rng(0)
+    graphs = [
+        graph.replace(metadata={key: FACTS[rng.integers(high)] for key, high in (("plain", 7), ("any", len(FACTS)))})
+        if rng.random() < 0.8
+        else graph.replace(metadata={})
+        for graph in molecules[:60]
+    ]
+    index = gm.GraphIndex.build(graphs[:40])
+    index.search(graphs[0], 1, where={"plain": 1})  # what it keeps of the first segment must not be taken for all
+    index.add(graphs[40:])
+    for where in [*({key: value} for key in ("plain", "any") for value in FACTS), {"plain": 1, "any": "a"}]:
+        holds = [all(key in g.metadata and g.metadata[key] == want for key, want in where.items()) for g in graphs]
+        found = index.search(molecules[70], k=60, where=where, time_limit=None)
+        assert {hit.id for hit in found} == {graph.id for graph, holding in zip(graphs, holds, strict=True) if holding}
+
+
 def test_torch_is_not_needed(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     arguments = [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "index"), "molecules:3"]

@@ -116,12 +116,13 @@ class IndexedGraphs:
         self.segments: list[OpenSegment] = []
         self._everything: dict[Classes, Selection] = {}  # all graphs, removed ones included
         self._unconditional: dict[Classes, Selection] = {}  # what may be an answer without a condition
+        self._coded: dict[str, CodedFact | None] = {}  # metadata that conditions have asked for
 
     def append(self, segment: OpenSegment) -> None:
         """Add a segment at the end."""
         segment.offset = self.size
         self.segments.append(segment)
-        self._everything, self._unconditional = {}, {}
+        self._everything, self._unconditional, self._coded = {}, {}, {}
 
     @property
     def size(self) -> int:
@@ -271,7 +272,26 @@ class IndexedGraphs:
 
     def _meets(self, where: Condition) -> NDArray[np.bool_]:
         """Which graphs, removed ones included, meet a condition."""
-        return matches(where, [facts for one in self.segments for facts in one.segment.metadata])
+        if not isinstance(where, Mapping):
+            return matches(where, self._metadata())
+        meets = np.ones(self.size, dtype=bool)
+        for key, value in where.items():
+            coded = self._code(key)
+            if coded is None:
+                return matches(where, self._metadata())
+            meets &= coded.equals(value)
+        return meets
+
+    def _code(self, key: Any) -> CodedFact | None:
+        """A fact of all graphs as codes; None if no graph has it, or values cannot be numbered."""
+        if not isinstance(key, str):
+            return None
+        if key not in self._coded:
+            self._coded[key] = CodedFact.of(key, self._metadata())
+        return self._coded[key]
+
+    def _metadata(self) -> list[dict[str, Any]]:
+        return [facts for one in self.segments for facts in one.segment.metadata]
 
     def _divide(self, chosen: NDArray[np.bool_], classes: Classes) -> Selection:
         """The graphs of a mask, in classes."""
@@ -299,6 +319,34 @@ def number_classes(certificates: NDArray[np.uint8]) -> NDArray[np.int64]:
     numbers = np.empty(len(order), dtype=np.int64)
     numbers[order] = np.cumsum(is_new)
     return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class CodedFact:
+    """One key of the metadata of all graphs, with a number for each value, so that a condition looks at numbers."""
+
+    numbers: dict[Any, int]
+    """The number of each value; values that are equal in Python, such as 1 and True, have one."""
+    codes: NDArray[np.int32]
+    """For each graph the number of its value; -1 if it has none."""
+
+    @classmethod
+    def of(cls, key: str, metadata: list[dict[str, Any]]) -> CodedFact | None:
+        numbers: dict[Any, int] = {}
+        try:
+            found = [numbers.setdefault(facts[key], len(numbers)) if key in facts else -1 for facts in metadata]
+        except TypeError:  # a list or a table
+            return None
+        return cls(numbers, np.array(found, dtype=np.int32)) if numbers else None
+
+    def equals(self, value: Any) -> NDArray[np.bool_]:
+        """Which graphs have this value."""
+        try:
+            number = self.numbers.get(value.item() if isinstance(value, np.generic) else value, -2)
+        except TypeError:  # a list or a table, which no graph has
+            number = -2
+        found: NDArray[np.bool_] = self.codes == number
+        return found
 
 
 def matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np.bool_]:
