@@ -127,8 +127,8 @@ RECIPES = {
         "copyrighted), from the file in RDKit, no hydrogens; with bonds 1, 2, 3, aromatic and charges (N+, O-) for "
         "two fifths of the labels, alternating bonds 1, 2, 3 for three tenths, bonds single, double, triple, aromatic "
         "for a tenth, no bond types for a fifth",
-        pairs=36_000,
-        steps=1_200,
+        pairs=300_000,
+        steps=4_000,
         edits=10,
         clique=32,
     ),
@@ -146,8 +146,8 @@ RECIPES = {
         unlabelled,
         "control-flow graphs of Python's standard library (data set programs), all graphs of up to 7 nodes (data set "
         "atlas), random trees and sparse random graphs of 8 to 15 nodes",
-        pairs=100_000,
-        steps=1_500,
+        pairs=300_000,
+        steps=4_000,
         edits=5,
         clique=200,
     ),

@@ -154,6 +154,8 @@ def search_command(
         return
     advice = " or search for all of them with --out hits.csv"
     graph = opened.graph(known_id(opened, query)) if by_id else open_graph(query, reading, smiles=smiles, advice=advice)
+    if smiles:
+        graph = opened.as_query(graph)
     if out is not None:
         _answer_all([graph], 1, out, as_json, search, explained)
         return

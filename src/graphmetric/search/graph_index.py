@@ -691,6 +691,13 @@ class GraphIndex:
             return None
         return max(k, CANDIDATES) if candidates is None else candidates
 
+    def as_query(self, graph: Graph) -> Graph:
+        """The graph without edge labels if no graph of the index has any: each would be an edit.
+
+        The bonds of a SMILES always have labels, so searches do this for a SMILES by themselves.
+        """
+        return graph if self._graphs.have_edge_labels else graph.replace(edge_labels=None)
+
     def _resolve(self, query: Any) -> GraphCollection:
         """The graphs that are asked for, by one query or by several."""
         if isinstance(query, GraphCollection):
@@ -698,11 +705,7 @@ class GraphIndex:
         return GraphCollection([self._resolve_one(one) for one in (query if _is_several(query) else [query])])
 
     def _resolve_one(self, query: Any) -> Graph:
-        """A graph in any form; a string or number is an id, and a string that is not an id is a SMILES.
-
-        The bonds of a SMILES have labels. Where no graph of the index has any they are left out, since each would be an
-        edit.
-        """
+        """A graph in any form; a string or number is an id, and a string that is not an id is a SMILES."""
         if isinstance(query, Graph):
             return query
         if isinstance(query, bool) or not isinstance(query, str | int | np.integer):
@@ -715,8 +718,7 @@ class GraphIndex:
         if len(query.split()) != 1:  # "NSC 16" would be the molecule N-S-C with a title
             raise self._unknown(query, ", and a SMILES has no blanks")
         try:
-            graph = as_graph(query)
-            return graph if self._graphs.have_edge_labels else graph.replace(edge_labels=None)
+            return self.as_query(as_graph(query))
         except GraphMetricError as error:
             raise self._unknown(query, f", and it cannot be read as a SMILES either: {error}") from None
 

@@ -149,14 +149,7 @@ class ServedIndex:
                     f"the file holds {len(graphs)} graphs; position {query.file.position} is none of them"
                 )
             graph = graphs[query.file.position]
-        graph = self._checked(graph)
-        if graph.edge_labels is not None and not self._has_edge_labels:
-            graph = graph.replace(edge_labels=None)  # they would be an edit for each edge to every graph of the index
-        return graph
-
-    @cached_property
-    def _has_edge_labels(self) -> bool:
-        return self.index.graphs.columns.edge_labels is not None
+        return self.index.as_query(self._checked(graph))
 
     def _build(self, data: GraphData) -> Graph:
         self._check_size(data.num_nodes, len(data.edges))
