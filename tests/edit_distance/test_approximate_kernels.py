@@ -195,6 +195,7 @@ def test_histogram_bounds_of_unit_costs_are_half_an_l1_distance(problem: Problem
 ENTRIES = [bound_branches, match_hausdorff, match_bipartite, refine_maps, search_beam]
 
 
+@pytest.mark.slow
 @given(problems())
 def test_kernels_are_compiled_once(problem: Problem) -> None:
     """A second signature would double the time a user waits for the first result."""

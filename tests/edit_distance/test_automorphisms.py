@@ -129,6 +129,7 @@ def orbits_by_permutations(graph: gm.Graph, held: set[int]) -> list[set[int]]:
     return found
 
 
+@pytest.mark.slow
 @given(st.data(), st.booleans())
 @settings(deadline=None, max_examples=100)
 def test_orbits_are_those_of_all_automorphisms(data: st.DataObject, directed: bool) -> None:
@@ -145,6 +146,7 @@ def test_orbits_are_those_of_all_automorphisms(data: st.DataObject, directed: bo
         assert [set(np.flatnonzero(classes == classes[u]).tolist()) for u in range(graph.num_nodes)] == expected
 
 
+@pytest.mark.slow
 @given(st.data(), st.booleans())
 @settings(deadline=None, max_examples=100)
 def test_pairs_are_ruled_out_together_if_automorphisms_that_hold_fixed_ones_join_them(

@@ -33,6 +33,7 @@ def test_the_whole_stays_a_metric(matrix: np.ndarray, values: list[float]) -> No
     assert result.changed == np.count_nonzero(result.row != values[: len(base)])
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(distance_matrices(min_items=1, max_items=7), ROWS, st.integers(0, 1000))
 def test_is_the_projection_that_least_squares_finds(matrix: np.ndarray, values: list[float], seed: int) -> None:

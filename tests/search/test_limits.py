@@ -73,6 +73,7 @@ def test_as_if_all_graphs_were_looked_at(
         assert {hit.id for hit in within} == {ids[k] for k in np.flatnonzero(shown <= radius + 1e-9)}
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     graph_lists(min_size=2, max_size=7, max_nodes=4, direction=False, ids=None, metadata=None),

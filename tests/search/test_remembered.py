@@ -97,6 +97,7 @@ def test_answers_are_those_without_memory(
         assert listed(bare.range(query, 6, remember=True)) == listed(fresh.range(query, 6))
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(graph_lists(min_size=2, max_size=8, max_nodes=5, direction=False, ids=None, metadata=None), st.data())
 def test_any_graphs_in_any_order(graphs: list[gm.Graph], data: st.DataObject) -> None:

@@ -33,6 +33,7 @@ def expected(shown: np.ndarray, radius: float, graphs: gm.GraphCollection) -> li
     return [(pytest.approx(shown[k]), graphs[int(k)].id) for k in chosen[np.argsort(shown[chosen], kind="stable")]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("learned", [True, False])
 @pytest.mark.parametrize("several", [True, False])
