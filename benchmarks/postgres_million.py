@@ -35,6 +35,8 @@ CLASSES = 10
 """Values of the metadata that searches filter by."""
 WARM_UP: list[gm.Graph] = []
 """Other queries that are asked before, so that the server has read its index of vectors."""
+PASSES = 3
+"""How often each search is measured; the pass with the least median counts, as other work disturbs single ones."""
 SERVER_FOLDER = Path()
 """Where the server that this program has started keeps its data, which is also where its processes work."""
 
@@ -114,9 +116,12 @@ def search(
     ask: Callable[[gm.Graph], SearchResult] = lambda query: index.search(query, K, **more)  # noqa: E731
     for query in WARM_UP:
         ask(query)
-    server = server_seconds()
-    found, times = time_each(ask, queries)
-    server = 1e3 * (server_seconds() - server) / len(queries)
+    passes = []
+    for _ in range(PASSES):
+        server = server_seconds()
+        found, times = time_each(ask, queries)
+        passes.append((times, 1e3 * (server_seconds() - server) / len(queries)))
+    times, server = min(passes)
     print(f"{name:<34} {times}  server {server:6.1f} ms  recall@{K} {recall(found, truth):.4f}", flush=True)
 
 
@@ -176,13 +181,15 @@ def main() -> None:
     where = {"class": 3}
     truth, times = time_each(lambda query: folder.search(query, K, exact=True), queries)
     print(f"{'folder, exact':<34} {times}", flush=True)
-    some, times = time_each(lambda query: folder.search(query, K, exact=True, where=where), queries)
-    print(f"{'folder, exact, a tenth of graphs':<34} {times}", flush=True)
     for count in options.candidates:
         search(f"folder, {count} candidates", folder, queries, truth, candidates=count)
         search(f"PostgreSQL, {count} candidates", database, queries, truth, candidates=count)
+    some, times = time_each(lambda query: folder.search(query, K, exact=True, where=where), queries)
+    print(f"{'folder, exact, a tenth of graphs':<34} {times}", flush=True)
+    for count in options.candidates:
         search(f"PostgreSQL, {count}, a tenth", database, queries, some, candidates=count, where=where)
-    compare_certified(folder, database, queries[: options.certified])
+    if options.certified:
+        compare_certified(folder, database, queries[: options.certified])
     with timed("PostgreSQL, exact: what the first search reads"):
         database.search(queries[0], K, exact=True)
     search("PostgreSQL, exact", database, queries, truth, exact=True)
