@@ -44,7 +44,7 @@ BANDS = ((2, 12), (13, 20), (21, 30), (31, 50))
 """Atoms of the molecules of AIDS42k that are ranked together."""
 QUERIES, RANKED = 8, 120
 """Molecules of each band that ask, and that are ranked."""
-TRAINING, LABELS = 1_000, 12_000
+TRAINING, LABELS = 4_000, 100_000
 """Molecules that the new model learns from, and pairs of them and their mutations that it labels."""
 
 

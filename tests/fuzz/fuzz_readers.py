@@ -36,6 +36,8 @@ from tests.fuzz.seeds import Files, all_seeds
 
 SECONDS_PER_INPUT = 5.0
 """Processor time; decompressing a bomb up to the default limits takes about one second."""
+SECONDS_PER_MEGABYTE = 40.0
+"""Processor time beside it: a megabyte can hold 160,000 valid SMILES, a tenth of a millisecond each."""
 MEMORY = 2 << 30
 """Bytes of address space beyond what the process has when it starts reading."""
 BATCH = 5_000
@@ -119,7 +121,8 @@ def _stop(*_: Any) -> None:
 
 
 def _watched(name: str, files: Files, number: int, save: Path | None, report: Report) -> str:
-    signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_INPUT)
+    megabytes = sum(map(len, files.values())) / 1e6
+    signal.setitimer(signal.ITIMER_PROF, SECONDS_PER_INPUT + megabytes * SECONDS_PER_MEGABYTE)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -137,8 +137,8 @@ class TestWhatTheySay:
         ethanol, acid, anion = (
             gm.Graph.from_smiles(text, distinguish="charge") for text in ("CC(O)O", "CC(=O)O", "CC(=O)[O-]")
         )
-        assert model.distance(ethanol, acid) == pytest.approx(1, abs=0.7)
-        assert model.distance(acid, anion) == pytest.approx(1, abs=0.7)
+        assert model.distance(ethanol, acid) == pytest.approx(1, abs=0.8)
+        assert model.distance(acid, anion) == pytest.approx(1, abs=0.8)
         bare = [graph.replace(edge_labels=None) for graph in (ethanol, acid)]
         assert model.distance(*bare) == 0
 
