@@ -1,9 +1,9 @@
 """Runs the missing parts of an experiment, writes a record of each, and makes the tables; trains presets at size.
 
 The presets of benchmarks of real size are trained as a user with these graphs would do it. No distances are given: the
-training graphs and mutations of them are labelled by the exact search, with bounds where that ends early. Labels are
-the same for all presets of one seed. Labels, checkpoints and models are kept, so a run that is killed goes on where it
-was, and a model that is there is not trained again.
+training graphs and mutations of them are labelled as a fit does it. Labels are the same for all presets of one seed.
+Labels, checkpoints and models are kept, so a run that is killed goes on where it was, and a model that is there is not
+trained again.
 """
 
 from __future__ import annotations
