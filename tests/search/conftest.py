@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import count
 from typing import Any
@@ -40,7 +41,9 @@ def kept_in(request: pytest.FixtureRequest) -> Iterator[str]:
     build: Any = gm.GraphIndex.build
 
     def build_there(*given: Any, **options: Any) -> gm.GraphIndex:
-        place = {} if "out" in options or "store" in options else {"store": f"{url}&index=test-{next(numbers)}"}
+        is_ours = os.environ["PYTEST_CURRENT_TEST"].startswith("tests/search/")  # a session outlasts this folder
+        named = "out" in options or "store" in options or not is_ours
+        place = {} if named else {"store": f"{url}&index=test-{next(numbers)}"}
         return build(*given, **options, **place)  # type: ignore[no-any-return]
 
     with pytest.MonkeyPatch.context() as patch:
