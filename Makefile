@@ -33,7 +33,7 @@ test: $(READY) lint  ## every check: style, types, layers, tests
 	@echo "==> tests"
 	@$(BIN)/python -m pytest -n auto
 
-test-fast: $(READY)  ## the tests that are not marked slow, with few random examples: two minutes of CPU time
+test-fast: $(READY)  ## the tests that are not marked slow, with few random examples: less than two minutes on two cores
 	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n auto -m "not slow"
 
 test-browser: $(READY)  ## the page in chromium, with a picture of each screen in build/pictures

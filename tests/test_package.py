@@ -50,6 +50,7 @@ def test_the_source_archive_is_whole(archive: tarfile.TarFile) -> None:
     assert not [name for name in shipped if "__pycache__" in name or name.endswith(".pyc")]
 
 
+@pytest.mark.slow
 def test_the_page_of_the_package_stands_alone(archive: tarfile.TarFile) -> None:
     (name,) = (name for name in archive.getnames() if re.fullmatch(r"[^/]+/PKG-INFO", name))
     member = archive.extractfile(name)

@@ -27,7 +27,8 @@ HEADS = ("matching", "coupling", "block-norm", "squared-fc", "concave")
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if metafunc.module.__name__.rpartition(".")[2] in ON_BOTH_STORES:
-        metafunc.parametrize("kept_in", ["memory", "postgres"], indirect=True, scope="session")
+        stores = ["memory", pytest.param("postgres", marks=pytest.mark.slow)]
+        metafunc.parametrize("kept_in", stores, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -52,6 +52,7 @@ def check_hits(
             assert hit.edit_path.apply(result.query).is_isomorphic(hit.graph)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("costs", [gm.EditCosts(), CUSTOM, gm.EditCosts(edge_delete=2, node_insert=math.inf)])
 @pytest.mark.parametrize("limits", LIMITS)
 def test_as_if_all_graphs_were_looked_at(

@@ -54,6 +54,7 @@ def test_without_a_token_only_names_of_this_machine_are_answered(served: Running
         assert served.get("/v1/info", host=name).status == 403
 
 
+@pytest.mark.slow
 def test_too_many_bytes(served: Running) -> None:
     large = b'{"smiles": "' + b"C" * (1 << 20) + b'"}'
     told = served.send("POST", "/v1/search", large, content_type="application/json")

@@ -46,6 +46,7 @@ def test_bounds_close_until_the_result(busy: Running) -> None:
     assert not last["report"]["complete"]
 
 
+@pytest.mark.slow
 def test_a_search_that_waits_for_its_turn_says_so_in_the_same_form(
     busy: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
