@@ -138,7 +138,7 @@ class TestWhatTheySay:
             gm.Graph.from_smiles(text, distinguish="charge") for text in ("CC(O)O", "CC(=O)O", "CC(=O)[O-]")
         )
         assert model.distance(ethanol, acid) == pytest.approx(1, abs=0.8)
-        assert model.distance(acid, anion) == pytest.approx(1, abs=0.8)
+        assert model.distance(acid, anion) == pytest.approx(1, abs=0.7)
         bare = [graph.replace(edge_labels=None) for graph in (ethanol, acid)]
         assert model.distance(*bare) == 0
 

@@ -342,11 +342,6 @@ def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
         return dict(archive)
 
 
-_MALFORMED = (
-    ValueError, TypeError, AttributeError, IndexError, OverflowError, EOFError, OSError, BadZipFile,
-)  # fmt: skip
-
-
 @contextmanager
 def _errors_name(path: Path) -> Iterator[None]:
     """Turn what a malformed file causes into an error that names the file."""
@@ -358,7 +353,7 @@ def _errors_name(path: Path) -> Iterator[None]:
         raise FileError(error.problem, path, error.where) from None
     except KeyError as error:
         raise FileError(f"{error.args[0]!r} is missing", path) from None
-    except _MALFORMED as error:
+    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, EOFError, OSError, BadZipFile) as error:
         raise FileError(f"not a data set in the expected layout: {error}", path) from error
 
 
