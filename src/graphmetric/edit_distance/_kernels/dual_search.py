@@ -47,6 +47,7 @@ from graphmetric.edit_distance._kernels.node_maps import (
 )
 from graphmetric.edit_distance._kernels.packing import Integers, PackedProblem
 from graphmetric.edit_distance._kernels.primal_dual import (
+    ZERO,
     Steps,
     allocate_steps,
     start_steps,
@@ -163,16 +164,17 @@ class DualWork(NamedTuple):
 
 def allocate_dual_work(base: Workspace, size: DualSize, tree_memory: int = LARGEST_SPARSE) -> DualWork:
     """Make room, with at most about ``tree_memory`` bytes for the tree; the signals of ``base`` stop the search."""
+    steps = allocate_steps(size)
     return DualWork(
         base,
         allocate_dual_pair(size),
-        allocate_steps(size),
+        steps,
         allocate_splits(size, base.progress.signals),
         allocate_sparse(size, tree_memory),
         np.zeros((size.rows, size.columns), dtype=np.int64),
         np.zeros((size.rows, size.columns)),
         np.zeros(size.rows, dtype=np.int64),
-        allocate_local_map(size),
+        allocate_local_map(size, steps.nodes[DENSE_X]),
         allocate_orbits(size),
         allocate_random(0),
         np.zeros(9, dtype=np.int64),
@@ -249,6 +251,7 @@ def start_root(work: DualWork, upper_limit: int, stop_at_limit: int) -> None:
     for i in range(dual.sizes[N_ROWS]):
         for k in range(dual.sizes[N_COLUMNS]):
             work.alive[i, k] = 1
+            work.local.mass[i, k] = ZERO  # those of the pair before
     for k in range(dual.sizes[N_COLUMNS]):
         work.splits.assignment.values[COLUMN_DUAL, k] = 0.0
         work.splits.assignment.places[ROW_MATCH, k] = FREE

@@ -467,9 +467,13 @@ def shrink_factor(total: float, room: float) -> float:
 
 
 # Quick intervals
-HELD = 0.6  # the share of steps before prices slow down
-LAST_BALANCE = 0.25  # how fast prices move in the last step, compared with masses
-PLAIN_BALANCE, STARTED_BALANCE = 6.0, 4.0  # how fast they move at first, without and with a start
+PLAIN_BALANCE, STARTED_BALANCE = 6.0, 4.0  # how fast prices move at first, without and with a start
+AGAIN_BALANCE = 3.0  # and when steps go on after a first map
+LAST_BALANCE = 0.25  # how fast they move in the last step, compared with masses
+HELD = 0.7  # the share of the first steps before prices slow down; later ones slow down at once
+FURTHER = 1.9  # over-relaxation of few steps
+FIRST_STEPS, FIRST_SHIFTS = 0.45, 0.5  # shares of what is done before the first map
+FEW_STEPS = 90  # fewer are taken in one go, since a map after half of them would be poor
 HIGHEST = np.float32(64)  # of a price at the start; prices of molecules are below 5
 NOTHING = np.float32(0)
 SOME_MASS = 0.1  # a row may be shifted to columns where it has more than this
@@ -556,12 +560,8 @@ def bound_quickly(
             start_steps(work.dual, work.steps)
             if limits.started == 1:
                 place_start(problem, pairs, p, starts, work, room)
-            settle(work, limits.steps, limits.started)
-            if signals[STOP] == 0:
-                bound_root(work)
-                lower_bound_of(work)
-                make_map(work, limits.shifts * work.dual.sizes[N_ROWS], room.pairs)
-            else:
+            bound_by_few_steps(work, limits, room.pairs)
+            if signals[STOP] > 0:
                 make_first_maps(work, np.int64(0))
         lower = min(lower_bound_of(work), work.base.progress.status[UPPER])
         write_bounds(work.base, results, p, lower)
@@ -578,10 +578,23 @@ def load_both(problem: PackedProblem, pairs: Integers, p: int, work: DualWork) -
 
 
 @part
-def settle(work: DualWork, n_steps: int, started: int) -> None:
-    """Take the steps, the last ones with slower and slower prices."""
-    balance = STARTED_BALANCE if started == 1 else PLAIN_BALANCE
-    held = int(HELD * n_steps)
+def bound_by_few_steps(work: DualWork, limits: QuickLimits, pairs: Integers) -> None:
+    """Take some of the steps, bound, and make a map; take the others where bound and map do not meet."""
+    shifts = limits.shifts * work.dual.sizes[N_ROWS]
+    first, first_shifts = np.int64(limits.steps), np.int64(shifts)
+    if limits.steps >= FEW_STEPS:
+        first, first_shifts = np.int64(FIRST_STEPS * limits.steps), np.int64(FIRST_SHIFTS * shifts)
+    work.steps.pace[REACH] = FURTHER
+    settle(work, first, STARTED_BALANCE if limits.started == 1 else PLAIN_BALANCE, np.int64(HELD * first))
+    bound_and_map(work, first_shifts, pairs)
+    if first < limits.steps and work.status[BEST_LOWER] < work.base.progress.status[UPPER]:
+        settle(work, limits.steps - first, AGAIN_BALANCE, np.int64(0))
+        bound_and_map(work, np.int64(shifts), pairs)
+
+
+@part
+def settle(work: DualWork, n_steps: int, balance: float, held: int) -> None:
+    """Take steps, after some of them with slower and slower prices."""
     slower = (LAST_BALANCE / balance) ** (1.0 / max(1, n_steps - held - 1))
     set_balance(work.dual, work.steps, np.float32(balance))
     for step in range(n_steps):
@@ -590,6 +603,15 @@ def settle(work: DualWork, n_steps: int, started: int) -> None:
         if step > held:
             slow_prices(work.dual, work.steps, np.float32(slower))
         take_steps(work.dual, work.steps, np.int64(1))
+
+
+@part
+def bound_and_map(work: DualWork, n_shifts: int, pairs: Integers) -> None:
+    """Bound by the prices, and round the masses to a map."""
+    if work.base.progress.signals[STOP] == 0:
+        bound_root(work)
+        lower_bound_of(work)
+        make_map(work, n_shifts, pairs)
 
 
 @part

@@ -35,6 +35,7 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     DualPair,
     DualSize,
     Floats,
+    Singles,
 )
 from graphmetric.edit_distance._kernels.node_maps import RandomState, draw_below
 from graphmetric.edit_distance._kernels.packing import Integers, integers
@@ -58,14 +59,15 @@ class LocalMap(NamedTuple):
     """
 
     saving: Integers  # (row, column): what the row saves there while the other rows stay
+    mass: Singles  # (row, column): those of the steps; of columns where a row saves as much it takes the heaviest
     lines: Integers  # (field, row, column or position)
     state: Integers
 
 
-def allocate_local_map(size: DualSize) -> LocalMap:
+def allocate_local_map(size: DualSize, mass: Singles) -> LocalMap:
     """Make room."""
     return LocalMap(
-        integers(size.rows + 1, size.columns + 1), integers(WISHED + 1, size.rows + size.columns + 2), integers(4)
+        integers(size.rows + 1, size.columns + 1), mass, integers(WISHED + 1, size.rows + size.columns + 2), integers(4)
     )
 
 
@@ -377,14 +379,18 @@ def place_lifted(pair: Pair, dual: DualPair, local: LocalMap, random: RandomStat
 
 @part
 def wish_best(dual: DualPair, local: LocalMap, random: RandomState, i: int) -> None:
-    """Find the free column where row i saves most, a random one of several; deletion if nothing is saved anywhere."""
+    """Find the free column where row i saves most; deletion if nothing is saved anywhere.
+
+    Of several the heaviest, and of these a random one.
+    """
     n_rows, lines, n_open = dual.sizes[N_ROWS], local.lines, local.state[N_OPEN]
-    best, chosen = np.int64(-1), dual.sizes[N_COLUMNS]
+    saving, mass = local.saving[i], local.mass[i]
+    best, heaviest, chosen = np.int64(-1), np.float32(-1), dual.sizes[N_COLUMNS]
     place = np.int64(draw_below(random, max(1, n_open)))
     for _ in range(n_open):
         k = lines[OPEN_COLUMNS, place]
-        if local.saving[i, k] > best and lines[OWNER, k] == n_rows:
-            best, chosen = local.saving[i, k], k
+        if lines[OWNER, k] == n_rows and (saving[k] > best or (saving[k] == best and mass[k] > heaviest)):
+            best, heaviest, chosen = saving[k], mass[k], k
         place += 1
         if place == n_open:
             place = np.int64(0)
