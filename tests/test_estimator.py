@@ -528,3 +528,24 @@ def test_the_old_name_of_the_time_limit_still_works(tmp_path: Path) -> None:
 def test_a_fit_with_no_threads_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="n_jobs is 0"):
         gm.GraphDistance("small", n_jobs=0).fit(gm.load_dataset("molecules").graphs[:12])
+
+
+@pytest.mark.slow
+def test_vectors_learn_the_distances_of_a_fitted_matching() -> None:
+    graphs = gm.load_dataset("molecules").graphs[:60]
+    how: dict[str, Any] = {"label_budget": 1500, "n_jobs": 1, "random_state": 0}
+    matching = gm.GraphDistance("small", max_steps=60, **how).fit(graphs[:50])
+    vectors = gm.GraphDistance("small", head="block-norm", max_steps=60, **how).fit(graphs[:50], matching)
+    assert "teacher" in vectors.report_["labels"]["origin"]
+    assert vectors.report_["labels"]["training_pairs"] > 10 * 1500
+    unseen, taught = vectors.pairwise(graphs[50:]), matching.pairwise(graphs[50:])
+    one, other = np.triu_indices(10, 1)
+    assert np.corrcoef(unseen[one, other], taught[one, other])[0, 1] > 0.8
+
+
+def test_a_teacher_has_the_costs_of_its_pupil() -> None:
+    graphs = gm.load_dataset("molecules").graphs[:12]
+    teacher = gm.GraphDistance.load("molecules")
+    pupil = gm.GraphDistance("small", max_steps=1, costs=gm.EditCosts(node_substitute=2.0))
+    with pytest.raises(InvalidArgument, match="the same costs"):
+        pupil.fit(graphs, teacher)

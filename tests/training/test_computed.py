@@ -173,3 +173,24 @@ def test_the_report_says_what_was_used(molecules: GraphCollection) -> None:
     assert told["cpu_seconds"] >= 0
     none = gm.GraphDistance("small", max_steps=2, label_budget=300, mutation_edits=0, n_jobs=1).fit(molecules)
     assert none.report_["labels"]["mutated_graphs_in_training_pairs"] == 0
+
+
+def test_a_teacher_labels_training_pairs_and_edit_distances_choose_the_weights(molecules: GraphCollection) -> None:
+    sizes: list[int] = []
+
+    def teacher(graphs: GraphCollection) -> np.ndarray:
+        sizes.append(len(graphs))
+        return np.abs(graphs.sizes[:, None] - graphs.sizes[None, :]).astype(np.float32)
+
+    own, val = molecules[:50], molecules[50:]
+    found = make_supervision(own, val, LabelBudget(800, n_jobs=1), edits=5, seed=0, teacher=teacher)
+    one, other = found.training.pairs.T
+    taught = np.abs(found.graphs.sizes[one] - found.graphs.sizes[other])
+    anchored = found.graphs.sizes[one] * found.graphs.sizes[other] == 0
+    assert np.array_equal(found.training.lower[~anchored], taught[~anchored])
+    assert anchored.sum() == sum(sizes)  # the empty graph needs no teacher
+    assert len(found.training) == sum(n * (n - 1) // 2 for n in sizes) + sum(sizes) > 10 * 800
+    assert np.array_equal(found.training.lower, found.training.upper)
+    truth = gm.pairwise_edit_distances(found.graphs, pairs=found.validation.pairs)
+    assert found.validation.lower.tolist() == truth.distances.tolist()
+    assert "teacher" in found.origin

@@ -231,6 +231,8 @@ _LISTED = (
 )
 RECIPES: Mapping[str, Row] = MappingProxyType({row.name: row for row in _LISTED})
 """Presets by name, with as many steps as their labels are worth."""
+TEACHERS: Mapping[str, str] = MappingProxyType({"pooled": "small"})
+"""Recipes that learn from the distances of another one: vectors learn the labels of a few pairs by heart."""
 _FEWEST = 10
 """Fewer graphs are not worth a training."""
 
@@ -288,31 +290,41 @@ def train_models(
 ) -> dict[str, list[Path]]:
     """Train each preset once for each seed; returns the folders of its models."""
     plan = plan or LabelPlan()
-    rows = [_row(name) for name in names]
-    found: dict[str, list[Path]] = {row.name: [] for row in rows}
+    found: dict[str, list[Path]] = {name: [] for name in names}
     for seed in seeds:
         task = blake2b(f"{fingerprint(graphs)} {plan} {seed}".encode(), digest_size=6).hexdigest()
-        supervision: Supervision | None = None
-        for row in rows:
-            options = row.options(quick=False)
-            model = folder / f"{row.name}-{seed}-{blake2b(f'{options} {task}'.encode(), digest_size=6).hexdigest()}"
-            found[row.name].append(model)
-            if (model / CONFIG).exists():
-                continue
-            supervision = supervision or _label(graphs, plan, seed, threads, folder / f"labels-{seed}-{task}")
-            logger.info("training %s, seed %d", row.name, seed)
-            held_out = np.unique(supervision.validation.pairs[:, 1])
-            labels = supervision.training.joined(supervision.validation)
-            work = model.with_name(f"{model.name}-work")
-            estimator = GraphDistance(options, n_jobs=threads, random_state=seed, checkpoint=work)
-            estimator.fit(supervision.graphs, labels, held_out)
-            estimator.report_["labels"] |= {
-                "origin": supervision.origin,
-                "mutated_graphs_in_training_pairs": supervision.mutated,
-                "cpu_seconds": round(supervision.cpu_seconds, 1),
-            }
-            estimator.save(model)
+        store = folder / f"labels-{seed}-{task}"
+        label = lru_cache(maxsize=1)(partial(_label, graphs, plan, seed, threads, store))
+        for name in names:
+            found[name].append(_train_model(name, task, label, folder, seed, threads))
     return found
+
+
+def _train_model(
+    name: str, task: str, label: Callable[..., Supervision], folder: Path, seed: int, threads: int
+) -> Path:
+    """Train one preset, after its teacher if it has one; returns the folder of the model."""
+    options = _row(name).options(quick=False)
+    teacher = TEACHERS.get(name)
+    taught_by = None if teacher is None else _train_model(teacher, task, label, folder, seed, threads)
+    settings = f"{options} {task}{'' if taught_by is None else f' {taught_by.name}'}"
+    model = folder / f"{name}-{seed}-{blake2b(settings.encode(), digest_size=6).hexdigest()}"
+    if (model / CONFIG).exists():
+        return model
+    supervision = label(taught_by)
+    logger.info("training %s, seed %d", name, seed)
+    held_out = np.unique(supervision.validation.pairs[:, 1])
+    labels = supervision.training.joined(supervision.validation)
+    work = model.with_name(f"{model.name}-work")
+    estimator = GraphDistance(options, n_jobs=threads, random_state=seed, checkpoint=work)
+    estimator.fit(supervision.graphs, labels, held_out)
+    estimator.report_["labels"] |= {
+        "origin": supervision.origin,
+        "mutated_graphs_in_training_pairs": supervision.mutated,
+        "cpu_seconds": round(supervision.cpu_seconds, 1),
+    }
+    estimator.save(model)
+    return model
 
 
 def _row(name: str) -> Row:
@@ -321,9 +333,15 @@ def _row(name: str) -> Row:
     return RECIPES[name]
 
 
-def _label(graphs: GraphCollection, plan: LabelPlan, seed: int, threads: int, store: Path) -> Supervision:
+def _label(
+    graphs: GraphCollection, plan: LabelPlan, seed: int, threads: int, store: Path, taught_by: Path | None = None
+) -> Supervision:
     """Labels of most graphs and their mutations, and of a tenth of the graphs, which choose the weights, with them."""
     held_out = hold_out(len(graphs), None, 0.1, seed)
     learned_from = graphs[np.setdiff1d(np.arange(len(graphs)), held_out)]
+    teacher = None
+    if taught_by is not None:
+        store = store.with_name(f"{store.name}-taught")
+        teacher = GraphDistance.load(taught_by).set_params(n_jobs=threads).pairwise
     budget = LabelBudget(plan.pairs, n_jobs=threads, store=store)
-    return make_supervision(learned_from, graphs[held_out], budget, plan.edits, seed, plan.clique)
+    return make_supervision(learned_from, graphs[held_out], budget, plan.edits, seed, plan.clique, teacher)

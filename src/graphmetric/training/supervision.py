@@ -12,6 +12,10 @@ Every clique also has mutations of its training graphs, for two reasons: a small
 the budget is spent, and graphs of a large one are hardly ever near each other, while near pairs decide the top of a
 ranking. And every clique has an empty graph of its own, to which all distances are known without a search. No two
 graphs of a clique are isomorphic: a copy would cost labels that are already known, and time in every mini-batch.
+
+A distance that is already trained may be the *teacher* of another one. It measures a pair in a few microseconds, so
+cliques are large, and a model that would learn its few computed labels by heart meets new pairs all the time. Pairs for
+validation are labelled by edit distances all the same.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ import logging
 import math
 import os
 import re
-from collections.abc import Hashable, Sequence
+import time
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,6 +56,8 @@ SMALLEST_CLIQUE = 50
 """Graphs of a clique, if the budget pays for one: half a mini-batch. If labels cost much, more graphs are better than
 more pairs of each: on molecules of 25 atoms the labels of 23 cliques of 40 taught more than those of one of 190."""
 LARGEST_CLIQUE = 1_600
+TAUGHT_PAIRS, SMALLEST_TAUGHT_CLIQUE = 2_500_000, 400
+"""Pairs that a teacher measures: a minute or two at 25 nodes."""
 MOST_MUTATIONS = 10
 """Mutations of one training graph; copies of it do not count."""
 VALIDATION_SHARE = 0.1
@@ -70,6 +77,8 @@ _LABELS = 8
 _TIME = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 Positions = NDArray[np.int64]
+Teacher = Callable[[GraphCollection], NDArray[np.float32]]
+"""Measures all distances of a collection."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,24 +160,31 @@ def make_supervision(
     edits: int,
     seed: int,
     smallest_clique: int = SMALLEST_CLIQUE,
+    teacher: Teacher | None = None,
 ) -> Supervision:
     """Labels of cliques of training graphs and their mutations, and of validation graphs with training graphs.
 
-    The training labels depend on the number of validation graphs, but not on the graphs themselves.
+    The training labels depend on the number of validation graphs, but not on the graphs themselves. With a teacher they
+    are its distances, and the budget is for the validation pairs.
     """
     rng = np.random.default_rng(seed)
     pairs = budget.pairs_for(training)
     held_back = min(int(VALIDATION_SHARE * pairs), len(training) * len(validation))
-    pool = draw_pool(training, pairs - held_back, edits, rng, smallest_clique)
-    labels, seconds = _label_pool(pool, budget)
+    if teacher is None:
+        pool = draw_pool(training, pairs - held_back, edits, rng, smallest_clique)
+        labels, seconds = _label_pool(pool, budget)
+    else:
+        pool = draw_pool(training, TAUGHT_PAIRS, edits, rng, SMALLEST_TAUGHT_CLIQUE)
+        labels, seconds = _ask_teacher(pool, teacher, budget.costs)
     across = _pairs_between(len(pool.drawn), len(validation), held_back, rng)
     used, places = np.unique(across[:, 1], return_inverse=True)
     graphs = pool.graphs + validation[used]
     choosing, more = budget.label(graphs, np.column_stack([across[:, 0], len(pool.graphs) + places]), "validation")
     _tell(labels, choosing)
     mutations = np.arange(len(pool.origins)) + len(pool.drawn)
+    source = "computed" if teacher is None else "measured by a teacher; for validation"
     return Supervision(
-        graphs, labels, choosing, f"computed: edit distances at {budget.costs}",
+        graphs, labels, choosing, f"{source}: edit distances at {budget.costs}",
         mutated=int(np.isin(mutations, labels.graphs).sum()), cpu_seconds=seconds + more,
     )  # fmt: skip
 
@@ -196,6 +212,17 @@ def _label_pool(pool: TrainingPool, budget: LabelBudget) -> tuple[PairBounds, fl
         found = pool.bound_by_edits(found) if budget.costs.is_unit else found
         labels, seconds = labels.joined(found), seconds + more
     return labels.joined(known), seconds
+
+
+def _ask_teacher(pool: TrainingPool, teacher: Teacher, costs: EditCosts) -> tuple[PairBounds, float]:
+    """The teacher's distances of all pairs of the cliques, and its CPU time."""
+    started, labels = time.process_time(), []
+    for clique in pool.cliques:
+        matrix = teacher(pool.graphs[clique])
+        one, other = np.tril_indices(len(clique), k=-1)
+        pairs = np.sort(np.column_stack([clique[one], clique[other]]), axis=1)
+        labels.append(PairBounds.known(pairs, matrix[one, other]))
+    return pool.label_empty_graphs(costs).joined(*labels), time.process_time() - started
 
 
 def _compile_search(graphs: GraphCollection) -> None:
