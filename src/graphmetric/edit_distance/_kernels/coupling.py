@@ -6,6 +6,11 @@ around, it has its other view. Changing an edge costs ``prices.edge`` for each c
 distance of the states. Costs become whole numbers of quanta, and from there on everything is that of the relaxed edit
 distance (relaxed.py): the same steps, and exact bounds from both sides.
 
+**One image.** Parts of a node may go to several nodes, which no edit does. So in whole edits every node is tried in
+turn: it may have one image only, whichever that is. The distance is the largest of these least costs over all nodes of
+both graphs. Couplings in which a node has one image compose, so this is a pseudo-metric as well, and closer to the edit
+distance. It is computed only where the best map that was met costs more than the relaxed distance rounded up.
+
 A pair is always solved in the same orientation, whichever graph was named first: the graph with fewer nodes gives the
 rows, and graphs of one size are ordered by what they consist of. So answers are symmetric to the last bit, and
 identical graphs are at distance exactly 0.
@@ -23,6 +28,7 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     ARC_HEAD,
     ARC_REVERSE,
     ARC_TAIL,
+    BY_ROW,
     COLUMN_OF,
     DEGREE_OF,
     EVERYTHING,
@@ -34,6 +40,7 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     N_ROW_EDGES,
     N_ROWS,
     NODE_OF,
+    ROW_START,
     SLOT_START,
     TAIL,
     DualPair,
@@ -45,7 +52,7 @@ from graphmetric.edit_distance._kernels.dual_pair import (
     sort_columns,
 )
 from graphmetric.edit_distance._kernels.packing import Integers, integers
-from graphmetric.edit_distance._kernels.primal_dual import Steps, allocate_steps, start_steps
+from graphmetric.edit_distance._kernels.primal_dual import Steps, X, allocate_steps, start_steps
 from graphmetric.edit_distance._kernels.relaxed import (
     TAKEN,
     Anchor,
@@ -55,28 +62,33 @@ from graphmetric.edit_distance._kernels.relaxed import (
     allocate_masses,
     coupled_mass,
     coupled_saving,
+    draw_back,
     restart_if_due,
+    set_anchor,
     start_path,
 )
+from graphmetric.edit_distance._kernels.rounding import LocalMap, allocate_local_map, round_masses
 from graphmetric.edit_distance._kernels.split_bound import (
+    ROW_DUAL,
     Splits,
     allocate_splits,
     solve_weights,
     split_by_prices,
     weigh_blocks,
 )
-from graphmetric.edit_distance._kernels.workspace import STOP
+from graphmetric.edit_distance._kernels.workspace import QUERY, STOP, TARGET
 
 QUANTA = 2.0**20  # per edit
 MOST = 2.0**20  # edits to delete one graph and insert the other; sums of quanta then stay exact
 LEAST_MASS = 1e-4  # smaller ones are left out of gradients: there are many, and together they mean little
 LEAST_GAP = 1e-3  # edits above a whole number that do not count; to close a smaller gap would take very long
 MASS = 2.0**30  # weights of an assignment by masses
+TRIED = -np.inf  # in place of the costs of a node
 
 Shorts = NDArray[Any]  # of 32 bits
 
-# Fields of CouplingWork.lines: the map that was priced last and the best one, and slots that are taken
-IMAGE, BEST_IMAGE, TAKEN_SLOTS = range(3)
+# Fields of CouplingWork.lines: the rows of columns, the best map, and slots that are taken
+OWNER, BEST_IMAGE, TAKEN_SLOTS = range(3)
 # Fields of CouplingWork.values: costs of deleting rows and inserting columns, or of arcs
 OF_ROWS, OF_COLUMNS, OF_ARCS, SUMS = range(4)
 
@@ -125,11 +137,17 @@ class CouplingWork(NamedTuple):
     steps: Steps
     splits: Splits
     anchor: Anchor
+    settled: Anchor  # where steps start when a node is restricted to one image
     coupling: FeasibleMasses
     lines: Integers  # (field, row, column or slot)
     values: Floats  # (field, row, column or arc)
     turned: Singles  # (d, column or arc of the target): states, one coordinate after another
     squares: Singles  # (column or arc of the target)
+    local: LocalMap  # scratch of rounding, as the next one
+    score: Floats  # (row, column)
+    node_saving: Floats  # (row, column): while a node may have one image only, what all would save
+    edge_saving: Floats  # (edge, arc of the target): likewise
+    screened: Floats  # (row or column, node, image): the least cost by the prices without further steps
 
 
 class Masses(NamedTuple):
@@ -147,16 +165,23 @@ def allocate_coupling_work(size: DualSize, width: int) -> CouplingWork:
     """Make room for pairs of this size with states of this width."""
     widest = max(size.rows, size.columns) + 1
     across = max(widest, 2 * size.column_edges)
+    steps = allocate_steps(size)
     return CouplingWork(
         allocate_dual_pair(size),
-        allocate_steps(size),
+        steps,
         allocate_splits(size, integers(STOP + 1)),
+        allocate_anchor(size),
         allocate_anchor(size),
         allocate_masses(size),
         integers(3, widest),
         np.zeros((4, across)),
         np.zeros((width, across), dtype=np.float32),
         np.zeros(across, dtype=np.float32),
+        allocate_local_map(size, steps.nodes[X]),
+        np.zeros((size.rows, size.columns)),
+        np.zeros((size.rows, size.columns)),
+        np.zeros((size.row_edges, 2 * size.column_edges)),
+        np.zeros((2, widest, widest)),
     )
 
 
@@ -232,10 +257,12 @@ def align_pair(
     else:
         couple_pair(right, b, left, a, prices, effort, work)
     dual = work.dual
-    if work.lines[BEST_IMAGE, 0] == FREE:
-        round_masses(work)
+    image = work.lines[BEST_IMAGE]
+    if image[0] == FREE:
+        assign_by_masses(work)
+        image = work.splits.assignment.places[ROW_MATCH]
     for i in range(dual.sizes[N_ROWS]):
-        node = dual.lines[NODE_OF, work.lines[BEST_IMAGE, i]]
+        node = dual.lines[NODE_OF, image[i]]
         if order < 0:
             partner[i] = node
         else:
@@ -243,8 +270,8 @@ def align_pair(
 
 
 @part
-def round_masses(work: CouplingWork) -> None:
-    """Make the assignment with the largest masses the best map."""
+def assign_by_masses(work: CouplingWork) -> None:
+    """Find the assignment with the largest masses."""
     dual, assignment = work.dual, work.splits.assignment
     n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
     forget_assignment(assignment, n_columns)
@@ -252,8 +279,72 @@ def round_masses(work: CouplingWork) -> None:
         for i in range(n_columns):
             assignment.weight[i, k] = np.rint(work.coupling.x[i, k] * MASS) if i < n_rows else 0.0
     solve_weights(work.splits, n_columns)
+
+
+@part
+def map_well(work: CouplingWork, best: float) -> float:
+    """Improve the best map, and one that rounds the masses, by exchanges; returns what the best saves."""
+    dual, image = work.dual, work.splits.assignment.places[ROW_MATCH]
+    for i in range(dual.sizes[N_ROWS]):
+        image[i] = work.lines[BEST_IMAGE, i]
+    if image[0] != FREE:
+        exchange_images(work, image)
+        best = price_map(work, best)
+    for i in range(dual.sizes[N_ROWS]):
+        image[i] = FREE
+        for k in range(dual.sizes[N_COLUMNS]):
+            work.score[i, k] = work.coupling.x[i, k]
+    round_masses(dual, work.local, work.score, image, work.splits.signals)
+    exchange_images(work, image)
+    return price_map(work, best)
+
+
+@part
+def exchange_images(work: CouplingWork, image: Integers) -> None:
+    """Exchange images of two rows, and move rows to free columns, while that saves more."""
+    n_rows, n_columns, owner = work.dual.sizes[N_ROWS], work.dual.sizes[N_COLUMNS], work.lines[OWNER]
+    for k in range(n_columns):
+        owner[k] = FREE
     for i in range(n_rows):
-        work.lines[BEST_IMAGE, i] = assignment.places[ROW_MATCH, i]
+        owner[image[i]] = i
+    looks = 0  # rows since the last exchange
+    i = 0
+    while looks < n_rows:
+        looks += 1
+        for k in range(n_columns):
+            own, j = image[i], owner[k]
+            if k == own:
+                continue
+            before = saving_at(work, image, i, np.int64(FREE))
+            if j != FREE:
+                before += saving_at(work, image, j, np.int64(i))
+                image[j] = own
+            image[i] = k
+            after = saving_at(work, image, i, np.int64(FREE))
+            if j != FREE:
+                after += saving_at(work, image, j, np.int64(i))
+            if after > before:
+                owner[k], owner[own], looks = i, j, 0
+            else:
+                image[i] = own
+                if j != FREE:
+                    image[j] = k
+        i = (i + 1) % n_rows
+
+
+@part
+def saving_at(work: CouplingWork, image: Integers, i: int, without: int) -> float:
+    """What row i and its edges save where the rows are, its edge to one other row left out."""
+    dual, k = work.dual, image[i]
+    saving = dual.node_saving[i, k]
+    for a in range(dual.lines[ROW_START, i], dual.lines[ROW_START, i + 1]):
+        own = dual.arcs[BY_ROW, a]
+        other = dual.arcs[HEAD, own]
+        for slot in range(dual.lines[DEGREE_OF, k] if other != without else 0):
+            arc = dual.lines[SLOT_START, slot] + k
+            if dual.column_arcs[ARC_HEAD, arc] == image[other]:
+                saving += dual.edge_saving[own >> 1, arc if own & 1 == 0 else dual.column_arcs[ARC_REVERSE, arc]]
+    return saving
 
 
 @part
@@ -294,7 +385,142 @@ def couple_pair(
     if coupled < of_map:
         work.lines[BEST_IMAGE, 0] = FREE
     left_open = 0.0 if is_close(lower, upper, effort) else (upper - lower) / QUANTA
-    return lower / QUANTA if effort.unit == 0.0 else rounded_up(lower, effort.unit), left_open
+    if effort.unit == 0.0:
+        return lower / QUANTA, left_open
+    answer = rounded_up(lower, effort.unit)
+    if answer < rounded_up(of_map, effort.unit) and coupled < np.inf:
+        of_map = everything - map_well(work, everything - of_map)
+    most = rounded_up(of_map, effort.unit)
+    if answer < most and left_open == 0.0:
+        screen_images(work)
+        while answer < most and some_node_costs_more(work, effort.unit, answer, most_steps):
+            answer += effort.unit
+    return answer, left_open
+
+
+@part
+def screen_images(work: CouplingWork) -> None:
+    """Bound what it costs that a node has one image only, for every node and image, by the present prices.
+
+    A row that may go to one column only saves nothing elsewhere, and its price falls to what that leaves.
+    """
+    dual, screened, assignment = work.dual, work.screened, work.splits.assignment
+    n_rows, n_columns = dual.sizes[N_ROWS], dual.sizes[N_COLUMNS]
+    set_anchor(dual, work.steps, work.settled)
+    least = np.float64(dual.sizes[EVERYTHING]) - bound_saving(work)
+    row_price, column_price, weight = work.splits.values[ROW_DUAL], assignment.values[COLUMN_DUAL], assignment.weight
+    for i in range(n_rows):
+        for k in range(n_columns):
+            by_row, by_column = weight[i, k] - column_price[k], weight[i, k] - row_price[i]
+            for other in range(n_columns):
+                if other != k:
+                    by_row = max(by_row, -column_price[other])
+                if other != i:
+                    by_column = max(by_column, -row_price[other])
+            screened[QUERY, i, k] = least + row_price[i] - by_row
+            screened[TARGET, k, i] = least + column_price[k] - by_column
+            work.node_saving[i, k] = dual.node_saving[i, k]
+    for edge in range(dual.sizes[N_ROW_EDGES]):
+        for arc in range(dual.sizes[N_COLUMN_ARCS]):
+            work.edge_saving[edge, arc] = dual.edge_saving[edge, arc]
+
+
+@part
+def some_node_costs_more(work: CouplingWork, unit: float, answer: float, most_steps: int) -> bool:
+    """Whether some node of either graph makes the pair cost more than this, whichever image it may have.
+
+    The nodes whose images cost most by the present prices come first.
+    """
+    n_rows, n_columns = work.dual.sizes[N_ROWS], work.dual.sizes[N_COLUMNS]
+    for node in range(n_rows):
+        work.values[OF_ROWS, node] = cheapest_image(work.screened[QUERY, node], n_columns)
+    for node in range(n_columns):
+        work.values[OF_COLUMNS, node] = cheapest_image(work.screened[TARGET, node], n_rows)
+    for _ in range(n_rows + n_columns):
+        dearest, side, node = TRIED, np.int64(QUERY), np.int64(0)
+        for i in range(n_rows):
+            if work.values[OF_ROWS, i] > dearest:
+                dearest, side, node = work.values[OF_ROWS, i], np.int64(QUERY), np.int64(i)
+        for k in range(n_columns):
+            if work.values[OF_COLUMNS, k] > dearest:
+                dearest, side, node = work.values[OF_COLUMNS, k], np.int64(TARGET), np.int64(k)
+        work.values[OF_ROWS if side == QUERY else OF_COLUMNS, node] = TRIED
+        if node_costs_more(work, side, node, unit, answer, most_steps):
+            return True
+    return False
+
+
+@part
+def cheapest_image(costs: Floats, n_images: int) -> float:
+    """The least cost of the images of a node."""
+    least = np.inf
+    for image in range(n_images):
+        least = min(least, costs[image])
+    return least
+
+
+@part
+def node_costs_more(work: CouplingWork, side: int, node: int, unit: float, answer: float, most_steps: int) -> bool:
+    """Whether a node makes the pair cost more than this, whichever image it may have.
+
+    The image that most of it has is the first one to be tried: one that is cheap enough settles the question.
+    """
+    n_images = work.dual.sizes[N_COLUMNS] if side == QUERY else work.dual.sizes[N_ROWS]
+    heaviest, chosen = -1.0, np.int64(0)
+    for image in range(n_images):
+        mass = work.settled.nodes[node, image] if side == QUERY else work.settled.nodes[image, node]
+        if mass > heaviest:
+            heaviest, chosen = np.float64(mass), np.int64(image)
+    if not image_costs_more(work, side, node, chosen, unit, answer, most_steps):
+        return False
+    for image in range(n_images):
+        if image != chosen and not image_costs_more(work, side, node, np.int64(image), unit, answer, most_steps):
+            return False
+    return True
+
+
+@part
+def image_costs_more(
+    work: CouplingWork, side: int, node: int, image: int, unit: float, answer: float, most_steps: int
+) -> bool:
+    """Whether the pair costs more than this if a node may have this image only."""
+    dual, steps, anchor = work.dual, work.steps, work.anchor
+    if rounded_up(work.screened[side, node, image], unit) > answer:
+        return True
+    everything = np.float64(dual.sizes[EVERYTHING])
+    if side == QUERY:
+        allow_one_image(work, node, image, np.int64(FREE), np.int64(FREE))
+    else:
+        allow_one_image(work, np.int64(FREE), np.int64(FREE), node, image)
+    start_steps(dual, steps)
+    draw_back(dual, steps, work.settled, np.float32(0))
+    start_path(anchor)
+    while rounded_up(everything - coupled_saving(dual, steps, work.coupling), unit) > answer:
+        if anchor.path[TAKEN] >= most_steps:
+            break
+        advance(dual, steps, anchor, most_steps, work.splits.signals)
+        if rounded_up(everything - bound_saving(work), unit) > answer:
+            return True
+        restart_if_due(dual, steps, anchor)
+    set_anchor(dual, steps, work.settled)  # a coupling that is cheap enough, and may be so for other nodes
+    return False
+
+
+@part
+def allow_one_image(work: CouplingWork, row: int, image: int, column: int, origin: int) -> None:
+    """Let a row save at its image only, and a column only with its origin; FREE is no row or column."""
+    dual = work.dual
+    tails, heads = dual.column_arcs[ARC_TAIL], dual.column_arcs[ARC_HEAD]
+    for i in range(dual.sizes[N_ROWS]):
+        for k in range(dual.sizes[N_COLUMNS]):
+            apart = (i == row and k != image) or (k == column and i != origin)
+            dual.node_saving[i, k] = 0.0 if apart else work.node_saving[i, k]
+    for edge in range(dual.sizes[N_ROW_EDGES]):
+        tail, head = dual.arcs[TAIL, 2 * edge], dual.arcs[HEAD, 2 * edge]
+        for arc in range(dual.sizes[N_COLUMN_ARCS]):
+            apart = (tail == row and tails[arc] != image) or (head == row and heads[arc] != image)
+            apart |= (tails[arc] == column and tail != origin) or (heads[arc] == column and head != origin)
+            dual.edge_saving[edge, arc] = 0.0 if apart else work.edge_saving[edge, arc]
 
 
 @part
