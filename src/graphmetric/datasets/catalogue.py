@@ -32,11 +32,10 @@ from numpy.typing import NDArray
 from graphmetric._foundation.options import parse_json
 from graphmetric.datasets.dataset import (
     Dataset,
-    DistanceTable,
-    KnownDistances,
-    ListedDistances,
     hold_out_validation,
+    listed_distances,
     split_indices,
+    tabled_distances,
 )
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
 from graphmetric.formats import read_graphs
@@ -44,6 +43,7 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Has, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
+from graphmetric.graphs.pair_bounds import PairBounds
 
 DATA_FOLDER_VARIABLE = "GRAPHMETRIC_DATA"
 
@@ -82,7 +82,7 @@ class StoredSet:
 
     graphs: GraphCollection
     """With edge labels where the files have them."""
-    known: KnownDistances | None
+    known: PairBounds | None
     """None where the files hold no distances."""
     distance_kind: str
     """A sentence on what the distances are, or why there are none."""
@@ -133,7 +133,7 @@ def load_dataset(
         name=entry.name,
         graphs=stored.graphs if labelled else stored.graphs.without(["edge_labels"]),
         **split._asdict(),
-        known=ListedDistances.of(len(everything)) if known is None else known,
+        known=PairBounds.known([], []) if known is None else known,
         distance_kind=kind,
         description=entry.description,
         licence=entry.licence,
@@ -316,7 +316,7 @@ def _labels(values: NDArray[Any]) -> LabelColumn | None:
     return LabelColumn(np.argsort(order).astype(np.int32)[codes], tuple(distinct[order].tolist()))
 
 
-def _read_distances(path: Path, graphs: GraphCollection) -> tuple[KnownDistances | None, str]:
+def _read_distances(path: Path, graphs: GraphCollection) -> tuple[PairBounds | None, str]:
     """The distances that lie beside the graphs, and what they are."""
     if not path.is_file():
         return None, f"none: there is no {path.name} beside the graphs"
@@ -326,15 +326,15 @@ def _read_distances(path: Path, graphs: GraphCollection) -> tuple[KnownDistances
         if "ids" in arrays and tuple(arrays["ids"].tolist()) != graphs.columns.ids:
             raise ValueError("the ids are not those of the graphs, in the same order")
         if "class_lb" in arrays:
-            table = DistanceTable.of(arrays["class_lb"], arrays["class_ub"], arrays["iso_class"])
+            table = [arrays["class_lb"], arrays["class_ub"], arrays["iso_class"]]
             kind = f"bounds, exact where equal: {kind}"
         elif arrays["ged"].ndim == 1:
-            return ListedDistances.of(len(graphs), arrays["i"], arrays["j"], arrays["ged"]), kind
+            return listed_distances(len(graphs), arrays["i"], arrays["j"], arrays["ged"]), kind
         else:
-            table = DistanceTable.of(arrays["ged"])
-        if len(table) != len(graphs):
-            raise ValueError(f"distances of {len(table)} graphs, but there are {len(graphs)}")
-        return table, kind
+            table = [arrays["ged"]]
+        if len(table[-1]) != len(graphs):
+            raise ValueError(f"distances of {len(table[-1])} graphs, but there are {len(graphs)}")
+        return tabled_distances(*table), kind
 
 
 def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:
