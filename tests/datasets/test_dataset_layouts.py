@@ -121,7 +121,7 @@ def test_npz_sets(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "AIDS700nef.json"),
-        (b"{}", "'graphs' is missing"),
+        (b"{}", r"AIDS700nef.json: a graph needs num_nodes or a list of nodes; found the keys \[\]"),
         (b'{"graphs": [{"nodes": [], "edges": []}]}', "'id' is missing"),
         (b'{"graphs": [{"id": 1, "nodes": 3, "edges": []}]}', "AIDS700nef.json"),
         (b'{"graphs": [{"id": 1, "nodes": ["C"], "edges": [[0, 1]]}]}', "names node 1"),

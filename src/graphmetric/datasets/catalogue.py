@@ -19,9 +19,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -29,7 +28,6 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.options import parse_json
 from graphmetric.datasets.dataset import (
     Dataset,
     hold_out_validation,
@@ -40,7 +38,7 @@ from graphmetric.datasets.dataset import (
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
 from graphmetric.formats import read_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Has, assemble_columns, pointers
+from graphmetric.graphs.columns import Has, assemble_columns
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 from graphmetric.graphs.pair_bounds import PairBounds
@@ -264,24 +262,13 @@ def _read_tu_set(adjacency_file: Path) -> StoredSet:
 
 def _read_json_set(path: Path) -> StoredSet:
     """Graphs as JSON: {"graphs": [{"id", "nodes": [label or null], "edges", "edge_labels", "split", "class"}]}."""
+    columns = read_graphs(path, "json").columns
+    facts = columns.metadata or ({},) * columns.num_graphs
+    splits, classes = ([about.get(key) for about in facts] for key in ("split", "class"))
+    graphs = GraphCollection._of(replace(columns, metadata=None))
     with _errors_name(path):
-        records: list[dict[str, Any]] = parse_json(path.read_bytes())["graphs"]
-
-        def joined(key: str) -> list[Any]:
-            return list(chain.from_iterable(record[key] for record in records))
-
-        labels = joined("nodes")
-        bonded = all("edge_labels" in record for record in records)
-        columns = assemble_columns(
-            pointers([len(record["nodes"]) for record in records]),
-            pointers([len(record["edges"]) for record in records]),
-            np.array(joined("edges"), dtype=np.int64).reshape(-1, 2),
-            node_labels=None if all(label is None for label in labels) else LabelColumn.from_values(labels),
-            edge_labels=LabelColumn.from_values(joined("edge_labels")) if bonded else None,
-            ids=tuple(record["id"] for record in records),
-        )
-        graphs = GraphCollection._of(columns)
-        splits, classes = ([record.get(key) for record in records] for key in ("split", "class"))
+        if None in (columns.ids or (None,)):
+            raise KeyError("id")
         return StoredSet(
             graphs,
             *_read_distances(path.with_suffix(".ged.npz"), graphs),
