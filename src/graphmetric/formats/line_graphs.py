@@ -161,9 +161,8 @@ class _LineReader:
         limits = self._source.limits
         if columns and (columns["num_nodes"] > limits.max_nodes or len(columns["tails"]) > limits.max_edges):
             self._source.check(draft.line, nodes=columns["num_nodes"], edges=len(columns["tails"]))
-        return ParsedGraph(
-            partial(self._built, draft), draft.line, id=draft.id, directed=self._directed, **columns or {}
-        )
+        careful = partial(self._built, draft)
+        return ParsedGraph(draft.line, careful, id=draft.id, directed=self._directed, **columns or {})
 
     def _columns(self, draft: _Draft) -> dict[str, Any] | None:
         """None unless ``v`` lines come before ``e`` lines, single spaces part the words, and nodes are in order."""
