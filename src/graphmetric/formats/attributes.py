@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,11 @@ Place = str | int | None
 Scalar = str | bool | int | float
 Row = dict[str, Scalar]
 
+_WRITTEN = {
+    "node": {"label": "node_labels", "text": "node_texts"},
+    "edge": {"label": "edge_labels", "weight": "edge_weights"},
+}
+"""Attributes of nodes and edges in files, and their columns."""
 _BYTES_PER_VALUE = 64
 """A number as a Python object in a list."""
 
@@ -305,22 +310,28 @@ def rows_of_columns(columns: Mapping[str, Iterable[Any]], count: int) -> list[di
     return rows
 
 
-def node_rows(graph: Graph, not_kept: NotKept) -> list[Row]:
-    """One dict per node: ``label``, ``text``, and the features as ``f0``, ``f1``, ..."""
-    columns = listed_columns(graph, {"label": "node_labels", "text": "node_texts"})
-    if graph.node_features is not None:
-        columns |= {f"f{k}": column for k, column in enumerate(graph.node_features.T.tolist())}
-    return _written_rows("node", rows_of_columns(columns, graph.num_nodes), not_kept)
+class Content(NamedTuple):
+    """A graph on its way to a file in which nodes and edges have named attributes."""
+
+    graph: Graph
+    id: str | None
+    rows: dict[str, list[Row]]
+    """The attributes of each "node" and "edge", and those of the one "graph": its metadata."""
+
+    @classmethod
+    def of(cls, graph: Graph, not_kept: NotKept, *, metadata: bool = True) -> Content:
+        """Everything as text, numbers or booleans; nodes have their features as ``f0``, ``f1``, ..."""
+        facts = _metadata_row(graph, not_kept) if metadata else {}
+        rows = {kind: _written_rows(graph, kind, not_kept) for kind in ("node", "edge")}
+        return cls(graph, id_text(graph.id, not_kept), {"graph": [facts]} | rows)
 
 
-def edge_rows(graph: Graph, not_kept: NotKept) -> list[Row]:
-    """One dict per edge: ``label`` and ``weight``."""
-    columns = listed_columns(graph, {"label": "edge_labels", "weight": "edge_weights"})
-    return _written_rows("edge", rows_of_columns(columns, graph.num_edges), not_kept)
-
-
-def _written_rows(kind: str, rows: list[dict[str, Any]], not_kept: NotKept) -> list[Row]:
+def _written_rows(graph: Graph, kind: str, not_kept: NotKept) -> list[Row]:
     """Rows whose labels are text, numbers or booleans, and absent where they are None: so they are read again."""
+    columns = listed_columns(graph, _WRITTEN[kind])
+    if kind == "node" and graph.node_features is not None:
+        columns |= {f"f{k}": column for k, column in enumerate(graph.node_features.T.tolist())}
+    rows = rows_of_columns(columns, graph.num_nodes if kind == "node" else graph.num_edges)
     for row in rows:
         label = row.get("label")
         if label is None:
@@ -331,7 +342,7 @@ def _written_rows(kind: str, rows: list[dict[str, Any]], not_kept: NotKept) -> l
     return rows
 
 
-def metadata_row(graph: Graph, not_kept: NotKept) -> Row:
+def _metadata_row(graph: Graph, not_kept: NotKept) -> Row:
     """Metadata that are text, numbers or booleans as they are, other values as JSON text."""
     row: Row = {}
     named = names_to_write(graph, (str,)) is not None

@@ -12,15 +12,12 @@ from typing import NamedTuple
 from graphmetric.errors import FileError
 from graphmetric.formats.attributes import (
     AttributeOptions,
+    Content,
     GraphBuilder,
     Row,
     Scalar,
     attribute_format,
-    edge_rows,
-    id_text,
-    metadata_row,
     node_ids,
-    node_rows,
     scalar_text,
 )
 from graphmetric.formats.file_format import NotKept, writer_of_lines
@@ -283,15 +280,16 @@ def _unescaped(match: re.Match[str]) -> str:
 def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
     """A graph with every text in quotes."""
     kind, arrow = ("digraph", "->") if graph.directed else ("graph", "--")
-    id, names = id_text(graph.id, not_kept), [_quoted(name) for name in node_ids(graph)]
+    _, id, rows = Content.of(graph, not_kept)
+    names = [_quoted(name) for name in node_ids(graph)]
     yield f"{kind} {'' if id is None else _quoted(id) + ' '}{{"
-    for name, value in metadata_row(graph, not_kept).items():
+    for name, value in rows["graph"][0].items():
         if name in _LOOKS:
             not_kept.change(f"metadata {name!r} are taken for drawing instructions when they are read")
         yield f"  {_quoted(name)}={_value(value, 'metadata', not_kept)};"
-    for name, row in zip(names, node_rows(graph, not_kept), strict=True):
+    for name, row in zip(names, rows["node"], strict=True):
         yield f"  {name}{_attribute_list(row, 'node', not_kept)};"
-    for (u, v), row in zip(graph.edges.tolist(), edge_rows(graph, not_kept), strict=True):
+    for (u, v), row in zip(graph.edges.tolist(), rows["edge"], strict=True):
         yield f"  {names[u]} {arrow} {names[v]}{_attribute_list(row, 'edge', not_kept)};"
     yield "}"
 

@@ -12,14 +12,11 @@ from graphmetric._foundation.options import format_json
 from graphmetric.errors import FileError, InvalidGraph
 from graphmetric.formats.attributes import (
     AttributeOptions,
+    Content,
     GraphBuilder,
     Row,
     Scalar,
     attribute_format,
-    edge_rows,
-    id_text,
-    metadata_row,
-    node_rows,
 )
 from graphmetric.formats.file_format import NotKept, writer_of_lines
 from graphmetric.formats.file_source import FileSource
@@ -183,21 +180,18 @@ def _attributes(entries: list[_Entry], kind: str, source: FileSource) -> dict[st
 
 def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
     """A graph whose texts are ASCII, with other characters as in HTML."""
-    id, facts = id_text(graph.id, not_kept), metadata_row(graph, not_kept)
-    if wrong := _RESERVED & facts.keys():
+    _, id, rows = Content.of(graph, not_kept)
+    if wrong := _RESERVED & rows["graph"][0].keys():
         raise FileError(f"GML cannot hold metadata called {min(wrong)!r}, which has another meaning there")
     about: Row = {"directed": int(graph.directed)}
-    if id is not None:
-        about["id"] = id
-    nodes = [{"id": number} | row for number, row in enumerate(node_rows(graph, not_kept))]
-    ends = ({"source": u, "target": v} for u, v in graph.edges.tolist())
-    edges = [pair | row for pair, row in zip(ends, edge_rows(graph, not_kept), strict=True)]
+    about |= {} if id is None else {"id": id}
+    ends = [{"source": u, "target": v} for u, v in graph.edges.tolist()]
     yield "graph ["
-    yield from _pairs(about | facts, "  ", "metadata", not_kept)
-    for kind, rows in (("node", nodes), ("edge", edges)):
-        for row in rows:
+    yield from _pairs(about | rows["graph"][0], "  ", "metadata", not_kept)
+    for kind, names in (("node", [{"id": number} for number in range(graph.num_nodes)]), ("edge", ends)):
+        for name, row in zip(names, rows[kind], strict=True):
             yield f"  {kind} ["
-            yield from _pairs(row, "    ", f"{kind} attributes", not_kept)
+            yield from _pairs(name | row, "    ", f"{kind} attributes", not_kept)
             yield "  ]"
     yield "]"
 
