@@ -109,10 +109,7 @@ class FileSource:
     @property
     def is_folder(self) -> bool:
         """Whether this is a folder; a name that the system refuses is not one."""
-        try:
-            return self.path is not None and self.path.is_dir()
-        except OSError:
-            return False
+        return self.path is not None and os.path.isdir(self.path)
 
     def beside(self, name: str) -> FileSource:
         """Another file of the same folder, or a file in this one if this is a folder."""
@@ -220,10 +217,8 @@ class FileSource:
 
     def check(self, where: str | int | None = None, **counts: int) -> None:
         """:meth:`Limits.check`, with an error that names the place."""
-        try:
+        with self.located(where):
             self.limits.check(**counts)
-        except LimitExceeded as error:
-            raise LimitExceeded(error.problem, self.name, where) from None
 
     @contextmanager
     def record(self, where: str | int | None = None) -> Iterator[None]:
