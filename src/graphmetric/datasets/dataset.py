@@ -221,7 +221,9 @@ def split_indices(
     """
     if n < 0:
         raise InvalidArgument(f"n must not be negative; got {n}")
-    shares = _checked_fractions(fractions)
+    shares = np.asarray(fractions, dtype=np.float64)
+    if shares.shape != (3,) or not (shares >= 0).all() or not math.isclose(shares.sum(), 1.0, abs_tol=1e-9):
+        raise InvalidArgument(f"fractions must be three numbers, not negative, that add up to 1; got {fractions!r}")
     ends = np.floor(np.cumsum(shares) * n + 0.5).astype(np.int64)
     shuffled = np.random.default_rng(random_state).permutation(n)
     return Split(*(np.sort(part).astype(np.int64) for part in np.split(shuffled, ends[:2])))
@@ -251,19 +253,15 @@ def hold_out_validation(
 
 
 def separate_classes(
-    split: Split,
-    classes: ArrayLike,
-    fractions: tuple[float, float, float] = FRACTIONS,
-    random_state: int | np.random.Generator | None = 0,
+    split: Split, classes: ArrayLike, random_state: int | np.random.Generator | None = 0
 ) -> tuple[NDArray[np.int64], Split]:
     """One item per class, so that no class is in two parts; returns the kept items and their split.
 
     The first member of each class is kept. A class whose members all lie in one part stays in that part; a class
-    that straddles parts goes, in an order drawn by seed, to the part that is furthest below its share. The split
+    that straddles parts goes, in an order drawn by seed, to the part that is furthest below 60/20/20 %. The split
     counts positions among the kept items. Items outside the split are left out.
     """
-    shares = _checked_fractions(fractions)
-    number = np.asarray(classes)
+    shares, number = np.array(FRACTIONS), np.asarray(classes)
     part = np.full(len(number), -1)
     for code, members in enumerate(split):
         part[members] = code
@@ -312,10 +310,3 @@ def _deal(present: NDArray[np.bool_], shares: NDArray[np.float64], rng: np.rando
         home[k] = np.argmax(shares * len(present) - counts)
         counts[home[k]] += 1
     return home
-
-
-def _checked_fractions(fractions: tuple[float, float, float]) -> NDArray[np.float64]:
-    shares = np.asarray(fractions, dtype=np.float64)
-    if shares.shape != (3,) or not (shares >= 0).all() or not math.isclose(shares.sum(), 1.0, abs_tol=1e-9):
-        raise InvalidArgument(f"fractions must be three numbers, not negative, that add up to 1; got {fractions!r}")
-    return shares

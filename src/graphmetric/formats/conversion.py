@@ -87,7 +87,8 @@ def _converter(thing: Any) -> Converter | None:
         return (lambda _, pair: from_edge_list(*pair)) if _is_edges_and_labels(thing) else None
     if isinstance(thing, np.ndarray):
         return _from_matrix if thing.ndim == 2 else None
-    return _converter_of_type(type(thing))
+    kind: type = type(thing)
+    return _converter_of_type(kind)
 
 
 @lru_cache(maxsize=256)
