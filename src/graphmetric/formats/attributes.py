@@ -100,8 +100,7 @@ class AttributeRows:
 
     def has(self, name: str) -> bool:
         """Whether any row has this attribute."""
-        found = name not in self._without and any(name in shape for shape in self._shapes)
-        return found or (bool(self._rows) and name in self._defaults)
+        return name in self.names()
 
     def choose(self, names: str | Sequence[str] | None, parameter: str) -> str | None:
         """The first of the names that any row has; a name given as a plain string must be there."""

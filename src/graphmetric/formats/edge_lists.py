@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
@@ -51,11 +52,8 @@ def from_edge_list(
     pairs = _checked_pairs(edges)
     by_name = labels if isinstance(labels, Mapping) else None
     in_order = None if labels is None or by_name is not None else list(labels)
-    names = dict.fromkeys(nodes or ())
-    names |= dict.fromkeys(name for pair in pairs for name in pair)
-    names |= dict.fromkeys(by_name or ())
-    ordered = list(names)
-    if in_order is not None and nodes is None and all(type(name) is int for name in names):
+    ordered = list(dict.fromkeys(chain(nodes or (), *pairs, by_name or ())))
+    if in_order is not None and nodes is None and all(type(name) is int for name in ordered):
         ordered = list(range(len(in_order)))
     elif are_node_numbers(ordered):
         ordered = list(range(len(ordered)))
@@ -153,24 +151,14 @@ def _number(weight: object, edge: tuple[int, int]) -> float:
         raise InvalidGraph(f"edge {edge} has weight {weight!r}, which is not a number") from None
 
 
-def pair_opposite_arcs(arcs: EdgeRows, directed: bool | None) -> tuple[EdgeRows, bool]:
-    """Arcs as undirected edges where every arc has its equal opposite, and whether the result is directed.
-
-    ``directed=True`` leaves the arcs alone. ``directed=False`` also takes edges that are given in one direction only,
-    but refuses opposite arcs that disagree.
-    """
-    if directed:
-        return arcs, True
-    rows = {pair: row for row, pair in enumerate(arcs.pairs)}
-    for (u, v), row in rows.items():
-        opposite = rows.get((v, u))
-        columns = [column for column in (arcs.labels, arcs.weights) if column is not None]
-        agrees = opposite is not None and all(column[row] == column[opposite] for column in columns)
-        if not agrees and directed is None:
-            return arcs, True
-        if not agrees and opposite is not None:
-            raise InvalidGraph(f"arcs ({u}, {v}) and ({v}, {u}) differ in label or weight; directed=True keeps both")
-    return arcs.take([row for (u, v), row in rows.items() if u <= v or (v, u) not in rows]), False
+def pair_opposite_arcs(graph: Graph) -> Graph:
+    """The undirected graph of a directed one in which every arc has its equal opposite; any other graph as it is."""
+    try:
+        undirected = graph.replace(directed=False)
+    except InvalidGraph:  # opposite arcs that differ
+        return graph
+    loops = int((graph.edges[:, 0] == graph.edges[:, 1]).sum())
+    return undirected if 2 * undirected.num_edges - loops == graph.num_edges else graph
 
 
 def from_adjacency(

@@ -139,7 +139,7 @@ def _defaults(table: dict[str, _Declared], kind: str) -> dict[str, Any]:
 def _write_document(
     graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept, *, dialect: _Dialect, prepare: _Prepare
 ) -> None:
-    """All graphs in one document; ``prepare`` declares their attributes and gives what writes them."""
+    """All graphs in one document, an element per line; ``prepare`` declares attributes and gives what writes them."""
     contents: list[Content] = []
     for k, graph in enumerate(graphs):
         with located(None, f"graphs[{k}]"):
@@ -150,7 +150,9 @@ def _write_document(
     for k, content in enumerate(contents):
         with located(None, f"graphs[{k}]"):
             _write_graph(root, content, dialect, put_attributes)
-    write_xml(root, stream)
+    etree.indent(root, space=" ")
+    etree.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
+    stream.write(b"\n")
 
 
 def _write_graph(root: Element, content: Content, dialect: _Dialect, put_attributes: _PutAttributes) -> None:
@@ -516,10 +518,3 @@ def put(element: Element, name: str | None, value: str) -> None:
             element.set(name, value)
     except ValueError:
         raise FileError(f"XML cannot hold {shortened(value)}") from None
-
-
-def write_xml(root: Element, stream: BinaryIO) -> None:
-    """Write a document, one element per line."""
-    etree.indent(root, space=" ")
-    etree.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
-    stream.write(b"\n")

@@ -8,6 +8,7 @@ import math
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -55,19 +56,16 @@ class LabelColumn:
         """The column restricted to ``rows``, as arrays are indexed; slices share memory."""
         return LabelColumn(self.codes[rows], self.vocabulary)
 
-    def trimmed(self) -> LabelColumn:
-        """The same column without tags that no row has, if that is sure to make it smaller."""
-        if len(self.vocabulary) <= len(self.codes):
-            return self
-        used, codes = np.unique(self.codes, return_inverse=True)
-        return LabelColumn(codes.astype(np.int32), tuple(self.vocabulary[code] for code in used.tolist()))
+    def compact(self) -> LabelColumn:
+        """The same column without tags that no row has."""
+        used = np.bincount(self.codes, minlength=len(self.vocabulary)) > 0
+        codes = np.cumsum(used, dtype=np.int32)[self.codes] - 1
+        return LabelColumn(codes, tuple(compress(self.vocabulary, used.tolist())))
 
     @staticmethod
     def concatenate(columns: list[LabelColumn]) -> LabelColumn:
         """One column after the other, over the union of their vocabularies."""
-        if columns and all(
-            column.vocabulary is columns[0].vocabulary for column in columns
-        ):  # slices of one collection
+        if len({id(column.vocabulary) for column in columns}) == 1:  # slices of one collection
             return LabelColumn(np.concatenate([column.codes for column in columns]), columns[0].vocabulary)
         places: dict[Hashable, int] = {}
         vocabulary: list[Hashable] = []
