@@ -5,7 +5,6 @@ Also how two edges between the same nodes, which :class:`Graph` refuses, are mad
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, overload
@@ -120,28 +119,27 @@ def merge_parallel_edges(edges: EdgeRows, directed: bool, how: ParallelEdges) ->
     if how not in get_args(ParallelEdges):
         raise InvalidArgument(f"parallel_edges must be 'error', 'sum' or 'first'; got {how!r}")
     keys = edges.pairs if directed else [(u, v) if u <= v else (v, u) for u, v in edges.pairs]
-    first_row: dict[tuple[int, int], int] = {}
+    rows: dict[tuple[int, int], list[int]] = {}
     for row, key in enumerate(keys):
-        first_row.setdefault(key, row)
-    if len(first_row) == len(keys):
+        rows.setdefault(key, []).append(row)
+    if len(rows) == len(keys):
         return edges
     if how == "error":
-        (u, v), count = Counter(keys).most_common(1)[0]
+        edge = max(rows, key=lambda key: len(rows[key]))
         raise InvalidGraph(
-            f"edge ({u}, {v}) is given {count} times; parallel_edges='sum' adds the weights (1 where there are none), "
-            "'first' keeps the first"
+            f"edge {edge} is given {len(rows[edge])} times; parallel_edges='sum' adds the weights (1 where there are "
+            "none), 'first' keeps the first"
         )
-    merged = edges.take(list(first_row.values()))
+    merged = edges.take([first for first, *_ in rows.values()])
     if how == "first":
         return merged
-    totals = dict.fromkeys(first_row, 0.0)
-    for row, key in enumerate(keys):
-        a, b = (None, None) if edges.labels is None else (edges.labels[first_row[key]], edges.labels[row])
-        if a != b:
-            problem = "parallel_edges='sum' cannot merge different labels"
-            raise InvalidGraph(f"edge {key} is given with labels {a!r} and {b!r}; {problem}")
-        totals[key] += 1.0 if edges.weights is None else _number(edges.weights[row], key)
-    return merged._replace(weights=list(totals.values()))
+    for key, (first, *others) in rows.items():
+        wrong = next((row for row in others if edges.labels and edges.labels[row] != edges.labels[first]), None)
+        if edges.labels and wrong is not None:
+            given = f"edge {key} is given with labels {edges.labels[first]!r} and {edges.labels[wrong]!r}"
+            raise InvalidGraph(f"{given}; parallel_edges='sum' cannot merge different labels")
+    weights = edges.weights or [1.0] * len(keys)
+    return merged._replace(weights=[sum(_number(weights[row], key) for row in same) for key, same in rows.items()])
 
 
 def _number(weight: object, edge: tuple[int, int]) -> float:
@@ -200,17 +198,14 @@ def to_adjacency(graph: Graph, *, sparse: bool = False) -> Any:
 
     Dense by default, in ``8 * num_nodes**2`` bytes; ``sparse=True`` gives a ``scipy.sparse.csr_array``.
     """
+    from scipy.sparse import csr_array
+
     adjacency = graph.adjacency
     weights = np.ones(graph.num_edges) if graph.edge_weights is None else graph.edge_weights
     values = weights[adjacency.edge]
     shape = (graph.num_nodes, graph.num_nodes)
-    if sparse:
-        from scipy.sparse import csr_array
-
-        return csr_array((values, adjacency.indices, adjacency.indptr), shape=shape, copy=True)
-    matrix = np.zeros(shape)
-    matrix[np.repeat(np.arange(graph.num_nodes), np.diff(adjacency.indptr)), adjacency.indices] = values
-    return matrix
+    matrix = csr_array((values, adjacency.indices, adjacency.indptr), shape=shape, copy=True)
+    return matrix if sparse else matrix.toarray()
 
 
 def _checked_entries(matrix: Any) -> csr_array:

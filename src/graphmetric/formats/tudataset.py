@@ -126,16 +126,14 @@ class _Tables:
         pairs = self._pairs(node_ptr)
         if not directed:
             pairs = np.sort(pairs, axis=1)
-        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-        new = np.ones(len(pairs), dtype=bool)
-        new[1:] = (pairs[order][1:] != pairs[order][:-1]).any(axis=1)
-        kept = order[new]
+        numbers = pairs[:, 0] * node_ptr[-1] + pairs[:, 1]
+        _, kept, again = np.unique(numbers, return_index=True, return_inverse=True)
         tables = {kind: self.read(kind, len(pairs)) for kind in ("edge_labels", "edge_attributes")}
         for kind, table in tables.items():
-            first = kept[np.cumsum(new) - 1]
-            differ = [] if table is None else np.flatnonzero((table[first] != table[order]).any(axis=1)).tolist()
+            first = kept[again]
+            differ = [] if table is None else np.flatnonzero((table[first] != table).any(axis=1)).tolist()
             if differ:
-                a, b = int(first[differ[0]]) + 1, int(order[differ[0]]) + 1
+                a, b = int(first[differ[0]]) + 1, differ[0] + 1
                 problem = f"lines {a} and {b} are the two directions of one edge and differ; read with directed=True"
                 raise self._file(kind).error(problem, b)
         labels, weights = tables["edge_labels"], tables["edge_attributes"] if with_weights else None

@@ -197,8 +197,8 @@ def read_gexf(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
             raise source.error("attributes that change over time are not supported", line_of(moving))
         tables = {}
         for kind in ("node", "edge"):
-            declared = [entry for group in groups if group.get("class") == kind for entry in group]
-            entries = (entry for entry in declared if local_name(entry) == "attribute")
+            declaring = (group for group in groups if group.get("class") == kind)
+            entries = (entry for group in declaring for entry in children(group, "attribute"))
             tables[kind] = _declarations(entries, "title", "type", source)
         attributes = _gexf_attributes(element, tables, source)
         defaults = {kind: _defaults(table, kind) for kind, table in tables.items()}

@@ -62,7 +62,7 @@ class GraphCollection(Sequence[Graph]):
             return
         iterator = enumerate(graphs)
         parts: list[Columns] = []
-        while chunk := [_checked_item(k, graph) for k, graph in islice(iterator, _CHUNK)]:
+        while chunk := [checked_item(k, graph) for k, graph in islice(iterator, _CHUNK)]:
             parts.append(pack(chunk, position=_CHUNK * len(parts)))
         self._columns = concatenate(parts) if parts else pack([])
         self._index = range(self._columns.num_graphs)
@@ -196,7 +196,8 @@ class GraphCollection(Sequence[Graph]):
         return GraphCollection._of, (replace(columns, **compact),)
 
 
-def _checked_item(k: int, graph: object) -> Graph:
+def checked_item(k: int, graph: object) -> Graph:
+    """The ``k``-th of the graphs that somebody gave, which must be one."""
     if not isinstance(graph, Graph):
         raise InvalidGraph(f"graphs[{k}] is a {type(graph).__name__}, not a Graph; see graphmetric.as_graphs")
     return graph
