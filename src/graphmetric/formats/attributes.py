@@ -80,7 +80,7 @@ class AttributeRows:
     ) -> None:
         """``kind`` is "node" or "edge"; ``without`` are keys that are not attributes, such as the id of a node."""
         self.kind = kind
-        self._rows, self._defaults, self._without = rows, defaults or {}, without
+        self._rows, self.defaults, self._without = rows, defaults or {}, without
         self._shapes = dict.fromkeys(map(tuple, rows))
         """The keys that a row has, once for all rows that have them: in most files one tuple."""
 
@@ -89,14 +89,14 @@ class AttributeRows:
 
     def names(self) -> list[str]:
         """Attributes that any row has, in order of first appearance."""
-        found = dict.fromkeys(chain(*self._shapes, self._defaults if self._rows else ()))
+        found = dict.fromkeys(chain(*self._shapes, self.defaults if self._rows else ()))
         return [name for name in found if name not in self._without]
 
     def common_names(self) -> set[str]:
         """Attributes that every row has."""
         shapes = list(self._shapes)
         common = set(shapes[0]).intersection(*shapes[1:]) if shapes else set()
-        return (common - self._without) | set(self._defaults)
+        return (common - self._without) | set(self.defaults)
 
     def has(self, name: str) -> bool:
         """Whether any row has this attribute."""
@@ -120,7 +120,7 @@ class AttributeRows:
         """The values of one attribute, ``missing`` where there is none."""
         if all(name in shape for shape in self._shapes):
             return list(map(itemgetter(name), self._rows))
-        missing = self._defaults.get(name, missing)
+        missing = self.defaults.get(name, missing)
         return [row.get(name, missing) for row in self._rows]
 
     def numeric_columns(self, name: str) -> list[list[float]] | None:
@@ -133,10 +133,6 @@ class AttributeRows:
             return None
         fits = all(len(value) == len(first) and all(map(is_number, value)) for value in values)
         return [list(column) for column in zip(*values, strict=True)] if fits else None
-
-    def check_memory(self, source: FileSource) -> None:
-        """Raise if the defaults would take too much memory when they are written out."""
-        source.limits.check(filler_bytes=_BYTES_PER_VALUE * len(self._defaults) * len(self._rows))
 
 
 class GraphBuilder:
@@ -202,7 +198,7 @@ def choose_columns(
     edge_places: Sequence[Place] | None = None,
 ) -> dict[str, Any]:
     """The columns of a graph under the names of its constructor's arguments; says which attributes have no place."""
-    nodes.check_memory(source)
+    source.limits.check(filler_bytes=_BYTES_PER_VALUE * len(nodes.defaults) * len(nodes))  # once they are written out
     node_label = nodes.choose(options.node_label, "node_label")
     edge_label = edges.choose(options.edge_label, "edge_label")
     text = options.node_text

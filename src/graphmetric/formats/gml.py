@@ -29,7 +29,8 @@ _TOKEN = re.compile(
     | (?P<key>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     | "(?P<text>[^"]*)"
-    | (?P<mark>[\[\]])""",
+    | (?P<mark>[\[\]])
+    | (?P<wrong>.)""",
     re.VERBOSE | re.MULTILINE,
 )
 _DEEPEST = 50
@@ -62,18 +63,15 @@ def read_gml(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
 
 def _tokens(source: FileSource) -> Iterator[tuple[str, str, int]]:
     """Kind, text and line of each; the last is of kind "end"."""
-    text = source.read_text()
-    place, line = 0, 1
-    while place < len(text):
-        match = _TOKEN.match(text, place)
-        if match is None:
-            unfinished = "a text in quotes does not end"
-            raise source.error(unfinished if text[place] == '"' else f"unexpected {shortened(text[place])}", line)
+    line = 1
+    for match in _TOKEN.finditer(source.read_text()):
         kind = str(match.lastgroup)
+        if kind == "wrong":
+            unfinished = "a text in quotes does not end"
+            raise source.error(unfinished if match[0] == '"' else f"unexpected {shortened(match[0])}", line)
         if kind != "blank":
             yield kind, match[kind], line
-        line += text.count("\n", place, match.end())
-        place = match.end()
+        line += match[0].count("\n")
     yield "end", "the end of the file", line
 
 

@@ -74,7 +74,7 @@ class Graph:
         ('N', 'C', 'O', 'C', 'C')
     """
 
-    __slots__ = ("_adjacency", "_columns", "_in_adjacency", "directed", "edges", "id", "metadata", "num_nodes")
+    __slots__ = ("_adjacency", "_columns", "directed", "edges", "id", "metadata", "num_nodes")
 
     num_nodes: int
     """|V|."""
@@ -87,7 +87,6 @@ class Graph:
     """Facts about the whole graph, such as its class. Read-only."""
     _columns: Mapping[str, Any]
     _adjacency: Adjacency | None
-    _in_adjacency: Adjacency | None
 
     def __init__(
         self,
@@ -134,7 +133,6 @@ class Graph:
         put(self, "id", id)
         put(self, "metadata", MappingProxyType(dict(metadata)) if metadata else _NO_METADATA)
         put(self, "_adjacency", None)
-        put(self, "_in_adjacency", None)
 
     @classmethod
     def _unchecked(cls, *parts: Any) -> Graph:
@@ -226,11 +224,7 @@ class Graph:
         """Predecessors in compressed rows; the same as :attr:`adjacency` where undirected."""
         if not self.directed:
             return self.adjacency
-        known = self._in_adjacency
-        if known is None:
-            known = _compressed_rows(self.num_nodes, self.edges[:, ::-1], np.arange(len(self.edges)))
-            object.__setattr__(self, "_in_adjacency", known)
-        return known
+        return _compressed_rows(self.num_nodes, self.edges[:, ::-1], np.arange(len(self.edges)))
 
     def degrees(self) -> NDArray[np.int64]:
         """How many edge ends meet at each node: a self-loop counts twice, arcs count in both directions."""

@@ -114,11 +114,6 @@ def _join(orbit: NDArray[np.int64], u: int, v: int) -> None:
 
 
 @counted_part
-def leaf_size(rows: Rows) -> int:
-    return 2 * (len(rows.ptr) - 1) + 2 * len(rows.neighbour)
-
-
-@counted_part
 def write_leaf(leaf: NDArray[np.int64], rows: Rows, part: NDArray[np.int64]) -> None:
     """Fill in order and rows; visiting nodes in their new order leaves each row sorted."""
     n, entries = len(rows.ptr) - 1, len(rows.neighbour)
@@ -179,7 +174,7 @@ def find_greatest_leaf(rows: Rows, part: NDArray[np.int64], budget: int) -> bool
         return True
     path = np.zeros((_NUM_ROWS, n + 1), np.int64)
     traces = np.zeros((3, 2 * n), np.int64)  # a step per cell that is cut off, and one to end each level
-    leaves = np.empty((3, leaf_size(rows)), np.int64)
+    leaves = np.empty((3, 2 * n + 2 * len(rows.neighbour)), np.int64)
     group = new_group(n)
     shared = np.zeros(3, np.int64)  # levels that the current path has in common with the first and the best path
     shared[_FIRST] = shared[_BEST] = -1  # neither is known
@@ -228,7 +223,9 @@ def _refine_child(
     more = True
     while more and (like_first or sign >= 0 or not known):
         more = can_refine(part, len(rows.ptr) - 1)
-        trace = _seal(refine_step(rows, part) if more else 0, part[COUNT, CELLS])
+        trace = refine_step(rows, part) if more else np.int64(0)
+        # A trace is greater for more cells, since such paths are shorter.
+        trace = (part[COUNT, CELLS] << _CELL_BITS) | (trace & ((1 << _CELL_BITS) - 1))
         traces[_HERE, step] = trace
         if known:
             if trace != traces[_FIRST, step]:
@@ -241,12 +238,6 @@ def _refine_child(
     path[_LIKE_FIRST, level + 1] = like_first
     path[_VERSUS_BEST, level + 1] = sign
     return like_first or sign >= 0 or not known
-
-
-@counted_part
-def _seal(trace: int, cells: int) -> np.int64:
-    """A trace that is greater for more cells, since such paths are shorter."""
-    return np.int64((cells << _CELL_BITS) | (trace & ((1 << _CELL_BITS) - 1)))
 
 
 @counted_part
