@@ -8,7 +8,7 @@ import math
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import accumulate, compress
 from typing import Any
 
 import numpy as np
@@ -36,10 +36,7 @@ class LabelColumn:
         if _are_plain(values):
             by_tag = {value: code for code, value in enumerate(dict.fromkeys(values))}
             return cls(np.fromiter(map(by_tag.__getitem__, values), np.int32, len(values)), tuple(by_tag))
-        places: dict[Hashable, int] = {}
-        vocabulary: list[Hashable] = []
-        codes = [_place(value, places, vocabulary) for value in map(_checked_tag, values)]
-        return cls(np.array(codes, dtype=np.int32), tuple(vocabulary))
+        return cls(*_number_tags([_checked_tag(value) for value in values]))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -67,22 +64,17 @@ class LabelColumn:
         """One column after the other, over the union of their vocabularies."""
         if len({id(column.vocabulary) for column in columns}) == 1:  # slices of one collection
             return LabelColumn(np.concatenate([column.codes for column in columns]), columns[0].vocabulary)
-        places: dict[Hashable, int] = {}
-        vocabulary: list[Hashable] = []
-        parts = [np.empty(0, dtype=np.int32)]
-        for column in columns:
-            renumbering = [_place(value, places, vocabulary) for value in column.vocabulary]
-            parts.append(np.array(renumbering, dtype=np.int32)[column.codes] if renumbering else column.codes)
-        return LabelColumn(np.concatenate(parts), tuple(vocabulary))
+        numbers, vocabulary = _number_tags([tag for column in columns for tag in column.vocabulary])
+        starts = accumulate((len(column.vocabulary) for column in columns), initial=0)
+        parts = [numbers[start + column.codes] for start, column in zip(starts, columns, strict=False)]
+        return LabelColumn(np.concatenate([numbers[:0], *parts]), vocabulary)
 
 
-def _place(value: Hashable, places: dict[Hashable, int], vocabulary: list[Hashable]) -> int:
-    """Where a tag stands in the vocabulary, at the end if it is new."""
-    key = (type(value), value) if _is_plain(value) else spelling(value)
-    place = places.setdefault(key, len(vocabulary))
-    if place == len(vocabulary):
-        vocabulary.append(value)
-    return place
+def _number_tags(tags: Sequence[Hashable]) -> tuple[NDArray[np.int32], tuple[Hashable, ...]]:
+    """A code for each tag, and the distinct tags in order of first appearance."""
+    places: dict[Hashable, int] = {}
+    codes = [places.setdefault(spelling(tag), len(places)) for tag in tags]
+    return np.array(codes, dtype=np.int32), tuple(dict(zip(codes, tags, strict=True)).values())
 
 
 def spelling(value: Hashable) -> Hashable:
