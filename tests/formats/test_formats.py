@@ -474,6 +474,13 @@ class TestGml:
         assert {"graphics", "value"} <= set(" ".join(str(w.message) for w in said).replace("'", "").split())
 
 
+def test_the_first_of_several_wrong_graphs_is_named_first() -> None:
+    wrong_end, unknown_key = '{"num_nodes": 2, "edges": [[0, 5]]}', '{"num_nodes": 2, "colour": 1}'
+    text = "\n".join(['{"num_nodes": 1}', wrong_end, unknown_key, '{"num_nodes": 1}'])
+    with pytest.warns(ConversionWarning, match=r"2 graphs could not be read and were left out; the first: .*line 2"):
+        assert len(read_text(text, "jsonl", on_error="skip")) == 2
+
+
 class TestSdf:
     @staticmethod
     def record(smiles: str, title: str, fields: str = "") -> str:

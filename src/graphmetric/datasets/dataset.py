@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphmetric._foundation.markup import Markup, facts, notebook_view
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
+from graphmetric.graphs.columns import read_only
 from graphmetric.graphs.pair_bounds import PairBounds
 
 LARGEST_MATRIX = 10_000
@@ -118,9 +119,7 @@ class Dataset:
         are then not a fair sample of all pairs.
         """
         lower, upper = self._bounds
-        distances = np.where(lower == upper, lower, np.nan)
-        distances.flags.writeable = False
-        return distances
+        return read_only(np.where(lower == upper, lower, np.nan))
 
     @property
     def lower(self) -> NDArray[np.float64]:
@@ -140,10 +139,8 @@ class Dataset:
                 f"{self.name} has {count:,} graphs; a square matrix of distances would take "
                 f"{8 * count**2 / 1e9:.1f} GB: use .known_pairs, the arrays (i, j, distance) of the known ones"
             )
-        bounds = self.known.to_matrices(count)
-        for matrix in bounds:
-            matrix.flags.writeable = False
-        return bounds
+        lower, upper = self.known.to_matrices(count)
+        return read_only(lower), read_only(upper)
 
     @cached_property
     def known_pairs(self) -> KnownPairs:

@@ -110,7 +110,14 @@ class _JsonReader:
         """The keys of nodes and of links, where labels are all they have, and the names of these labels."""
 
     def parsed(self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None) -> ParsedGraph:
-        """The graph of an object in lists; node-link data of unusual parts are to be built carefully."""
+        """The graph of an object; what is wrong with it is said when its turn comes to be built."""
+        try:
+            return self._in_lists(data, carefully, where)
+        except InvalidGraph as error:
+            return ParsedGraph(where, partial(_refuse, error))
+
+    def _in_lists(self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None) -> ParsedGraph:
+        """The graph in lists; node-link data of unusual parts are to be built carefully."""
         limits, nodes = self._source.limits, data.get("nodes")
         if "num_nodes" in data:
             return _parsed_dict(data, limits, where)
@@ -204,6 +211,10 @@ class _JsonReader:
             builder.add_edge(_name(link["source"]), _name(link["target"]), attributes, f"{place}edges[{k}]")
         where = place.rstrip("., ") or None
         return builder.build(where, id=label_from_json(data.get("id")), metadata=_mapping(data, "graph"))
+
+
+def _refuse(error: InvalidGraph) -> Graph:
+    raise error
 
 
 def _name(value: object) -> Hashable:
