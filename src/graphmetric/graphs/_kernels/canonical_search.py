@@ -40,9 +40,11 @@ from graphmetric.graphs._kernels.refinement import (
     find_twins,
     individualise,
     new_partition,
+    point_to_runs,
     refine,
     refine_step,
     sort_by_key,
+    sort_into_runs,
     spread_twins,
     undo_cuts,
 )
@@ -383,9 +385,7 @@ def _sort_by_colour(twins: Twins, colour: NDArray[np.int64]) -> tuple[NDArray[np
     starts = np.zeros(len(order), np.bool_)
     for keys in (colour, twins.copies, twins.joined_by):
         _sort_runs(order, starts, keys)
-    for i in range(len(order)):
-        order[i] = twins.new_number[order[i]]
-    return order, starts
+    return twins.new_number[order], starts
 
 
 @counted_part
@@ -417,25 +417,11 @@ def relabel_edges(graphs: RankedGraphs, order: NDArray[np.int64]) -> tuple[NDArr
             swap = v < u and not graphs.directed[g]
             pairs[e - begin, 0] = v if swap else u
             pairs[e - begin, 1] = u if swap else v
-        by_target = _counting_sort(np.arange(end - begin), pairs[:, 1], len(nodes))
-        by_both = _counting_sort(by_target, pairs[:, 0], len(nodes))
+        by_both = np.arange(end - begin)
+        for keys in (pairs[:, 1], pairs[:, 0]):
+            by_both = sort_into_runs(by_both, keys, point_to_runs(keys, len(nodes)))
         for i in range(end - begin):
             source[begin + i] = begin + by_both[i]
             edges[begin + i, 0] = pairs[by_both[i], 0]
             edges[begin + i, 1] = pairs[by_both[i], 1]
     return edges, source
-
-
-@counted_part
-def _counting_sort(items: NDArray[np.int64], key: NDArray[np.int64], num_keys: int) -> NDArray[np.int64]:
-    """Items by ascending key, equal keys in the given order."""
-    begin = np.zeros(num_keys + 1, np.int64)
-    for item in items:
-        begin[key[item] + 1] += 1
-    for k in range(num_keys):
-        begin[k + 1] += begin[k]
-    ordered = np.empty(len(items), np.int64)
-    for item in items:
-        ordered[begin[key[item]]] = item
-        begin[key[item]] += 1
-    return ordered
