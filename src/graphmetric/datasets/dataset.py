@@ -244,9 +244,8 @@ def hold_out_validation(
     wanted = math.floor(fraction * (len(train) + len(test)) + 0.5)
     if wanted > len(train):
         raise InvalidArgument(f"a validation part of {wanted} does not fit in a training part of {len(train)}")
-    held_out = np.zeros(len(train), dtype=bool)
-    held_out[np.random.default_rng(random_state).permutation(len(train))[:wanted]] = True
-    return Split(train[~held_out], train[held_out], test)
+    shuffled = np.random.default_rng(random_state).permutation(train)
+    return Split(np.sort(shuffled[wanted:]), np.sort(shuffled[:wanted]), test)
 
 
 def separate_classes(
