@@ -9,7 +9,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -168,7 +168,7 @@ class FileSource:
                 whole, end, rest = piece.rpartition(b"\n")
                 begun.append(whole if end else rest)
                 if not end:
-                    self._check_lines(number, b"", begun)
+                    self._check_length(number, sum(map(len, begun)))
                     continue
                 block = b"".join(begun)
                 begun = [rest]
@@ -182,7 +182,9 @@ class FileSource:
         # A gzip file of empty lines alone is small, and has millions of them.
         lines = block if keep_empty else block.lstrip(b"\n")
         number += len(block) - len(lines)
-        self._check_lines(number, lines, ())
+        if len(lines) > self.limits.max_line_bytes:
+            for k, line in enumerate(lines.split(b"\n"), number):
+                self._check_length(k, len(line))
         if not lines and not keep_empty:
             return
         try:
@@ -191,14 +193,11 @@ class FileSource:
             for k, line in enumerate(lines.split(b"\n"), number):
                 yield k, self._decoded(line, k)
 
-    def _check_lines(self, number: int, lines: bytes, begun: Sequence[bytes]) -> None:
-        """Raise if one of these whole lines, or the line that has begun, is too long."""
+    def _check_length(self, number: int, length: int) -> None:
+        """Raise if a line is too long."""
         allowed = self.limits.max_line_bytes
-        if len(lines) <= allowed and sum(map(len, begun)) <= allowed:
-            return
-        wrong = next((k for k, line in enumerate(lines.split(b"\n")) if len(line) > allowed), None)
-        if wrong is not None or begun:
-            with self.located(number + (wrong or 0)):
+        if length > allowed:
+            with self.located(number):
                 raise self.limits.exceeded("max_line_bytes", f"more than {allowed:,} bytes in one line")
 
     def _decoded(self, data: bytes, line: int | None = None) -> str:
