@@ -136,9 +136,8 @@ class _JsonReader:
     def _parsed_node_link(self, data: dict[str, Any]) -> dict[str, Any] | None:
         """Node-link data whose nodes go by strings or by small integers; None, or some error, for anything else."""
         nodes, links = data["nodes"], data["links"] if "links" in data else data["edges"]
-        if type(nodes) is not list or type(links) is not list:
+        if type(links) is not list or len(links) > self._source.limits.max_edges:
             return None
-        self._source.limits.check(nodes=len(nodes), edges=len(links))
         names = [node["id"] for node in nodes]
         tails, heads = [link["source"] for link in links], [link["target"] for link in links]
         kind = type(names[0]) if names else str
@@ -236,16 +235,6 @@ def _parsed_dict(data: dict[str, Any], limits: Limits, where: str | int | None) 
         raise InvalidGraph(f"num_nodes must be an integer >= 0; got {shortened(num_nodes)}")
     limits.check(nodes=num_nodes)
     ends = list(chain.from_iterable(_edge_pairs(data, limits)))
-    weights = _listed(data, "edge_weights")
-    _check_numbers("edge_weights", weights or ())
-    columns = {
-        "node_labels": _labels(data, "node_labels"),
-        "edge_labels": _labels(data, "edge_labels"),
-        "edge_weights": weights,
-        "node_features": _features(data.get("node_features"), limits),
-        "node_texts": _listed(data, "node_texts"),
-        "node_images": _images_from_json(data.get("node_images"), num_nodes, limits),
-    }
     return ParsedGraph(
         where,
         num_nodes=num_nodes,
@@ -254,8 +243,19 @@ def _parsed_dict(data: dict[str, Any], limits: Limits, where: str | int | None) 
         directed=_flag(data),
         id=label_from_json(data.get("id")),
         metadata=_mapping(data, "metadata"),
-        columns=columns,
+        columns={name: _column(name, data, limits) for name in data if name in COLUMNS},
     )
+
+
+def _column(name: str, data: dict[str, Any], limits: Limits) -> Any:
+    if name == "node_features":
+        return _features(data[name], limits)
+    if name == "node_images":
+        return _images_from_json(data[name], data["num_nodes"], limits)
+    values: list[Any] | None = _entry(data, name, None, list, "a list")
+    if name == "edge_weights":
+        _check_numbers(name, values or ())
+    return read_labels(values) if values is not None and name.endswith("labels") else values
 
 
 def _entry(data: dict[str, Any], key: str, absent: Any, kind: type, expected: str) -> Any:
@@ -266,21 +266,12 @@ def _entry(data: dict[str, Any], key: str, absent: Any, kind: type, expected: st
     return value
 
 
-def _listed(data: dict[str, Any], key: str) -> list[Any] | None:
-    return _entry(data, key, None, list, "a list")  # type: ignore[no-any-return]
-
-
 def _mapping(data: dict[str, Any], key: str) -> dict[str, Any]:
     return _entry(data, key, None, dict, "an object of names and values") or {}
 
 
 def _flag(data: dict[str, Any], absent: bool | None = False) -> bool:
     return _entry(data, "directed", bool(absent), bool, "true or false")  # type: ignore[no-any-return]
-
-
-def _labels(data: dict[str, Any], key: str) -> list[Any] | None:
-    values = _listed(data, key)
-    return None if values is None else read_labels(values)
 
 
 def _edge_pairs(data: dict[str, Any], limits: Limits) -> list[list[int]]:
