@@ -125,9 +125,9 @@ def _graph(entry: _Entry, source: FileSource, options: AttributeOptions) -> Grap
         raise InvalidGraph(f"directed must be 0 or 1; found {shortened(directed)}")
     builder = GraphBuilder(source, options, directed=bool(directed))
     rows = [_record(node, ("id",), source) for node in nodes]
-    named_by_label = bool(rows) and all(str(row.get("label")) == str(row["id"]) for row in rows)
+    named_by_label = bool(rows) and all(row.get("label") == str(row["id"]) for row in rows)
     for node, row in zip(nodes, rows, strict=True):
-        if named_by_label:  # networkx writes the name of every node as its label
+        if named_by_label:  # networkx writes the name of every node as its label, in quotes
             del row["label"]
         builder.add_node(row.pop("id"), row, node.line)
     for edge in edges:
