@@ -66,9 +66,9 @@ def hostile_views() -> dict[str, Callable[[], Any]]:
 
 
 def _nothing_known() -> Any:
-    from graphmetric.datasets.dataset import ListedDistances
+    from graphmetric.graphs.pair_bounds import PairBounds
 
-    return ListedDistances.of(12)
+    return PairBounds.known([], [])
 
 
 @pytest.mark.parametrize("kind", hostile_views())

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphmetric.datasets import Dataset, dataset_names, load_dataset
-from graphmetric.datasets.dataset import ListedDistances
+from graphmetric.datasets.dataset import listed_distances
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
@@ -121,7 +121,7 @@ def test_npz_sets(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "AIDS700nef.json"),
-        (b"{}", "'graphs' is missing"),
+        (b"{}", r"AIDS700nef.json: a graph needs num_nodes or a list of nodes; found the keys \[\]"),
         (b'{"graphs": [{"nodes": [], "edges": []}]}', "'id' is missing"),
         (b'{"graphs": [{"id": 1, "nodes": 3, "edges": []}]}', "AIDS700nef.json"),
         (b'{"graphs": [{"id": 1, "nodes": ["C"], "edges": [[0, 1]]}]}', "names node 1"),
@@ -161,7 +161,7 @@ def test_files_that_are_no_archives(bonded: Path) -> None:
 def test_too_many_graphs_for_a_matrix() -> None:
     many = GraphCollection([Graph(1)] * 10_001)
     nothing = np.empty(0, dtype=np.int64)
-    known = ListedDistances.of(len(many), [4], [2], [1])
+    known = listed_distances(len(many), [4], [2], [1])
     data = Dataset("many", many, np.arange(len(many)), nothing, nothing, known, "exact", "-", "-")
     for attribute in ("distances", "lower", "upper"):
         with pytest.raises(InvalidArgument, match=r"many has 10,001 graphs.*known_pairs"):

@@ -7,57 +7,73 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.datasets.dataset import DistanceTable, KnownDistances, ListedDistances
+from graphmetric.datasets.dataset import Dataset, listed_distances, tabled_distances
 from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.pair_bounds import PairBounds
+
+Known = tuple[int, PairBounds]
+"""A number of graphs, and what is known of them."""
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> DistanceTable:
+def tables(draw: st.DrawFn) -> Known:
     rows = draw(st.integers(1, 6))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     lower = np.triu(rng.integers(0, 9, (rows, rows)), k=1)
     upper = lower + np.triu(rng.integers(0, 2, (rows, rows)), k=1)
     row = draw(st.lists(st.integers(0, rows - 1), max_size=8))
-    return DistanceTable.of(lower + lower.T, upper + upper.T, row)
+    return len(row), tabled_distances(lower + lower.T, upper + upper.T, row)
 
 
 @st.composite
-def lists(draw: st.DrawFn) -> ListedDistances:
+def lists(draw: st.DrawFn) -> Known:
     size = draw(st.integers(2, 8))
     pair = st.frozensets(st.integers(0, size - 1), min_size=2, max_size=2)
     pairs = draw(st.dictionaries(pair, st.integers(0, 9), max_size=12))
     ends = [draw(st.permutations(sorted(pair))) for pair in pairs]
-    return ListedDistances.of(size, [i for i, _ in ends], [j for _, j in ends], list(pairs.values()))
+    return size, listed_distances(size, [i for i, _ in ends], [j for _, j in ends], list(pairs.values()))
+
+
+def known_pairs(known: Known) -> list[list[float]]:
+    """The columns of ``Dataset.known_pairs`` where this is known."""
+    size, bounds = known
+    parts = np.split(np.arange(size), [size, size])
+    data = Dataset("any", GraphCollection([Graph(1)] * size), *parts, bounds, "exact", "-", "-")
+    return [column.tolist() for column in data.known_pairs]
 
 
 @given(st.one_of(tables(), lists()))
-def test_pairs_are_the_known_entries_above_the_diagonal(known: KnownDistances) -> None:
-    lower, upper = known.bounds()
-    expected = [
-        (i, j, lower[i, j]) for i in range(len(known)) for j in range(i + 1, len(known)) if lower[i, j] == upper[i, j]
-    ]
-    assert sorted(zip(*(column.tolist() for column in known.pairs()), strict=True)) == expected
+def test_pairs_are_the_known_entries_above_the_diagonal(known: Known) -> None:
+    size, bounds = known
+    lower, upper = bounds.to_matrices(size)
+    expected = [(i, j, lower[i, j]) for i in range(size) for j in range(i + 1, size) if lower[i, j] == upper[i, j]]
+    assert sorted(zip(*known_pairs(known), strict=True)) == expected
 
 
 @given(st.one_of(tables(), lists()))
-def test_bounds_are_symmetric_with_zero_diagonal(known: KnownDistances) -> None:
-    for matrix in known.bounds():
-        assert matrix.shape == (len(known), len(known))
+def test_bounds_are_symmetric_with_zero_diagonal(known: Known) -> None:
+    size, bounds = known
+    for matrix in bounds.to_matrices(size):
+        assert matrix.shape == (size, size)
         assert np.array_equal(matrix, matrix.T, equal_nan=True)
         assert not np.diagonal(matrix).any()
 
 
 @given(st.one_of(tables(), lists()), st.data())
-def test_restricting_commutes_with_expanding(known: KnownDistances, data: st.DataObject) -> None:
-    order = data.draw(st.permutations(range(len(known))))
+def test_restricting_commutes_with_expanding(known: Known, data: st.DataObject) -> None:
+    size, bounds = known
+    order = data.draw(st.permutations(range(size)))
     index = np.array(order[: data.draw(st.integers(0, len(order)))], dtype=np.int64)
-    for restricted, whole in zip(known.take(index).bounds(), known.bounds(), strict=True):
-        assert np.array_equal(restricted, whole[np.ix_(index, index)], equal_nan=True)
+    restricted = bounds.among(index).to_matrices(len(index))
+    for matrix, whole in zip(restricted, bounds.to_matrices(size), strict=True):
+        assert np.array_equal(matrix, whole[np.ix_(index, index)], equal_nan=True)
 
 
 def test_a_list_in_any_order_and_direction() -> None:
-    known = ListedDistances.of(4, [3, 0, 2, 1], [1, 2, 2, 3], [5, 1, 0, 5])
-    assert [column.tolist() for column in known.pairs()] == [[0, 1], [2, 3], [1.0, 5.0]]
+    known = listed_distances(4, [3, 0, 2, 1], [1, 2, 2, 3], [5, 1, 0, 5])
+    assert known_pairs((4, known)) == [[0, 1], [2, 3], [1.0, 5.0]]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +89,7 @@ def test_a_list_in_any_order_and_direction() -> None:
 )
 def test_lists_that_contradict_themselves(columns: tuple[list[int], ...], message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
-        ListedDistances.of(4, *columns)
+        listed_distances(4, *columns)
 
 
 @pytest.mark.parametrize(
@@ -89,4 +105,4 @@ def test_lists_that_contradict_themselves(columns: tuple[list[int], ...], messag
 )
 def test_tables_that_contradict_themselves(lower: object, upper: object, row: object, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
-        DistanceTable.of(lower, upper, row)  # type: ignore[arg-type]
+        tabled_distances(lower, upper, row)  # type: ignore[arg-type]

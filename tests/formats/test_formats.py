@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -473,6 +474,13 @@ class TestGml:
         assert {"graphics", "value"} <= set(" ".join(str(w.message) for w in said).replace("'", "").split())
 
 
+def test_the_first_of_several_wrong_graphs_is_named_first() -> None:
+    wrong_end, unknown_key = '{"num_nodes": 2, "edges": [[0, 5]]}', '{"num_nodes": 2, "colour": 1}'
+    text = "\n".join(['{"num_nodes": 1}', wrong_end, unknown_key, '{"num_nodes": 1}'])
+    with pytest.warns(ConversionWarning, match=r"2 graphs could not be read and were left out; the first: .*line 2"):
+        assert len(read_text(text, "jsonl", on_error="skip")) == 2
+
+
 class TestSdf:
     @staticmethod
     def record(smiles: str, title: str, fields: str = "") -> str:
@@ -494,6 +502,12 @@ class TestSdf:
         assert dict(graphs[0].metadata) == {"logP": 1.5, "note": "two\nlines", "class": 1}
         (graph,) = read_text(text.partition("$$$$")[0].replace("\n", "\r\n"), "mol")
         assert graph == graphs[0]
+
+    def test_a_field_without_a_name_takes_no_more_than_linear_time(self) -> None:
+        text = self.record("CCO", "ethanol", f"> {'<' * 500_000}\n1\n\n> <class>\n1\n\n")
+        start = time.process_time()
+        assert dict(read_text(text, "sdf")[0].metadata) == {"class": 1}
+        assert time.process_time() - start < 5
 
     def test_bad_records_name_their_line_and_can_be_skipped(self) -> None:
         good = self.record("CC", "a")

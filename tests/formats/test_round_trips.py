@@ -127,6 +127,12 @@ dot_labels = st.sampled_from([dot_text, st.integers(-(10**17), 10**17), finite])
 dot_metadata = st.fixed_dictionaries({}, optional={"class": st.integers(-9, 9), "name": dot_text, "score": finite})
 
 
+def test_labels_that_are_the_numbers_of_nodes() -> None:
+    expected = [Graph(1, node_labels=[0]), Graph(3, [(0, 2)], node_labels=[0, 1, 2])]
+    for format in ("dot", "gml", "graphml", "gxl", "json"):
+        assert_same(there_and_back(expected, format), expected)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("format", ["dot", "gml"])
 @FEW

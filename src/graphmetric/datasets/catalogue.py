@@ -19,9 +19,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -29,21 +28,20 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.options import parse_json
 from graphmetric.datasets.dataset import (
     Dataset,
-    DistanceTable,
-    KnownDistances,
-    ListedDistances,
     hold_out_validation,
+    listed_distances,
     split_indices,
+    tabled_distances,
 )
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
 from graphmetric.formats import read_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Has, assemble_columns, pointers
+from graphmetric.graphs.columns import Has, assemble_columns
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
+from graphmetric.graphs.pair_bounds import PairBounds
 
 DATA_FOLDER_VARIABLE = "GRAPHMETRIC_DATA"
 
@@ -82,7 +80,7 @@ class StoredSet:
 
     graphs: GraphCollection
     """With edge labels where the files have them."""
-    known: KnownDistances | None
+    known: PairBounds | None
     """None where the files hold no distances."""
     distance_kind: str
     """A sentence on what the distances are, or why there are none."""
@@ -133,7 +131,7 @@ def load_dataset(
         name=entry.name,
         graphs=stored.graphs if labelled else stored.graphs.without(["edge_labels"]),
         **split._asdict(),
-        known=ListedDistances.of(len(everything)) if known is None else known,
+        known=PairBounds.known([], []) if known is None else known,
         distance_kind=kind,
         description=entry.description,
         licence=entry.licence,
@@ -264,24 +262,13 @@ def _read_tu_set(adjacency_file: Path) -> StoredSet:
 
 def _read_json_set(path: Path) -> StoredSet:
     """Graphs as JSON: {"graphs": [{"id", "nodes": [label or null], "edges", "edge_labels", "split", "class"}]}."""
+    columns = read_graphs(path, "json").columns
+    facts = columns.metadata or ({},) * columns.num_graphs
+    splits, classes = ([about.get(key) for about in facts] for key in ("split", "class"))
+    graphs = GraphCollection._of(replace(columns, metadata=None))
     with _errors_name(path):
-        records: list[dict[str, Any]] = parse_json(path.read_bytes())["graphs"]
-
-        def joined(key: str) -> list[Any]:
-            return list(chain.from_iterable(record[key] for record in records))
-
-        labels = joined("nodes")
-        bonded = all("edge_labels" in record for record in records)
-        columns = assemble_columns(
-            pointers([len(record["nodes"]) for record in records]),
-            pointers([len(record["edges"]) for record in records]),
-            np.array(joined("edges"), dtype=np.int64).reshape(-1, 2),
-            node_labels=None if all(label is None for label in labels) else LabelColumn.from_values(labels),
-            edge_labels=LabelColumn.from_values(joined("edge_labels")) if bonded else None,
-            ids=tuple(record["id"] for record in records),
-        )
-        graphs = GraphCollection._of(columns)
-        splits, classes = ([record.get(key) for record in records] for key in ("split", "class"))
+        if None in (columns.ids or (None,)):
+            raise KeyError("id")
         return StoredSet(
             graphs,
             *_read_distances(path.with_suffix(".ged.npz"), graphs),
@@ -316,7 +303,7 @@ def _labels(values: NDArray[Any]) -> LabelColumn | None:
     return LabelColumn(np.argsort(order).astype(np.int32)[codes], tuple(distinct[order].tolist()))
 
 
-def _read_distances(path: Path, graphs: GraphCollection) -> tuple[KnownDistances | None, str]:
+def _read_distances(path: Path, graphs: GraphCollection) -> tuple[PairBounds | None, str]:
     """The distances that lie beside the graphs, and what they are."""
     if not path.is_file():
         return None, f"none: there is no {path.name} beside the graphs"
@@ -326,15 +313,15 @@ def _read_distances(path: Path, graphs: GraphCollection) -> tuple[KnownDistances
         if "ids" in arrays and tuple(arrays["ids"].tolist()) != graphs.columns.ids:
             raise ValueError("the ids are not those of the graphs, in the same order")
         if "class_lb" in arrays:
-            table = DistanceTable.of(arrays["class_lb"], arrays["class_ub"], arrays["iso_class"])
+            table = [arrays["class_lb"], arrays["class_ub"], arrays["iso_class"]]
             kind = f"bounds, exact where equal: {kind}"
         elif arrays["ged"].ndim == 1:
-            return ListedDistances.of(len(graphs), arrays["i"], arrays["j"], arrays["ged"]), kind
+            return listed_distances(len(graphs), arrays["i"], arrays["j"], arrays["ged"]), kind
         else:
-            table = DistanceTable.of(arrays["ged"])
-        if len(table) != len(graphs):
-            raise ValueError(f"distances of {len(table)} graphs, but there are {len(graphs)}")
-        return table, kind
+            table = [arrays["ged"]]
+        if len(table[-1]) != len(graphs):
+            raise ValueError(f"distances of {len(table[-1])} graphs, but there are {len(graphs)}")
+        return tabled_distances(*table), kind
 
 
 def _load_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -1,6 +1,7 @@
 """A data set: graphs, their split into parts, and the distances that are known.
 
-The known distances are a table or a list of pairs, and are kept small until a square matrix is asked for.
+The known distances are bounds of pairs, whether a file has them as a table or as a list; square matrices are made when
+they are asked for.
 
 A split is drawn by seed or from a given test part, and can be made disjoint up to isomorphism.
 """
@@ -18,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphmetric._foundation.markup import Markup, facts, notebook_view
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
+from graphmetric.graphs.columns import read_only
 from graphmetric.graphs.pair_bounds import PairBounds
 
 LARGEST_MATRIX = 10_000
@@ -36,101 +38,47 @@ Matrices = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Square matrices with ``lower <= distance <= upper``; NaN where nothing is known."""
 
 
-@dataclass(frozen=True, eq=False)
-class DistanceTable:
-    """Bounds for all pairs, as a table in which isomorphic graphs may share a row."""
+def tabled_distances(lower: ArrayLike, upper: ArrayLike | None = None, row: ArrayLike | None = None) -> PairBounds:
+    """All pairs of a checked table: square, symmetric, 0 on the diagonal, no lower bound above its upper bound.
 
-    row: NDArray[np.intp]
-    """The row (and column) of each graph in the table."""
-    lower: NDArray[Any]
-    upper: NDArray[Any]
-    """The same array as ``lower`` where all distances are proven."""
-
-    @classmethod
-    def of(cls, lower: ArrayLike, upper: ArrayLike | None = None, row: ArrayLike | None = None) -> DistanceTable:
-        """A checked table: square, symmetric, 0 on the diagonal, no lower bound above its upper bound."""
-        low = np.asarray(lower)
-        high = low if upper is None else np.asarray(upper)
-        rows = np.arange(len(low)) if row is None else np.asarray(row, dtype=np.intp)
-        for table in (low, high):
-            if table.ndim != 2 or table.shape != (len(low), len(low)):
-                raise InvalidArgument(f"a table of distances must be square; got shape {table.shape}")
-            if np.diagonal(table).any() or not np.array_equal(table, table.T):
-                raise InvalidArgument("a table of distances must be symmetric with zeros on the diagonal")
-        if (low < 0).any() or (low > high).any():
-            raise InvalidArgument("distances must not be negative, and no lower bound above its upper bound")
-        if len(rows) and not 0 <= rows.min() <= rows.max() < len(low):
-            raise InvalidArgument(f"rows must be between 0 and {len(low) - 1}")
-        return cls(rows, low, high)
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    def bounds(self) -> Matrices:
-        """The bounds with one row for each graph."""
-        cells = np.ix_(self.row, self.row)
-        lower = self.lower[cells].astype(np.float64)
-        return lower, lower if self.upper is self.lower else self.upper[cells].astype(np.float64)
-
-    def pairs(self) -> KnownPairs:
-        """The proven pairs."""
-        i, j = np.triu_indices(len(self), k=1)
-        cells = self.row[i], self.row[j]
-        proven = self.lower[cells] == self.upper[cells]
-        return KnownPairs(i[proven], j[proven], self.lower[cells][proven].astype(np.float64))
-
-    def take(self, index: NDArray[np.int64]) -> DistanceTable:
-        """Only the chosen graphs, in the order given."""
-        return DistanceTable(self.row[index], self.lower, self.upper)
+    ``row`` is the row (and column) of each graph, since isomorphic graphs may share one; by default each has its own.
+    """
+    low = np.asarray(lower)
+    high = low if upper is None else np.asarray(upper)
+    rows = np.arange(len(low)) if row is None else np.asarray(row, dtype=np.intp)
+    for table in (low, high):
+        if table.ndim != 2 or table.shape != (len(low), len(low)):
+            raise InvalidArgument(f"a table of distances must be square; got shape {table.shape}")
+        if np.diagonal(table).any() or not np.array_equal(table, table.T):
+            raise InvalidArgument("a table of distances must be symmetric with zeros on the diagonal")
+    if (low < 0).any() or (low > high).any():
+        raise InvalidArgument("distances must not be negative, and no lower bound above its upper bound")
+    if len(rows) and not 0 <= rows.min() <= rows.max() < len(low):
+        raise InvalidArgument(f"rows must be between 0 and {len(low) - 1}")
+    i, j = np.triu_indices(len(rows), k=1)
+    return PairBounds(np.column_stack([i, j]), low[rows[i], rows[j]], high[rows[i], rows[j]])
 
 
-@dataclass(frozen=True, eq=False)
-class ListedDistances:
-    """Distances of some pairs among ``size`` graphs; the list may be empty."""
+def listed_distances(size: int, i: ArrayLike, j: ArrayLike, distance: ArrayLike) -> PairBounds:
+    """A checked list of some pairs among ``size`` graphs: in range, each unordered pair once as (small, large).
 
-    size: int
-    listed: PairBounds
-    """Pairs (i, j) with i < j, each once."""
-
-    @classmethod
-    def of(cls, size: int, i: ArrayLike = (), j: ArrayLike = (), distance: ArrayLike = ()) -> ListedDistances:
-        """A checked list: in range, each unordered pair once, pairs of a graph with itself left out."""
-        first, second = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
-        values = np.asarray(distance, dtype=np.float64)
-        if not first.shape == second.shape == values.shape or values.ndim != 1:
-            raise InvalidArgument("i, j and the distances must be three columns of the same length")
-        low, high = np.minimum(first, second), np.maximum(first, second)
-        if len(low) and not 0 <= low.min() <= high.max() < size:
-            raise InvalidArgument(f"a pair names graph {max(high.max(), -low.min())}; there are {size} graphs")
-        if not (values >= 0).all():
-            raise InvalidArgument("distances must not be negative or NaN")
-        different = np.flatnonzero(low != high)
-        _, kept, again = np.unique(low[different] * size + high[different], return_index=True, return_inverse=True)
-        if (values[different] != values[different[kept]][again]).any():
-            raise InvalidArgument("a pair is listed twice with different distances")
-        chosen = different[kept]
-        return cls(size, PairBounds.known(np.column_stack([low, high])[chosen], values[chosen]))
-
-    def __len__(self) -> int:
-        return self.size
-
-    def bounds(self) -> Matrices:
-        """Matrices that are NaN except for the listed pairs and the diagonal."""
-        return self.listed.to_matrices(self.size)
-
-    def pairs(self) -> KnownPairs:
-        """The listed pairs."""
-        i, j = self.listed.pairs.T
-        return KnownPairs(i, j, self.listed.upper)
-
-    def take(self, index: NDArray[np.int64]) -> ListedDistances:
-        """Only the pairs among the chosen graphs, renumbered to the order given."""
-        among = self.listed.among(index)
-        i, j = among.pairs.T
-        return ListedDistances.of(len(index), i, j, among.upper)
-
-
-KnownDistances = DistanceTable | ListedDistances
+    Pairs of a graph with itself are left out.
+    """
+    first, second = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
+    values = np.asarray(distance, dtype=np.float64)
+    if not first.shape == second.shape == values.shape or values.ndim != 1:
+        raise InvalidArgument("i, j and the distances must be three columns of the same length")
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    if len(low) and not 0 <= low.min() <= high.max() < size:
+        raise InvalidArgument(f"a pair names graph {max(high.max(), -low.min())}; there are {size} graphs")
+    if not (values >= 0).all():
+        raise InvalidArgument("distances must not be negative or NaN")
+    different = np.flatnonzero(low != high)
+    _, kept, again = np.unique(low[different] * size + high[different], return_index=True, return_inverse=True)
+    if (values[different] != values[different[kept]][again]).any():
+        raise InvalidArgument("a pair is listed twice with different distances")
+    chosen = different[kept]
+    return PairBounds.known(np.column_stack([low, high])[chosen], values[chosen])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -149,8 +97,8 @@ class Dataset:
     """Positions in ``graphs``, ascending; so are ``val`` and ``test``."""
     val: NDArray[np.int64]
     test: NDArray[np.int64]
-    known: KnownDistances
-    """The distances in compact form; see ``distances``, ``lower``, ``upper`` and ``known_pairs``."""
+    known: PairBounds
+    """Pairs ``i < j`` and their bounds; see ``distances``, ``lower``, ``upper`` and ``known_pairs``."""
     distance_kind: str
     """A sentence on what the distances are: exact, bounds, published by whom, or why there are none."""
     description: str
@@ -171,9 +119,7 @@ class Dataset:
         are then not a fair sample of all pairs.
         """
         lower, upper = self._bounds
-        distances = np.where(lower == upper, lower, np.nan)
-        distances.flags.writeable = False
-        return distances
+        return read_only(np.where(lower == upper, lower, np.nan))
 
     @property
     def lower(self) -> NDArray[np.float64]:
@@ -193,15 +139,14 @@ class Dataset:
                 f"{self.name} has {count:,} graphs; a square matrix of distances would take "
                 f"{8 * count**2 / 1e9:.1f} GB: use .known_pairs, the arrays (i, j, distance) of the known ones"
             )
-        bounds = self.known.bounds()
-        for matrix in bounds:
-            matrix.flags.writeable = False
-        return bounds
+        lower, upper = self.known.to_matrices(count)
+        return read_only(lower), read_only(upper)
 
     @cached_property
     def known_pairs(self) -> KnownPairs:
         """Arrays ``(i, j, distance)`` of the pairs ``i < j`` whose distance is known."""
-        return self.known.pairs()
+        exact = self.known.take(self.known.exact)
+        return KnownPairs(exact.pairs[:, 0], exact.pairs[:, 1], exact.upper)
 
     @cached_property
     def isomorphism_classes(self) -> NDArray[np.int64]:
@@ -226,7 +171,7 @@ class Dataset:
             self,
             name=f"{self.name}, leak-free",
             graphs=self.graphs[kept],
-            known=self.known.take(kept),
+            known=self.known.among(kept),
             classes=None if self.classes is None else self.classes[kept],
             description=f"{self.description} Leak-free view: one graph per isomorphism class.",
             **changes,
@@ -273,7 +218,9 @@ def split_indices(
     """
     if n < 0:
         raise InvalidArgument(f"n must not be negative; got {n}")
-    shares = _checked_fractions(fractions)
+    shares = np.asarray(fractions, dtype=np.float64)
+    if shares.shape != (3,) or not (shares >= 0).all() or not math.isclose(shares.sum(), 1.0, abs_tol=1e-9):
+        raise InvalidArgument(f"fractions must be three numbers, not negative, that add up to 1; got {fractions!r}")
     ends = np.floor(np.cumsum(shares) * n + 0.5).astype(np.int64)
     shuffled = np.random.default_rng(random_state).permutation(n)
     return Split(*(np.sort(part).astype(np.int64) for part in np.split(shuffled, ends[:2])))
@@ -297,25 +244,20 @@ def hold_out_validation(
     wanted = math.floor(fraction * (len(train) + len(test)) + 0.5)
     if wanted > len(train):
         raise InvalidArgument(f"a validation part of {wanted} does not fit in a training part of {len(train)}")
-    held_out = np.zeros(len(train), dtype=bool)
-    held_out[np.random.default_rng(random_state).permutation(len(train))[:wanted]] = True
-    return Split(train[~held_out], train[held_out], test)
+    shuffled = np.random.default_rng(random_state).permutation(train)
+    return Split(np.sort(shuffled[wanted:]), np.sort(shuffled[:wanted]), test)
 
 
 def separate_classes(
-    split: Split,
-    classes: ArrayLike,
-    fractions: tuple[float, float, float] = FRACTIONS,
-    random_state: int | np.random.Generator | None = 0,
+    split: Split, classes: ArrayLike, random_state: int | np.random.Generator | None = 0
 ) -> tuple[NDArray[np.int64], Split]:
     """One item per class, so that no class is in two parts; returns the kept items and their split.
 
     The first member of each class is kept. A class whose members all lie in one part stays in that part; a class
-    that straddles parts goes, in an order drawn by seed, to the part that is furthest below its share. The split
+    that straddles parts goes, in an order drawn by seed, to the part that is furthest below 60/20/20 %. The split
     counts positions among the kept items. Items outside the split are left out.
     """
-    shares = _checked_fractions(fractions)
-    number = np.asarray(classes)
+    shares, number = np.array(FRACTIONS), np.asarray(classes)
     part = np.full(len(number), -1)
     for code, members in enumerate(split):
         part[members] = code
@@ -364,10 +306,3 @@ def _deal(present: NDArray[np.bool_], shares: NDArray[np.float64], rng: np.rando
         home[k] = np.argmax(shares * len(present) - counts)
         counts[home[k]] += 1
     return home
-
-
-def _checked_fractions(fractions: tuple[float, float, float]) -> NDArray[np.float64]:
-    shares = np.asarray(fractions, dtype=np.float64)
-    if shares.shape != (3,) or not (shares >= 0).all() or not math.isclose(shares.sum(), 1.0, abs_tol=1e-9):
-        raise InvalidArgument(f"fractions must be three numbers, not negative, that add up to 1; got {fractions!r}")
-    return shares

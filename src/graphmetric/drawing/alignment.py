@@ -21,6 +21,7 @@ from graphmetric.drawing.svg import (
     hls_color,
 )
 from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.edits import edges_of
 from graphmetric.graphs.graph import Graph
 
 DELETED, INSERTED, CHANGED = "#c8352b", "#2b8a3e", "#e08a00"
@@ -97,8 +98,8 @@ class _Side(NamedTuple):
     def draw(self, canvas: Canvas, points: Positions, scale: Scale, colors: Mapping[str, str] | None = None) -> None:
         """Add this graph; matched nodes share a colour, unless ``colors`` are given by label."""
         styles = [self._node_style(v, colors) for v in range(self.graph.num_nodes)]
-        tags, other_tags = _edge_tags(self.graph), _edge_tags(self.other)
-        ends = [(self.partner[u], self.partner[v]) for u, v in tags]
+        tags, other_tags = edges_of(self.graph), edges_of(self.other)
+        ends: list[tuple[Any, Any]] = [(self.partner[u], self.partner[v]) for u, v in tags]
         found = [other_tags.get((u, v), None if self.graph.directed else other_tags.get((v, u))) for u, v in ends]
         strokes = [
             self.unmatched if match is None else INK if match == tag else CHANGED
@@ -131,13 +132,6 @@ def _align(result: Alignment) -> tuple[_Side, _Side, Positions, Scale]:
     positions = lay_out(Graph(next(inserted), sorted(edges)))
     left = _Side(first, second, list(node_map), list(range(first.num_nodes)), DELETED)
     return left, _Side(second, first, back, places, INSERTED), positions, choose_scale(positions)
-
-
-def _edge_tags(graph: Graph) -> dict[tuple[Any, Any], object]:
-    labels = graph.edge_labels or (None,) * graph.num_edges
-    weights = graph.edge_weights.tolist() if graph.edge_weights is not None else [1.0] * graph.num_edges
-    tags = zip(labels, weights, strict=True)
-    return {(u, v): tag for (u, v), tag in zip(graph.edges.tolist(), tags, strict=True)}
 
 
 def _add_legend(canvas: Canvas, result: Alignment) -> None:

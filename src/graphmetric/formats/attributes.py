@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,11 @@ Place = str | int | None
 Scalar = str | bool | int | float
 Row = dict[str, Scalar]
 
+_WRITTEN = {
+    "node": {"label": "node_labels", "text": "node_texts"},
+    "edge": {"label": "edge_labels", "weight": "edge_weights"},
+}
+"""Attributes of nodes and edges in files, and their columns."""
 _BYTES_PER_VALUE = 64
 """A number as a Python object in a list."""
 
@@ -75,7 +80,7 @@ class AttributeRows:
     ) -> None:
         """``kind`` is "node" or "edge"; ``without`` are keys that are not attributes, such as the id of a node."""
         self.kind = kind
-        self._rows, self._defaults, self._without = rows, defaults or {}, without
+        self._rows, self.defaults, self._without = rows, defaults or {}, without
         self._shapes = dict.fromkeys(map(tuple, rows))
         """The keys that a row has, once for all rows that have them: in most files one tuple."""
 
@@ -84,19 +89,18 @@ class AttributeRows:
 
     def names(self) -> list[str]:
         """Attributes that any row has, in order of first appearance."""
-        found = dict.fromkeys(chain(*self._shapes, self._defaults if self._rows else ()))
+        found = dict.fromkeys(chain(*self._shapes, self.defaults if self._rows else ()))
         return [name for name in found if name not in self._without]
 
     def common_names(self) -> set[str]:
         """Attributes that every row has."""
         shapes = list(self._shapes)
         common = set(shapes[0]).intersection(*shapes[1:]) if shapes else set()
-        return (common - self._without) | set(self._defaults)
+        return (common - self._without) | set(self.defaults)
 
     def has(self, name: str) -> bool:
         """Whether any row has this attribute."""
-        found = name not in self._without and any(name in shape for shape in self._shapes)
-        return found or (bool(self._rows) and name in self._defaults)
+        return name in self.names()
 
     def choose(self, names: str | Sequence[str] | None, parameter: str) -> str | None:
         """The first of the names that any row has; a name given as a plain string must be there."""
@@ -116,7 +120,7 @@ class AttributeRows:
         """The values of one attribute, ``missing`` where there is none."""
         if all(name in shape for shape in self._shapes):
             return list(map(itemgetter(name), self._rows))
-        missing = self._defaults.get(name, missing)
+        missing = self.defaults.get(name, missing)
         return [row.get(name, missing) for row in self._rows]
 
     def numeric_columns(self, name: str) -> list[list[float]] | None:
@@ -129,10 +133,6 @@ class AttributeRows:
             return None
         fits = all(len(value) == len(first) and all(map(is_number, value)) for value in values)
         return [list(column) for column in zip(*values, strict=True)] if fits else None
-
-    def check_memory(self, source: FileSource) -> None:
-        """Raise if the defaults would take too much memory when they are written out."""
-        source.limits.check(filler_bytes=_BYTES_PER_VALUE * len(self._defaults) * len(self._rows))
 
 
 class GraphBuilder:
@@ -198,7 +198,7 @@ def choose_columns(
     edge_places: Sequence[Place] | None = None,
 ) -> dict[str, Any]:
     """The columns of a graph under the names of its constructor's arguments; says which attributes have no place."""
-    nodes.check_memory(source)
+    source.limits.check(filler_bytes=_BYTES_PER_VALUE * len(nodes.defaults) * len(nodes))  # once they are written out
     node_label = nodes.choose(options.node_label, "node_label")
     edge_label = edges.choose(options.edge_label, "edge_label")
     text = options.node_text
@@ -305,22 +305,28 @@ def rows_of_columns(columns: Mapping[str, Iterable[Any]], count: int) -> list[di
     return rows
 
 
-def node_rows(graph: Graph, not_kept: NotKept) -> list[Row]:
-    """One dict per node: ``label``, ``text``, and the features as ``f0``, ``f1``, ..."""
-    columns = listed_columns(graph, {"label": "node_labels", "text": "node_texts"})
-    if graph.node_features is not None:
-        columns |= {f"f{k}": column for k, column in enumerate(graph.node_features.T.tolist())}
-    return _written_rows("node", rows_of_columns(columns, graph.num_nodes), not_kept)
+class Content(NamedTuple):
+    """A graph on its way to a file in which nodes and edges have named attributes."""
+
+    graph: Graph
+    id: str | None
+    rows: dict[str, list[Row]]
+    """The attributes of each "node" and "edge", and those of the one "graph": its metadata."""
+
+    @classmethod
+    def of(cls, graph: Graph, not_kept: NotKept, *, metadata: bool = True) -> Content:
+        """Everything as text, numbers or booleans; nodes have their features as ``f0``, ``f1``, ..."""
+        facts = _metadata_row(graph, not_kept) if metadata else {}
+        rows = {kind: _written_rows(graph, kind, not_kept) for kind in ("node", "edge")}
+        return cls(graph, id_text(graph.id, not_kept), {"graph": [facts]} | rows)
 
 
-def edge_rows(graph: Graph, not_kept: NotKept) -> list[Row]:
-    """One dict per edge: ``label`` and ``weight``."""
-    columns = listed_columns(graph, {"label": "edge_labels", "weight": "edge_weights"})
-    return _written_rows("edge", rows_of_columns(columns, graph.num_edges), not_kept)
-
-
-def _written_rows(kind: str, rows: list[dict[str, Any]], not_kept: NotKept) -> list[Row]:
+def _written_rows(graph: Graph, kind: str, not_kept: NotKept) -> list[Row]:
     """Rows whose labels are text, numbers or booleans, and absent where they are None: so they are read again."""
+    columns = listed_columns(graph, _WRITTEN[kind])
+    if kind == "node" and graph.node_features is not None:
+        columns |= {f"f{k}": column for k, column in enumerate(graph.node_features.T.tolist())}
+    rows = rows_of_columns(columns, graph.num_nodes if kind == "node" else graph.num_edges)
     for row in rows:
         label = row.get("label")
         if label is None:
@@ -331,7 +337,7 @@ def _written_rows(kind: str, rows: list[dict[str, Any]], not_kept: NotKept) -> l
     return rows
 
 
-def metadata_row(graph: Graph, not_kept: NotKept) -> Row:
+def _metadata_row(graph: Graph, not_kept: NotKept) -> Row:
     """Metadata that are text, numbers or booleans as they are, other values as JSON text."""
     row: Row = {}
     named = names_to_write(graph, (str,)) is not None

@@ -26,10 +26,10 @@ _MOST_ROWS = 100_000
 class ParsedGraph:
     """What a reader found of one graph, as plain lists whose types are right and whose content is not yet checked."""
 
-    carefully: Callable[[], Graph]
-    """Builds the graph on its own, with an error that names the line or element at fault."""
     where: str | int | None
     """The place in the file for errors that name none."""
+    carefully: Callable[[], Graph] | None = None
+    """Builds the graph with an error that names the line or element at fault; None where its ``where`` says enough."""
     num_nodes: int = 0
     tails: Sequence[int] | None = None
     """None where the graph is unusual and can only be built carefully."""
@@ -39,6 +39,14 @@ class ParsedGraph:
     metadata: Mapping[str, Any] | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
     """Labels, texts and numbers by the name of their column; None where there are none."""
+
+    def build(self) -> Graph:
+        """The graph on its own."""
+        if self.carefully is not None:
+            return self.carefully()
+        pairs = list(zip(self.tails or (), self.heads, strict=True))
+        about: dict[str, Any] = {"directed": self.directed, "id": self.id, "metadata": self.metadata}
+        return Graph(self.num_nodes, pairs, **about, **self.columns)
 
 
 def build_together(source: FileSource, given: Iterable[ParsedGraph]) -> Iterator[Part]:
@@ -67,7 +75,7 @@ def _built(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Part]:
 def _built_carefully(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Graph]:
     for graph in parsed:
         with source.record(graph.where):
-            yield graph.carefully()
+            yield graph.build()
 
 
 def _built_quickly(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Part]:
@@ -108,11 +116,15 @@ def _packed(parsed: list[ParsedGraph]) -> Columns:
     )
 
 
-def _joined(column: Column, values: list[Any], lengths: list[int]) -> LabelColumn | NDArray[np.float64]:
-    """The columns of all graphs joined to one; some graphs may lack it."""
+def _joined(column: Column, values: list[Any], lengths: list[int]) -> LabelColumn | NDArray[Any]:
+    """The columns of all graphs joined to one; some graphs may lack labels and texts."""
+    if any(given is not None and len(given) != length for given, length in zip(values, lengths, strict=True)):
+        raise InvalidGraph("the length of a column is wrong")
     if column.coded:
         filled = ([None] * length if given is None else given for given, length in zip(values, lengths, strict=True))
         return LabelColumn.from_values(list(chain.from_iterable(filled)))
-    if any(given is None for given in values) or len({np.shape(given)[1:] for given in values}) > 1:
+    kind = np.float64 if column.dtypes == ("f8",) else None  # images keep their own
+    arrays = [np.asarray(given, dtype=kind) for given in values if given is not None]
+    if len(arrays) < len(values) or len({(array.shape[1:], array.dtype) for array in arrays}) > 1:
         raise InvalidGraph("graphs differ in their columns")
-    return np.concatenate([np.asarray(given, dtype=np.float64) for given in values])
+    return np.concatenate(arrays)

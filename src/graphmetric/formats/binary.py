@@ -227,7 +227,8 @@ def _encoded(columns: Columns, first: int) -> tuple[dict[str, Any], list[NDArray
     header: dict[str, Any] = {"graphs": columns.num_graphs}
     for name, column in columns.present().items():
         if COLUMNS[name].coded:
-            arrays[name], header[name] = _encoded_labels(column, name)
+            used = column.compact()  # a slice shares the vocabulary of the whole collection
+            arrays[name], header[name] = _small(used.codes), [_json_label(label, name) for label in used.vocabulary]
         else:
             arrays[name] = column.astype(column.dtype.newbyteorder("<"), copy=False)
     if columns.ids is not None:
@@ -239,14 +240,6 @@ def _encoded(columns: Columns, first: int) -> tuple[dict[str, Any], list[NDArray
                 header["metadata"].append(plain(facts))
     header["columns"] = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     return header, list(arrays.values())
-
-
-def _encoded_labels(column: LabelColumn, name: str) -> tuple[NDArray[Any], list[object]]:
-    """Codes into the labels that occur; a slice shares the vocabulary of the whole collection."""
-    used = np.bincount(column.codes, minlength=len(column.vocabulary)) > 0
-    codes = (np.cumsum(used) - 1)[column.codes]
-    kept = (label for label, occurs in zip(column.vocabulary, used.tolist(), strict=True) if occurs)
-    return _small(codes), [_json_label(label, name) for label in kept]
 
 
 def _json_label(label: Any, place: str) -> object:

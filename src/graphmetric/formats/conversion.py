@@ -84,7 +84,7 @@ def _iterable(things: Any) -> Iterable[Any]:
 def _converter(thing: Any) -> Converter | None:
     """How to make this thing a graph; None where it is not one graph."""
     if isinstance(thing, tuple):
-        return _from_edges_and_labels if _is_edges_and_labels(thing) else None
+        return (lambda _, pair: from_edge_list(*pair)) if _is_edges_and_labels(thing) else None
     if isinstance(thing, np.ndarray):
         return _from_matrix if thing.ndim == 2 else None
     kind: type = type(thing)
@@ -122,10 +122,6 @@ def _is_edges_and_labels(pair: tuple[Any, ...]) -> bool:
 
 def _described(thing: Any) -> str:
     return f"{type(thing).__name__} {shortened(thing)}"
-
-
-def _from_edges_and_labels(_: NotKept, pair: Any) -> Graph:
-    return from_edge_list(*pair)
 
 
 def _from_matrix(_: NotKept, matrix: Any) -> Graph:

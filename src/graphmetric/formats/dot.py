@@ -12,15 +12,12 @@ from typing import NamedTuple
 from graphmetric.errors import FileError
 from graphmetric.formats.attributes import (
     AttributeOptions,
+    Content,
     GraphBuilder,
     Row,
     Scalar,
     attribute_format,
-    edge_rows,
-    id_text,
-    metadata_row,
     node_ids,
-    node_rows,
     scalar_text,
 )
 from graphmetric.formats.file_format import NotKept, writer_of_lines
@@ -30,7 +27,7 @@ from graphmetric.graphs.graph import Graph
 
 _TOKEN = re.compile(
     r"""(?P<blank>(?:\s|//[^\n]*|/\*.*?\*/|^\#[^\n]*)+)
-    | (?P<edge>->|--)
+    | (?P<arrow>->|--)
     | (?P<mark>[\[\]{};,=:+])
     | (?P<word>-?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)|[A-Za-z\200-\U0010ffff_][A-Za-z\200-\U0010ffff_0-9]*)
     | "(?P<quoted>[^"\\]*(?:\\.[^"\\]*)*)"
@@ -63,7 +60,7 @@ _LOOKS = frozenset(
 
 class _Token(NamedTuple):
     kind: str
-    """``word`` (bare), ``text`` (quoted or markup), ``edge``, the mark itself, or ``end``."""
+    """``word`` (bare), ``text`` (quoted or markup), ``arrow``, ``end``, or the mark or keyword itself."""
     text: str
     line: int
 
@@ -110,7 +107,8 @@ class _Parser:
             elif kind == "quoted":
                 yield _Token("text", re.sub(r'\\(\\|"|\r?\n)', _unescaped, match["quoted"]), line)
             elif kind != "blank":
-                yield _Token(match[0] if kind == "mark" else str(kind), match[0], line)
+                itself = kind == "mark" or match[0].lower() in _KEYWORDS
+                yield _Token(match[0].lower() if itself else str(kind), match[0], line)
             line += text.count("\n", place, end)
             place = end
         yield _Token("end", "the end of the file", line)
@@ -135,19 +133,12 @@ class _Parser:
             self._next()
         return found
 
-    def _take_keyword(self, word: str) -> bool:
-        return self._keyword() == word and bool(self._next())
-
-    def _keyword(self) -> str | None:
-        word = self.ahead.text.lower() if self.ahead.kind == "word" else ""
-        return word if word in _KEYWORDS else None
-
     def _expected(self, what: str) -> FileError:
         return self._source.error(f"expected {what}; found {shortened(self.ahead.text)}", self.ahead.line)
 
     def _text(self, what: str) -> str:
         """An ID: a word that is not a keyword, a number, or a text in quotes, several of which ``+`` joins."""
-        if self.ahead.kind not in ("word", "text") or self._keyword():
+        if self.ahead.kind not in ("word", "text"):
             raise self._expected(what)
         token = self._next()
         parts = [token.text]
@@ -160,9 +151,8 @@ class _Parser:
     def graph(self) -> Callable[[], Graph]:
         """Parse ``[strict] graph|digraph [ID] { ... }``; the graph is built when asked for."""
         start = self.ahead.line
-        strict = self._take_keyword("strict")
-        directed = self._take_keyword("digraph")
-        if not directed and not self._take_keyword("graph"):
+        strict, directed = self._take("strict"), self._take("digraph")
+        if not directed and not self._take("graph"):
             raise self._expected("graph or digraph")
         name = self._text("a name") if self.ahead.kind != "{" else ""
         self._nodes: dict[str, tuple[Row, int]] = {}
@@ -200,7 +190,7 @@ class _Parser:
                 pass
 
     def _statement(self, scope: _Scope, depth: int) -> None:
-        keyword, line = self._keyword(), self.ahead.line
+        keyword, _, line = self.ahead
         if keyword in ("node", "edge", "graph"):
             self._next()
             if self.ahead.kind != "[":
@@ -216,7 +206,7 @@ class _Parser:
             fact = {ends[0]: self._text("a value")}
             self._facts |= fact if depth == 0 else {}
             return
-        while self.ahead.kind == "edge":
+        while self.ahead.kind == "arrow":
             if self.ahead.text != self._arrow:
                 raise self._expected(self._arrow)
             self._next()
@@ -234,7 +224,7 @@ class _Parser:
 
     def _end(self, scope: _Scope, depth: int) -> str | dict[str, None]:
         """A node, or the nodes of a subgraph."""
-        named = self._take_keyword("subgraph")
+        named = self._take("subgraph")
         if self.ahead.kind != "{" and not named:
             name = self._text("a node, an edge or an attribute")
             for _ in range(2):  # a port and a side of the node
@@ -283,15 +273,16 @@ def _unescaped(match: re.Match[str]) -> str:
 def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
     """A graph with every text in quotes."""
     kind, arrow = ("digraph", "->") if graph.directed else ("graph", "--")
-    id, names = id_text(graph.id, not_kept), [_quoted(name) for name in node_ids(graph)]
+    _, id, rows = Content.of(graph, not_kept)
+    names = [_quoted(name) for name in node_ids(graph)]
     yield f"{kind} {'' if id is None else _quoted(id) + ' '}{{"
-    for name, value in metadata_row(graph, not_kept).items():
+    for name, value in rows["graph"][0].items():
         if name in _LOOKS:
             not_kept.change(f"metadata {name!r} are taken for drawing instructions when they are read")
         yield f"  {_quoted(name)}={_value(value, 'metadata', not_kept)};"
-    for name, row in zip(names, node_rows(graph, not_kept), strict=True):
+    for name, row in zip(names, rows["node"], strict=True):
         yield f"  {name}{_attribute_list(row, 'node', not_kept)};"
-    for (u, v), row in zip(graph.edges.tolist(), edge_rows(graph, not_kept), strict=True):
+    for (u, v), row in zip(graph.edges.tolist(), rows["edge"], strict=True):
         yield f"  {names[u]} {arrow} {names[v]}{_attribute_list(row, 'edge', not_kept)};"
     yield "}"
 

@@ -5,8 +5,8 @@ Also how two edges between the same nodes, which :class:`Graph` refuses, are mad
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, overload
 
 import numpy as np
@@ -51,11 +51,8 @@ def from_edge_list(
     pairs = _checked_pairs(edges)
     by_name = labels if isinstance(labels, Mapping) else None
     in_order = None if labels is None or by_name is not None else list(labels)
-    names = dict.fromkeys(nodes or ())
-    names |= dict.fromkeys(name for pair in pairs for name in pair)
-    names |= dict.fromkeys(by_name or ())
-    ordered = list(names)
-    if in_order is not None and nodes is None and all(type(name) is int for name in names):
+    ordered = list(dict.fromkeys(chain(nodes or (), *pairs, by_name or ())))
+    if in_order is not None and nodes is None and all(type(name) is int for name in ordered):
         ordered = list(range(len(in_order)))
     elif are_node_numbers(ordered):
         ordered = list(range(len(ordered)))
@@ -122,28 +119,27 @@ def merge_parallel_edges(edges: EdgeRows, directed: bool, how: ParallelEdges) ->
     if how not in get_args(ParallelEdges):
         raise InvalidArgument(f"parallel_edges must be 'error', 'sum' or 'first'; got {how!r}")
     keys = edges.pairs if directed else [(u, v) if u <= v else (v, u) for u, v in edges.pairs]
-    first_row: dict[tuple[int, int], int] = {}
+    rows: dict[tuple[int, int], list[int]] = {}
     for row, key in enumerate(keys):
-        first_row.setdefault(key, row)
-    if len(first_row) == len(keys):
+        rows.setdefault(key, []).append(row)
+    if len(rows) == len(keys):
         return edges
     if how == "error":
-        (u, v), count = Counter(keys).most_common(1)[0]
+        edge = max(rows, key=lambda key: len(rows[key]))
         raise InvalidGraph(
-            f"edge ({u}, {v}) is given {count} times; parallel_edges='sum' adds the weights (1 where there are none), "
-            "'first' keeps the first"
+            f"edge {edge} is given {len(rows[edge])} times; parallel_edges='sum' adds the weights (1 where there are "
+            "none), 'first' keeps the first"
         )
-    merged = edges.take(list(first_row.values()))
+    merged = edges.take([first for first, *_ in rows.values()])
     if how == "first":
         return merged
-    totals = dict.fromkeys(first_row, 0.0)
-    for row, key in enumerate(keys):
-        a, b = (None, None) if edges.labels is None else (edges.labels[first_row[key]], edges.labels[row])
-        if a != b:
-            problem = "parallel_edges='sum' cannot merge different labels"
-            raise InvalidGraph(f"edge {key} is given with labels {a!r} and {b!r}; {problem}")
-        totals[key] += 1.0 if edges.weights is None else _number(edges.weights[row], key)
-    return merged._replace(weights=list(totals.values()))
+    for key, (first, *others) in rows.items():
+        wrong = next((row for row in others if edges.labels and edges.labels[row] != edges.labels[first]), None)
+        if edges.labels and wrong is not None:
+            given = f"edge {key} is given with labels {edges.labels[first]!r} and {edges.labels[wrong]!r}"
+            raise InvalidGraph(f"{given}; parallel_edges='sum' cannot merge different labels")
+    weights = edges.weights or [1.0] * len(keys)
+    return merged._replace(weights=[sum(_number(weights[row], key) for row in same) for key, same in rows.items()])
 
 
 def _number(weight: object, edge: tuple[int, int]) -> float:
@@ -153,24 +149,14 @@ def _number(weight: object, edge: tuple[int, int]) -> float:
         raise InvalidGraph(f"edge {edge} has weight {weight!r}, which is not a number") from None
 
 
-def pair_opposite_arcs(arcs: EdgeRows, directed: bool | None) -> tuple[EdgeRows, bool]:
-    """Arcs as undirected edges where every arc has its equal opposite, and whether the result is directed.
-
-    ``directed=True`` leaves the arcs alone. ``directed=False`` also takes edges that are given in one direction only,
-    but refuses opposite arcs that disagree.
-    """
-    if directed:
-        return arcs, True
-    rows = {pair: row for row, pair in enumerate(arcs.pairs)}
-    for (u, v), row in rows.items():
-        opposite = rows.get((v, u))
-        columns = [column for column in (arcs.labels, arcs.weights) if column is not None]
-        agrees = opposite is not None and all(column[row] == column[opposite] for column in columns)
-        if not agrees and directed is None:
-            return arcs, True
-        if not agrees and opposite is not None:
-            raise InvalidGraph(f"arcs ({u}, {v}) and ({v}, {u}) differ in label or weight; directed=True keeps both")
-    return arcs.take([row for (u, v), row in rows.items() if u <= v or (v, u) not in rows]), False
+def pair_opposite_arcs(graph: Graph) -> Graph:
+    """The undirected graph of a directed one in which every arc has its equal opposite; any other graph as it is."""
+    try:
+        undirected = graph.replace(directed=False)
+    except InvalidGraph:  # opposite arcs that differ
+        return graph
+    loops = int((graph.edges[:, 0] == graph.edges[:, 1]).sum())
+    return undirected if 2 * undirected.num_edges - loops == graph.num_edges else graph
 
 
 def from_adjacency(
@@ -212,17 +198,14 @@ def to_adjacency(graph: Graph, *, sparse: bool = False) -> Any:
 
     Dense by default, in ``8 * num_nodes**2`` bytes; ``sparse=True`` gives a ``scipy.sparse.csr_array``.
     """
+    from scipy.sparse import csr_array
+
     adjacency = graph.adjacency
     weights = np.ones(graph.num_edges) if graph.edge_weights is None else graph.edge_weights
     values = weights[adjacency.edge]
     shape = (graph.num_nodes, graph.num_nodes)
-    if sparse:
-        from scipy.sparse import csr_array
-
-        return csr_array((values, adjacency.indices, adjacency.indptr), shape=shape, copy=True)
-    matrix = np.zeros(shape)
-    matrix[np.repeat(np.arange(graph.num_nodes), np.diff(adjacency.indptr)), adjacency.indices] = values
-    return matrix
+    matrix = csr_array((values, adjacency.indices, adjacency.indptr), shape=shape, copy=True)
+    return matrix if sparse else matrix.toarray()
 
 
 def _checked_entries(matrix: Any) -> csr_array:

@@ -9,7 +9,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -109,10 +109,7 @@ class FileSource:
     @property
     def is_folder(self) -> bool:
         """Whether this is a folder; a name that the system refuses is not one."""
-        try:
-            return self.path is not None and self.path.is_dir()
-        except OSError:
-            return False
+        return self.path is not None and os.path.isdir(self.path)
 
     def beside(self, name: str) -> FileSource:
         """Another file of the same folder, or a file in this one if this is a folder."""
@@ -171,7 +168,7 @@ class FileSource:
                 whole, end, rest = piece.rpartition(b"\n")
                 begun.append(whole if end else rest)
                 if not end:
-                    self._check_lines(number, b"", begun)
+                    self._check_length(number, sum(map(len, begun)))
                     continue
                 block = b"".join(begun)
                 begun = [rest]
@@ -185,7 +182,9 @@ class FileSource:
         # A gzip file of empty lines alone is small, and has millions of them.
         lines = block if keep_empty else block.lstrip(b"\n")
         number += len(block) - len(lines)
-        self._check_lines(number, lines, ())
+        if len(lines) > self.limits.max_line_bytes:
+            for k, line in enumerate(lines.split(b"\n"), number):
+                self._check_length(k, len(line))
         if not lines and not keep_empty:
             return
         try:
@@ -194,14 +193,11 @@ class FileSource:
             for k, line in enumerate(lines.split(b"\n"), number):
                 yield k, self._decoded(line, k)
 
-    def _check_lines(self, number: int, lines: bytes, begun: Sequence[bytes]) -> None:
-        """Raise if one of these whole lines, or the line that has begun, is too long."""
+    def _check_length(self, number: int, length: int) -> None:
+        """Raise if a line is too long."""
         allowed = self.limits.max_line_bytes
-        if len(lines) <= allowed and sum(map(len, begun)) <= allowed:
-            return
-        wrong = next((k for k, line in enumerate(lines.split(b"\n")) if len(line) > allowed), None)
-        if wrong is not None or begun:
-            with self.located(number + (wrong or 0)):
+        if length > allowed:
+            with self.located(number):
                 raise self.limits.exceeded("max_line_bytes", f"more than {allowed:,} bytes in one line")
 
     def _decoded(self, data: bytes, line: int | None = None) -> str:
@@ -220,10 +216,8 @@ class FileSource:
 
     def check(self, where: str | int | None = None, **counts: int) -> None:
         """:meth:`Limits.check`, with an error that names the place."""
-        try:
+        with self.located(where):
             self.limits.check(**counts)
-        except LimitExceeded as error:
-            raise LimitExceeded(error.problem, self.name, where) from None
 
     @contextmanager
     def record(self, where: str | int | None = None) -> Iterator[None]:

@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, Literal, get_args
 import numpy as np
 
 from graphmetric._foundation.atomic_files import atomic_write, system_errors_named, unfinished
-from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, InvalidGraph, UnknownFormat
+from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, UnknownFormat
 from graphmetric.formats.attributes import without_names
 from graphmetric.formats.binary import BINARY
 from graphmetric.formats.dot import DOT
@@ -35,7 +35,7 @@ from graphmetric.formats.molecules import SDF, SMILES
 from graphmetric.formats.tudataset import TUDATASET
 from graphmetric.formats.values import id_from_text, shortened
 from graphmetric.formats.xml_graphs import CXL, GEXF, GRAPHML, GXL
-from graphmetric.graphs.collection import GraphCollection, pack
+from graphmetric.graphs.collection import GraphCollection, checked_item, pack
 from graphmetric.graphs.columns import COLUMNS, Columns, Has, concatenate
 from graphmetric.graphs.graph import Graph
 
@@ -275,8 +275,7 @@ def _watched(graphs: Iterable[Graph], chosen: FileFormat, not_kept: NotKept) -> 
 def _watched_one_by_one(graphs: Iterable[Graph], chosen: FileFormat, not_kept: NotKept) -> Iterator[Graph]:
     lost: set[str] = set()
     for k, graph in enumerate(graphs):
-        if not isinstance(graph, Graph):
-            raise InvalidGraph(f"graphs[{k}] is a {type(graph).__name__}, not a Graph; see graphmetric.as_graphs")
+        checked_item(k, graph)
         facts = without_names(graph.metadata) if chosen.names_nodes else graph.metadata
         has = {"directed": graph.directed or None, "metadata": facts or None}
         unheld = EVERYTHING - chosen.holds
@@ -372,15 +371,13 @@ def _expand_folder(folder: Path, format: FileFormat | None) -> list[tuple[Path, 
     if inner:
         problem = f"has folders inside ({first_few(inner)})"
         raise FileError(f"{problem}; read them by a pattern such as '{folder}/**/*.gexf'", folder)
-    chosen = [(entry, found) for entry in entries if (found := format or _format_by_suffix(entry)) is not None]
-    if len(chosen) < len(entries):
-        known_names = {entry.name for entry, _ in chosen}
-        unknown = [entry.name for entry in entries if entry.name not in known_names]
+    chosen = {entry: found for entry in entries if (found := format or _format_by_suffix(entry)) is not None}
+    if unknown := [entry.name for entry in entries if entry not in chosen]:
         problem = f"has {len(unknown)} files of no known format ({first_few(unknown)}); choose files by a pattern"
         raise FileError(f"{problem} such as '{folder}/*.gexf', or pass format=...", folder)
     if not chosen:
         raise FileError("has no graph files", folder)
-    return chosen
+    return list(chosen.items())
 
 
 def _is_irrelevant(entry: Path) -> bool:

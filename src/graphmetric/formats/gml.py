@@ -12,14 +12,11 @@ from graphmetric._foundation.options import format_json
 from graphmetric.errors import FileError, InvalidGraph
 from graphmetric.formats.attributes import (
     AttributeOptions,
+    Content,
     GraphBuilder,
     Row,
     Scalar,
     attribute_format,
-    edge_rows,
-    id_text,
-    metadata_row,
-    node_rows,
 )
 from graphmetric.formats.file_format import NotKept, writer_of_lines
 from graphmetric.formats.file_source import FileSource
@@ -32,7 +29,8 @@ _TOKEN = re.compile(
     | (?P<key>[A-Za-z_][A-Za-z0-9_]*)
     | (?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)
     | "(?P<text>[^"]*)"
-    | (?P<mark>[\[\]])""",
+    | (?P<mark>[\[\]])
+    | (?P<wrong>.)""",
     re.VERBOSE | re.MULTILINE,
 )
 _DEEPEST = 50
@@ -65,18 +63,15 @@ def read_gml(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
 
 def _tokens(source: FileSource) -> Iterator[tuple[str, str, int]]:
     """Kind, text and line of each; the last is of kind "end"."""
-    text = source.read_text()
-    place, line = 0, 1
-    while place < len(text):
-        match = _TOKEN.match(text, place)
-        if match is None:
-            unfinished = "a text in quotes does not end"
-            raise source.error(unfinished if text[place] == '"' else f"unexpected {shortened(text[place])}", line)
+    line = 1
+    for match in _TOKEN.finditer(source.read_text()):
         kind = str(match.lastgroup)
+        if kind == "wrong":
+            unfinished = "a text in quotes does not end"
+            raise source.error(unfinished if match[0] == '"' else f"unexpected {shortened(match[0])}", line)
         if kind != "blank":
             yield kind, match[kind], line
-        line += text.count("\n", place, match.end())
-        place = match.end()
+        line += match[0].count("\n")
     yield "end", "the end of the file", line
 
 
@@ -130,9 +125,9 @@ def _graph(entry: _Entry, source: FileSource, options: AttributeOptions) -> Grap
         raise InvalidGraph(f"directed must be 0 or 1; found {shortened(directed)}")
     builder = GraphBuilder(source, options, directed=bool(directed))
     rows = [_record(node, ("id",), source) for node in nodes]
-    named_by_label = bool(rows) and all(str(row.get("label")) == str(row["id"]) for row in rows)
+    named_by_label = bool(rows) and all(row.get("label") == str(row["id"]) for row in rows)
     for node, row in zip(nodes, rows, strict=True):
-        if named_by_label:  # networkx writes the name of every node as its label
+        if named_by_label:  # networkx writes the name of every node as its label, in quotes
             del row["label"]
         builder.add_node(row.pop("id"), row, node.line)
     for edge in edges:
@@ -183,21 +178,18 @@ def _attributes(entries: list[_Entry], kind: str, source: FileSource) -> dict[st
 
 def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
     """A graph whose texts are ASCII, with other characters as in HTML."""
-    id, facts = id_text(graph.id, not_kept), metadata_row(graph, not_kept)
-    if wrong := _RESERVED & facts.keys():
+    _, id, rows = Content.of(graph, not_kept)
+    if wrong := _RESERVED & rows["graph"][0].keys():
         raise FileError(f"GML cannot hold metadata called {min(wrong)!r}, which has another meaning there")
     about: Row = {"directed": int(graph.directed)}
-    if id is not None:
-        about["id"] = id
-    nodes = [{"id": number} | row for number, row in enumerate(node_rows(graph, not_kept))]
-    ends = ({"source": u, "target": v} for u, v in graph.edges.tolist())
-    edges = [pair | row for pair, row in zip(ends, edge_rows(graph, not_kept), strict=True)]
+    about |= {} if id is None else {"id": id}
+    ends = [{"source": u, "target": v} for u, v in graph.edges.tolist()]
     yield "graph ["
-    yield from _pairs(about | facts, "  ", "metadata", not_kept)
-    for kind, rows in (("node", nodes), ("edge", edges)):
-        for row in rows:
+    yield from _pairs(about | rows["graph"][0], "  ", "metadata", not_kept)
+    for kind, names in (("node", [{"id": number} for number in range(graph.num_nodes)]), ("edge", ends)):
+        for name, row in zip(names, rows[kind], strict=True):
             yield f"  {kind} ["
-            yield from _pairs(row, "    ", f"{kind} attributes", not_kept)
+            yield from _pairs(name | row, "    ", f"{kind} attributes", not_kept)
             yield "  ]"
     yield "]"
 

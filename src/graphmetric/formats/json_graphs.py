@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,6 @@ from graphmetric.graphs.labels import label_from_json, label_to_json
 
 _LISTED = [name for name in COLUMNS if name != "node_images"]
 _KEYS = ("num_nodes", "edges", *COLUMNS, "directed", "id", "metadata")
-_USUAL_KEYS = frozenset({"num_nodes", "edges", "node_labels", "edge_labels", "directed", "id", "metadata"})
 _LABEL_LIST_KEYS = ("edges", "edge_labels", "edge_weights", "directed", "id")
 _NODE_KEYS, _EDGE_KEYS = frozenset({"id"}), frozenset({"source", "target", "key"})
 _NODE_ATTRIBUTES = {"label": "node_labels", "features": "node_features", "text": "node_texts"}
@@ -74,7 +73,7 @@ def _parsed_document(source: FileSource, options: AttributeOptions) -> Iterator[
         with source.record(where):
             if not isinstance(data, dict):
                 raise InvalidGraph(f"expected a graph as a JSON object; got {shortened(data)}")
-            yield reader.parsed(data, partial(reader.graph, data, "" if single else f"graphs[{k}]."), where)
+            yield reader.parsed(data, partial(reader.build_carefully, data, "" if single else f"graphs[{k}]."), where)
 
 
 def read_json_lines(source: FileSource, options: AttributeOptions) -> Iterator[Part]:
@@ -85,14 +84,14 @@ def read_json_lines(source: FileSource, options: AttributeOptions) -> Iterator[P
 def _parsed_lines(source: FileSource, options: AttributeOptions) -> Iterator[ParsedGraph]:
     reader = _JsonReader(source, options)
 
-    def graph(line: str, number: int) -> Graph:
+    def carefully(line: str, number: int) -> Graph:
         # The text is parsed once more: to keep the objects of a thousand lines would cost more time than it saves.
-        return reader.graph(_object(line, number), f"line {number}, ")
+        return reader.build_carefully(_object(line, number), f"line {number}, ")
 
     for number, line in source.lines():
         if not line.isspace():
             with source.record(number):
-                yield reader.parsed(_object(line, number), partial(graph, line, number), number)
+                yield reader.parsed(_object(line, number), partial(carefully, line, number), number)
 
 
 def _object(line: str, number: int) -> dict[str, Any]:
@@ -107,25 +106,38 @@ class _JsonReader:
 
     def __init__(self, source: FileSource, options: AttributeOptions) -> None:
         self._source, self._options = source, options
-        self._usual: dict[tuple[frozenset[tuple[str, ...]], ...], _UsualLabels | None] = {}
+        self._usual: dict[tuple[frozenset[tuple[str, ...]], ...], dict[str, str]] = {}
+        """The keys of nodes and of links, where labels are all they have, and the names of these labels."""
 
     def parsed(self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None) -> ParsedGraph:
-        """The graph of an object, in lists if its parts are of the usual types, else to be built carefully."""
+        """The graph of an object; what is wrong with it is said when its turn comes to be built."""
         try:
-            if "num_nodes" not in data and _is_node_link(data):
-                columns = self._parsed_node_link(data)
-            else:
-                columns = self._parsed_dict(data)
+            return self._in_lists(data, carefully, where)
+        except InvalidGraph as error:
+            return ParsedGraph(where, partial(_refuse, error))
+
+    def _in_lists(self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None) -> ParsedGraph:
+        """The graph in lists; node-link data of unusual parts are to be built carefully."""
+        limits, nodes = self._source.limits, data.get("nodes")
+        if "num_nodes" in data:
+            return _parsed_dict(data, limits, where)
+        if not isinstance(nodes, list):
+            found = f"found the keys {shortened(sorted(data))}"
+            raise InvalidGraph(f"a graph needs num_nodes or a list of nodes; {found}")
+        limits.check(nodes=len(nodes))
+        if not ("links" in data or "multigraph" in data or (nodes and isinstance(nodes[0], dict) and "id" in nodes[0])):
+            return _parsed_dict(self._dict_of_label_list(data), limits, where)
+        try:
+            columns = self._parsed_node_link(data)
         except (KeyError, TypeError, ValueError):  # our own errors are ValueErrors; carefully they name their place
             columns = None
-        return ParsedGraph(carefully, where, **columns or {})
+        return ParsedGraph(where, carefully, **columns or {})
 
     def _parsed_node_link(self, data: dict[str, Any]) -> dict[str, Any] | None:
         """Node-link data whose nodes go by strings or by small integers; None, or some error, for anything else."""
         nodes, links = data["nodes"], data["links"] if "links" in data else data["edges"]
-        if type(nodes) is not list or type(links) is not list:
+        if type(links) is not list or len(links) > self._source.limits.max_edges:
             return None
-        self._source.limits.check(nodes=len(nodes), edges=len(links))
         names = [node["id"] for node in nodes]
         tails, heads = [link["source"] for link in links], [link["target"] for link in links]
         kind = type(names[0]) if names else str
@@ -148,27 +160,6 @@ class _JsonReader:
             "columns": self._columns(nodes, links),
         }
 
-    def _parsed_dict(self, data: dict[str, Any]) -> dict[str, Any] | None:
-        """A graph dict, or a label list, of labels alone; None, or some error, for others."""
-        if "num_nodes" not in data:
-            data = self._dict_of_label_list(data)
-        num_nodes, limits = data["num_nodes"], self._source.limits
-        if type(num_nodes) is not int or num_nodes > limits.max_nodes or not _USUAL_KEYS.issuperset(data):
-            return None
-        ends = list(chain.from_iterable(_edge_pairs(data, limits)))
-        node_labels, edge_labels = _labels(data, "node_labels"), _labels(data, "edge_labels")
-        if len(node_labels or ()) not in (0, num_nodes) or len(edge_labels or ()) not in (0, len(ends) // 2):
-            return None
-        return {
-            "num_nodes": num_nodes,
-            "tails": ends[::2],
-            "heads": ends[1::2],
-            "directed": _flag(data),
-            "id": label_from_json(data.get("id")),
-            "metadata": _mapping(data, "metadata"),
-            "columns": {"node_labels": node_labels, "edge_labels": edge_labels},
-        }
-
     def _dict_of_label_list(self, data: dict[str, Any]) -> dict[str, Any]:
         """The graph dict that says the same as a label list."""
         nodes = data["nodes"]
@@ -182,38 +173,26 @@ class _JsonReader:
     def _columns(self, nodes: list[dict[str, Any]], links: list[dict[str, Any]]) -> dict[str, Any]:
         """What :func:`choose_columns` gives, without its questions where labels are the only attributes."""
         shapes = frozenset(map(tuple, nodes)), frozenset(map(tuple, links))
-        if shapes not in self._usual:
-            if len(self._usual) > _MOST_SHAPES:
-                self._usual.clear()
-            self._usual[shapes] = _usual_labels(*shapes, self._options)
-        usual = self._usual[shapes]
+        usual = self._usual.get(shapes)
         if usual is not None:
             return {
-                "node_labels": read_labels(list(map(itemgetter(usual.node), nodes))) if usual.node else None,
-                "edge_labels": read_labels(list(map(itemgetter(usual.edge), links))) if usual.edge else None,
+                name: read_labels(list(map(itemgetter(key), nodes if name == "node_labels" else links)))
+                for name, key in usual.items()
             }
-        node_rows = AttributeRows("node", nodes, without=_NODE_KEYS)
-        edge_rows = AttributeRows("edge", links, without=_EDGE_KEYS)
-        columns = choose_columns(node_rows, edge_rows, self._options, self._source)
-        if not {str}.issuperset(map(type, columns["node_texts"] or ())):
-            raise InvalidGraph("texts must be strings")
+        rows = AttributeRows("node", nodes, without=_NODE_KEYS), AttributeRows("edge", links, without=_EDGE_KEYS)
+        columns = choose_columns(*rows, self._options, self._source)
+        names = {f"{attributes.kind}_labels": attributes.names() for attributes in rows}
+        chosen = {name for name, column in columns.items() if column is not None}
+        alike = max(map(len, shapes)) <= 1 and max(map(len, names.values())) <= 1
+        if alike and chosen == {name for name in names if names[name]} and len(self._usual) < _MOST_SHAPES:
+            self._usual[shapes] = {name: found[0] for name, found in names.items() if found}
         return columns
 
-    def graph(self, data: dict[str, Any], place: str) -> Graph:
-        """The graph of an object; ``place`` is where it stands in the file, put before ``nodes[3]`` in errors."""
-        limits, nodes = self._source.limits, data.get("nodes")
-        if "num_nodes" not in data:
-            if not isinstance(nodes, list):
-                found = f"found the keys {shortened(sorted(data))}"
-                raise InvalidGraph(f"a graph needs num_nodes or a list of nodes; {found}")
-            limits.check(nodes=len(nodes))
-            if _is_node_link(data):
-                return self._from_node_link(data, place)
-            data = self._dict_of_label_list(data)
-        return graph_from_dict(data, limits)
+    def build_carefully(self, data: dict[str, Any], place: str) -> Graph:
+        """The layout of networkx's ``node_link_data``, whose edges are under ``links`` before version 3.4.
 
-    def _from_node_link(self, data: dict[str, Any], place: str) -> Graph:
-        """The layout of networkx's ``node_link_data``, whose edges are under ``links`` before version 3.4."""
+        ``place`` is where the object stands in the file, put before ``nodes[3]`` in errors.
+        """
         builder = GraphBuilder(self._source, self._options, directed=_flag(data, self._options.directed))
         links = data.get("links", data.get("edges"))
         if not isinstance(links, list):
@@ -233,32 +212,8 @@ class _JsonReader:
         return builder.build(where, id=label_from_json(data.get("id")), metadata=_mapping(data, "graph"))
 
 
-class _UsualLabels(NamedTuple):
-    """The only attributes of nodes and of edges; None where there are none."""
-
-    node: str | None
-    edge: str | None
-
-
-def _usual_labels(
-    nodes: frozenset[tuple[str, ...]], links: frozenset[tuple[str, ...]], options: AttributeOptions
-) -> _UsualLabels | None:
-    """The labels where all nodes have the same keys, all edges too, and none beyond the label."""
-    found: list[str | None] = []
-    for shapes, keys, names in ((nodes, _NODE_KEYS, options.node_label), (links, _EDGE_KEYS, options.edge_label)):
-        attributes = [set(shape) - keys for shape in shapes]
-        candidates = {names} if isinstance(names, str) else set(names or ())
-        if len(attributes) > 1 or (attributes and (len(attributes[0]) > 1 or not attributes[0] <= candidates)):
-            return None
-        if isinstance(names, str) and attributes and not attributes[0]:
-            return None
-        found.append(next(iter(attributes[0]), None) if attributes else None)
-    return _UsualLabels(*found) if found[0] not in (options.node_text, options.node_features) or not found[0] else None
-
-
-def _is_node_link(data: dict[str, Any]) -> bool:
-    nodes = data["nodes"]
-    return "links" in data or "multigraph" in data or (nodes and isinstance(nodes[0], dict) and "id" in nodes[0])
+def _refuse(error: InvalidGraph) -> Graph:
+    raise error
 
 
 def _name(value: object) -> Hashable:
@@ -268,6 +223,10 @@ def _name(value: object) -> Hashable:
 
 def graph_from_dict(data: dict[str, Any], limits: Limits) -> Graph:
     """The graph that :func:`graph_to_dict` wrote, or that somebody wrote by hand."""
+    return _parsed_dict(data, limits, None).build()
+
+
+def _parsed_dict(data: dict[str, Any], limits: Limits, where: str | int | None) -> ParsedGraph:
     unknown = next((key for key in data if key not in _KEYS), None)
     if unknown is not None:
         raise InvalidGraph(f"unknown key {shortened(unknown)}; a graph dict has {', '.join(_KEYS)}")
@@ -275,21 +234,28 @@ def graph_from_dict(data: dict[str, Any], limits: Limits) -> Graph:
     if not is_integer(num_nodes) or num_nodes < 0:
         raise InvalidGraph(f"num_nodes must be an integer >= 0; got {shortened(num_nodes)}")
     limits.check(nodes=num_nodes)
-    weights = _listed(data, "edge_weights")
-    _check_numbers("edge_weights", weights or ())
-    return Graph(
-        num_nodes,
-        _edge_pairs(data, limits),
-        node_labels=_labels(data, "node_labels"),
-        edge_labels=_labels(data, "edge_labels"),
-        edge_weights=weights,
-        node_features=_features(data.get("node_features"), limits),
-        node_texts=_listed(data, "node_texts"),
-        node_images=_images_from_json(data.get("node_images"), num_nodes, limits),
+    ends = list(chain.from_iterable(_edge_pairs(data, limits)))
+    return ParsedGraph(
+        where,
+        num_nodes=num_nodes,
+        tails=ends[::2],
+        heads=ends[1::2],
         directed=_flag(data),
         id=label_from_json(data.get("id")),
         metadata=_mapping(data, "metadata"),
+        columns={name: _column(name, data, limits) for name in data if name in COLUMNS},
     )
+
+
+def _column(name: str, data: dict[str, Any], limits: Limits) -> Any:
+    if name == "node_features":
+        return _features(data[name], limits)
+    if name == "node_images":
+        return _images_from_json(data[name], data["num_nodes"], limits)
+    values: list[Any] | None = _entry(data, name, None, list, "a list")
+    if name == "edge_weights":
+        _check_numbers(name, values or ())
+    return read_labels(values) if values is not None and name.endswith("labels") else values
 
 
 def _entry(data: dict[str, Any], key: str, absent: Any, kind: type, expected: str) -> Any:
@@ -300,21 +266,12 @@ def _entry(data: dict[str, Any], key: str, absent: Any, kind: type, expected: st
     return value
 
 
-def _listed(data: dict[str, Any], key: str) -> list[Any] | None:
-    return _entry(data, key, None, list, "a list")  # type: ignore[no-any-return]
-
-
 def _mapping(data: dict[str, Any], key: str) -> dict[str, Any]:
     return _entry(data, key, None, dict, "an object of names and values") or {}
 
 
 def _flag(data: dict[str, Any], absent: bool | None = False) -> bool:
     return _entry(data, "directed", bool(absent), bool, "true or false")  # type: ignore[no-any-return]
-
-
-def _labels(data: dict[str, Any], key: str) -> list[Any] | None:
-    values = _listed(data, key)
-    return None if values is None else read_labels(values)
 
 
 def _edge_pairs(data: dict[str, Any], limits: Limits) -> list[list[int]]:

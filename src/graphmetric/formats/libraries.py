@@ -304,11 +304,11 @@ def from_pyg(
     arcs = _arcs(fields, edge_attr, one_hot)
     if directed is None and "directed" in fields:
         directed = bool(fields["directed"])
-    rows, is_directed = pair_opposite_arcs(merge_parallel_edges(arcs, True, parallel_edges), directed)
+    rows = merge_parallel_edges(arcs, True, parallel_edges)
     features, labels = _array(fields, "x"), fields.get("node_labels")
     if one_hot and features is not None:
         labels, features = _one_hot_labels(features, "x"), None
-    return Graph(
+    graph = Graph(
         data.num_nodes or 0,
         rows.pairs,
         node_labels=labels,
@@ -317,10 +317,11 @@ def from_pyg(
         node_features=features,
         node_texts=fields.get("node_texts"),
         node_images=_array(fields, "node_images"),
-        directed=is_directed,
+        directed=True,
         id=fields.get("id") if isinstance(fields.get("id"), Hashable) else None,
         metadata=_metadata(fields),
     )
+    return pair_opposite_arcs(graph) if directed is None else graph.replace(directed=directed)
 
 
 def to_pyg(graph: Graph, *, dtype: str = "float32") -> Data:

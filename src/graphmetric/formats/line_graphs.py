@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from graphmetric.errors import FileError, InvalidArgument, InvalidGraph
 from graphmetric.formats.batch_building import ParsedGraph, build_together
@@ -46,24 +46,7 @@ class LineOptions:
 
 def read_line_graphs(source: FileSource, options: LineOptions) -> Iterator[Part]:
     """Graphs as they come; ``t # -1`` ends the file."""
-    reader = _LineReader(source, options)
-    return build_together(source, map(reader.parsed, reader.drafts()))
-
-
-class _Draft(NamedTuple):
-    """The lines of one graph, which may come in several texts."""
-
-    texts: _Texts
-    """The very first line is the one that starts with ``t``."""
-    id: Hashable = None
-    announced: tuple[int, int] | None = None
-    problem: FileError | None = None
-    """What is wrong with the first line."""
-
-    @property
-    def line(self) -> int:
-        """Where the graph starts."""
-        return self.texts[0][0]
+    return build_together(source, _LineReader(source, options).graphs())
 
 
 def _count_from_text(text: str) -> int:
@@ -94,21 +77,20 @@ class _LineReader:
         self._labels: _Memo[Hashable] = _Memo(integer_from_text if options.labels == "auto" else str)
         self._counts: _Memo[int] = _Memo(_count_from_text)
 
-    def drafts(self) -> Iterator[_Draft]:
-        """The lines of one graph after the other; only the first line of each is looked at."""
+    def graphs(self) -> Iterator[ParsedGraph]:
+        """One graph after the other; the lines of a graph may come in several texts."""
         ended = False
         for texts in self._texts_by_graph():
             number, text = texts[0]
             start, _, rest = text.partition("\n")
             fields = start.split()
-            if not ended and fields[:1] == ["t"]:
-                draft = self._started(texts, fields)
-                if draft.id != -1:
-                    yield draft
-                    continue
+            if fields[:1] != ["t"] or ended:
+                self._refuse_words(texts, ended)
+            elif fields == ["t", "#", "-1"]:
                 ended = True
-                texts = [(number + 1, rest), *texts[1:]]
-            self._refuse_words(texts, ended)
+                self._refuse_words([(number + 1, rest), *texts[1:]], ended)
+            else:
+                yield self._parsed(texts)
 
     def _texts_by_graph(self) -> Iterator[_Texts]:
         """Each line that starts with ``t`` together with those after it; first what stands before all of them."""
@@ -136,38 +118,34 @@ class _LineReader:
                 found = f"expected 't # id' before anything else; found {shortened(line.strip())}"
                 raise self._source.error("text after the end mark 't # -1'" if ended else found, number)
 
-    def _started(self, texts: _Texts, fields: list[str]) -> _Draft:
-        """``t # id``, or ``t nodes edges`` of the subgraph-matching codes."""
-        line = texts[0][0]
+    def _header(self, texts: _Texts) -> tuple[Hashable, tuple[int, int] | None]:
+        """The id of ``t # id``, or the counts of ``t nodes edges``, as the subgraph-matching codes have them."""
+        line, text = texts[0]
+        fields = text.partition("\n")[0].split()
         if len(fields) == 3 and fields[1] != "#":
-            announced = _count_from_text(fields[1]), _count_from_text(fields[2])
-            self._source.check(line, nodes=announced[0], edges=announced[1])
-            wrong = next((text for text, count in zip(fields[1:], announced, strict=True) if count < 0), None)
-            problem = (
-                None if wrong is None else self._source.error(f"expected a number; found {shortened(wrong)}", line)
-            )
-            return _Draft(texts, None, announced, problem)
+            nodes, edges = _count_from_text(fields[1]), _count_from_text(fields[2])
+            self._source.check(line, nodes=nodes, edges=edges)
+            if min(nodes, edges) < 0:
+                wrong = shortened(fields[1] if nodes < 0 else fields[2])
+                raise self._source.error(f"expected a number; found {wrong}", line)
+            return None, (nodes, edges)
         if len(fields) > 3 or fields[1:2] not in ([], ["#"]):
             found = f"expected 't # id' or 't nodes edges'; found {shortened(' '.join(fields))}"
-            return _Draft(texts, problem=self._source.error(found, line))
-        return _Draft(texts, integer_from_text(fields[2]) if len(fields) == 3 else None)
+            raise self._source.error(found, line)
+        return integer_from_text(fields[2]) if len(fields) == 3 else None, None
 
-    def parsed(self, draft: _Draft) -> ParsedGraph:
+    def _parsed(self, texts: _Texts) -> ParsedGraph:
         """The graph column by column if its lines have one form, as they nearly always do; else line by line, later."""
         try:
-            columns = None if draft.problem else self._columns(draft)
-        except _NotOneWord:
+            columns = self._columns(texts)
+        except (_NotOneWord, FileError):
             columns = None
-        limits = self._source.limits
-        if columns and (columns["num_nodes"] > limits.max_nodes or len(columns["tails"]) > limits.max_edges):
-            self._source.check(draft.line, nodes=columns["num_nodes"], edges=len(columns["tails"]))
-        return ParsedGraph(
-            partial(self._built, draft), draft.line, id=draft.id, directed=self._directed, **columns or {}
-        )
+        return ParsedGraph(texts[0][0], partial(self._built, texts), directed=self._directed, **columns or {})
 
-    def _columns(self, draft: _Draft) -> dict[str, Any] | None:
+    def _columns(self, texts: _Texts) -> dict[str, Any] | None:
         """None unless ``v`` lines come before ``e`` lines, single spaces part the words, and nodes are in order."""
-        text = draft.texts[0][1] if len(draft.texts) == 1 else "\n".join(text for _, text in draft.texts)
+        id, announced = self._header(texts)
+        text = texts[0][1] if len(texts) == 1 else "\n".join(text for _, text in texts)
         _, _, body = text.partition("\n")
         node_part, _, edge_part = body.rstrip().partition("\ne ")
         if "\r" in body or not node_part.startswith("v "):
@@ -179,12 +157,15 @@ class _LineReader:
         count, label = self._counts.__getitem__, self._labels.__getitem__
         numbers, tails, heads = list(map(count, nodes[0])), list(map(count, edges[0])), list(map(count, edges[1]))
         start = 1 if numbers[0] == 1 else 0
-        counts = len(numbers), len(tails)
-        if numbers != list(range(start, start + len(numbers))) or draft.announced not in (None, counts):
+        counts, limits = (len(numbers), len(tails)), self._source.limits
+        if numbers != list(range(start, start + len(numbers))) or announced not in (None, counts):
+            return None
+        if counts[0] > limits.max_nodes or counts[1] > limits.max_edges:
             return None
         if start:
             tails, heads = [tail - 1 for tail in tails], [head - 1 for head in heads]
         return {
+            "id": id,
             "num_nodes": len(numbers),
             "tails": tails,
             "heads": heads,
@@ -194,23 +175,22 @@ class _LineReader:
             },
         }
 
-    def _built(self, draft: _Draft) -> Graph:
+    def _built(self, texts: _Texts) -> Graph:
         """The graph line by line, with the line of what is wrong."""
-        if draft.problem is not None:
-            raise draft.problem
-        nodes, edges = self._rows(draft)
+        (id, announced), start = self._header(texts), texts[0][0]
+        nodes, edges = self._rows(texts)
         # Where counts are announced, a node's degree may follow its label; it says nothing new.
-        numbers = self._numbers(nodes, 1, 4 if draft.announced else 3, "'v number label'")
+        numbers = self._numbers(nodes, 1, 4 if announced else 3, "'v number label'")
         pairs = self._numbers(edges, 2, 4, "'e node node label'")
-        if draft.announced not in (None, (len(nodes), len(edges))):
-            promised = "{} nodes and {} edges are announced".format(*draft.announced or ())
-            raise self._source.error(f"{promised}; found {len(nodes)} and {len(edges)}", draft.line)
+        if announced and announced != (len(nodes), len(edges)):
+            promised = f"{announced[0]} nodes and {announced[1]} edges are announced"
+            raise self._source.error(f"{promised}; found {len(nodes)} and {len(edges)}", start)
         order = sorted(range(len(numbers)), key=numbers.__getitem__)
         first = 1 if numbers and numbers[order[0]] == [1] else 0
         for expected, k in enumerate(order, start=first):
             if numbers[k] != [expected]:
                 rule = "nodes are numbered 0, 1, 2, ... or 1, 2, 3, ..."
-                raise self._source.error(f"{rule}; found {numbers[k][0]} where {expected} should be", draft.line)
+                raise self._source.error(f"{rule}; found {numbers[k][0]} where {expected} should be", start)
         try:
             return Graph(
                 len(order),
@@ -218,22 +198,22 @@ class _LineReader:
                 node_labels=self._label_column([nodes[k] for k in order], 2),
                 edge_labels=self._label_column(edges, 3),
                 directed=self._directed,
-                id=draft.id,
+                id=id,
             )
         except InvalidGraph as error:
             self._find_wrong_edge(edges, pairs, first, first + len(numbers) - 1)
-            raise self._source.error(str(error), draft.line) from error
+            raise self._source.error(str(error), start) from error
 
-    def _rows(self, draft: _Draft) -> tuple[_Rows, _Rows]:
+    def _rows(self, texts: _Texts) -> tuple[_Rows, _Rows]:
         rows: dict[str, _Rows] = {"v": [], "e": []}
-        for number, line in _numbered_lines(draft.texts):
+        for number, line in _numbered_lines(texts):
             fields = line.split()
-            if not fields or number == draft.line or fields[0].startswith(_COMMENTS):
+            if not fields or number == texts[0][0] or fields[0].startswith(_COMMENTS):
                 continue
             if fields[0] not in rows:
                 raise self._source.error(f"expected a line of t, v or e; found {shortened(line.strip())}", number)
             rows[fields[0]].append((number, fields))
-        self._source.check(draft.line, nodes=len(rows["v"]), edges=len(rows["e"]))
+        self._source.check(texts[0][0], nodes=len(rows["v"]), edges=len(rows["e"]))
         return rows["v"], rows["e"]
 
     def _numbers(self, rows: _Rows, count: int, longest: int, form: str) -> list[list[int]]:

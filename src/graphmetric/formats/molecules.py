@@ -41,7 +41,8 @@ _MOST_COMPARISONS = 1_250_000
 
 _BOND_LABELS = {"SINGLE": "1", "DOUBLE": "2", "TRIPLE": "3", "QUADRUPLE": "4"}
 _BOND_TYPES = {label: name for name, label in _BOND_LABELS.items()}
-_FIELD = re.compile(r"> .*?<([^>]*)>")
+_FIELD = re.compile(r"^> [^<\n]*<([^>\n]*)>.*\n((?:.*\S.*\n)*)", re.MULTILINE)
+"""A line ``> <NAME>``, then values up to an empty line."""
 
 _rdkit_log = Lock()
 """RDKit's log is one for the whole process; two threads that silence it at once could leave it silent."""
@@ -385,21 +386,10 @@ def _records(source: FileSource) -> Iterator[tuple[int, list[str]]]:
 
 
 def _parts(lines: list[str]) -> tuple[str, dict[str, str | int | float]]:
-    """The molecule itself, and the data fields after it: a line ``> <NAME>``, then values up to an empty line."""
+    """The molecule itself, and the data fields after it."""
     end = next((k for k, line in enumerate(lines) if line.startswith("M  END")), len(lines) - 1) + 1
-    metadata: dict[str, str | int | float] = {}
-    name: str | None = None
-    values: list[str] = []
-    for line in [*lines[end:], ""]:
-        found = _FIELD.match(line) if name is None else None
-        if found:
-            name, values = found[1], []
-        elif name is not None and line.strip():
-            values.append(line)
-        elif name is not None:
-            metadata[name] = value_from_text("\n".join(values))
-            name = None
-    return "\n".join(lines[:end]), metadata
+    fields = _FIELD.findall("\n".join([*lines[end:], ""]))
+    return "\n".join(lines[:end]), {name: value_from_text(values[:-1]) for name, values in fields}
 
 
 SMILES = FileFormat(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -79,23 +80,19 @@ class _Tables:
 
     def __init__(self, folder: FileSource, name: str) -> None:
         self._folder, self._name = folder, name
-        ignored = [kind for kind in ("graph_attributes",) if self._exists(kind)]
-        folder.notice_left_out("tables", ignored, ", since graphs have no such attributes")
+        if os.path.exists(self._file("graph_attributes").name):
+            folder.notice_left_out("tables", ["graph_attributes"], ", since graphs have no such attributes")
 
     def _file(self, kind: str) -> FileSource:
         return self._folder.beside(f"{self._name}_{kind}.txt")
 
-    def _exists(self, kind: str) -> bool:
-        path = self._file(kind).path
-        return path is not None and path.exists()
-
-    def read(self, kind: str, rows: int) -> NDArray[Any] | None:
+    def read(self, kind: str, rows: int | None = None) -> NDArray[Any] | None:
         """A table of integers, or of numbers where it has attributes; None if the set does not have it."""
-        if not self._exists(kind):
-            return None
         source = self._file(kind)
+        if not os.path.exists(source.name):
+            return None
         table = _read_table(source, _NUMBERS if kind.endswith("attributes") else _INTEGERS)
-        if len(table) != rows:
+        if rows is not None and len(table) != rows:
             raise source.error(f"expected {rows} lines; found {len(table)}")
         return table
 
@@ -106,9 +103,8 @@ class _Tables:
         if table.shape[1] != 1:
             raise source.error(f"expected one graph number per line; found {table.shape[1]}", 1)
         graph = table[:, 0]
-        classes = None
-        if self._exists("graph_labels"):
-            class_table = _read_table(self._file("graph_labels"), _INTEGERS)
+        class_table, classes = self.read("graph_labels"), None
+        if class_table is not None:
             self._file("graph_labels").check(graphs=len(class_table))
             classes = [row[0] if len(row) == 1 else tuple(row) for row in class_table.tolist()]
         wrong = np.flatnonzero((graph < 1) | (np.diff(graph, prepend=1) < 0))
@@ -130,16 +126,14 @@ class _Tables:
         pairs = self._pairs(node_ptr)
         if not directed:
             pairs = np.sort(pairs, axis=1)
-        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-        new = np.ones(len(pairs), dtype=bool)
-        new[1:] = (pairs[order][1:] != pairs[order][:-1]).any(axis=1)
-        kept = order[new]
+        numbers = pairs[:, 0] * node_ptr[-1] + pairs[:, 1]
+        _, kept, again = np.unique(numbers, return_index=True, return_inverse=True)
         tables = {kind: self.read(kind, len(pairs)) for kind in ("edge_labels", "edge_attributes")}
         for kind, table in tables.items():
-            first = kept[np.cumsum(new) - 1]
-            differ = [] if table is None else np.flatnonzero((table[first] != table[order]).any(axis=1)).tolist()
+            first = kept[again]
+            differ = [] if table is None else np.flatnonzero((table[first] != table).any(axis=1)).tolist()
             if differ:
-                a, b = int(first[differ[0]]) + 1, int(order[differ[0]]) + 1
+                a, b = int(first[differ[0]]) + 1, differ[0] + 1
                 problem = f"lines {a} and {b} are the two directions of one edge and differ; read with directed=True"
                 raise self._file(kind).error(problem, b)
         labels, weights = tables["edge_labels"], tables["edge_attributes"] if with_weights else None
@@ -183,14 +177,13 @@ class _Kind(NamedTuple):
 
     name: str
     dtype: DTypeLike
-    parse: Callable[[bytes], float]
     characters: bytes
     largest: float
 
 
 # numpy gives the nearest 64-bit integer for one that does not fit, so the largest stay clear of that.
-_INTEGERS = _Kind("integers", np.int64, int, b"0123456789+- \t\r\n", 1e18)
-_NUMBERS = _Kind("numbers", np.float64, float, b"0123456789+-.eE \t\r\n", np.finfo(np.float64).max)
+_INTEGERS = _Kind("integers", np.int64, b"0123456789+- \t\r\n", 1e18)
+_NUMBERS = _Kind("numbers", np.float64, b"0123456789+-.eE \t\r\n", np.finfo(np.float64).max)
 
 
 def _read_table(source: FileSource, kind: _Kind) -> NDArray[Any]:
@@ -232,12 +225,11 @@ def _parsed(data: bytes, kind: _Kind) -> NDArray[Any]:
 
 
 def _is_row(line: bytes, width: int, kind: _Kind) -> bool:
-    cells = line.split(b",")
     try:
-        fits = all(abs(kind.parse(cell)) <= kind.largest for cell in cells)
+        cells = [_parsed(cell, kind) for cell in line.split(b",")]
     except ValueError:
         return False
-    return fits and len(cells) == width and not line.translate(None, kind.characters + b",")
+    return len(cells) == width and all(len(values) == 1 for values in cells)
 
 
 def write_tudataset(graphs: Iterable[Graph], folder: Path, name: str, not_kept: NotKept) -> None:

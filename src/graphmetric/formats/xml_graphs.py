@@ -18,14 +18,11 @@ from lxml import etree
 from graphmetric.errors import FileError
 from graphmetric.formats.attributes import (
     AttributeOptions,
+    Content,
     GraphBuilder,
     Row,
     attribute_format,
-    edge_rows,
-    id_text,
-    metadata_row,
     node_ids,
-    node_rows,
     scalar_text,
 )
 from graphmetric.formats.file_format import EVERYTHING, NotKept
@@ -39,7 +36,7 @@ _Attributes = Callable[[Element, str], dict[str, Any]]
 """Reads the attributes of an element, which is a "graph", a "node" or an "edge"."""
 _PutAttributes = Callable[[Element, str, Row], None]
 """Writes them."""
-_Prepare: TypeAlias = "Callable[[Element, list[_Content], NotKept], _PutAttributes]"
+_Prepare: TypeAlias = "Callable[[Element, list[Content], NotKept], _PutAttributes]"
 
 _KIND_NAMES = {str: "string", bool: "boolean", int: "long", float: "double"}
 _BYTES_PER_ENTRY = 100
@@ -139,72 +136,56 @@ def _defaults(table: dict[str, _Declared], kind: str) -> dict[str, Any]:
     return {known.name: known.default for known in declared if known.default is not None}
 
 
-class _Content(NamedTuple):
-    """A graph on its way to a file."""
-
-    graph: Graph
-    id: str | None
-    metadata: Row
-    nodes: list[Row]
-    edges: list[Row]
-
-
 def _write_document(
     graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept, *, dialect: _Dialect, prepare: _Prepare
 ) -> None:
-    """All graphs in one document; ``prepare`` declares their attributes and gives what writes them."""
-    contents: list[_Content] = []
+    """All graphs in one document, an element per line; ``prepare`` declares attributes and gives what writes them."""
+    contents: list[Content] = []
     for k, graph in enumerate(graphs):
         with located(None, f"graphs[{k}]"):
-            id, metadata = id_text(graph.id, not_kept), {} if dialect.grouped else metadata_row(graph, not_kept)
-            contents.append(_Content(graph, id, metadata, node_rows(graph, not_kept), edge_rows(graph, not_kept)))
+            contents.append(Content.of(graph, not_kept, metadata=not dialect.grouped))
     namespaces = {None: dialect.namespace} if dialect.namespace else None
     root = etree.Element(dialect.root, nsmap=namespaces)  # type: ignore[arg-type]
     put_attributes = prepare(root, contents, not_kept)
     for k, content in enumerate(contents):
         with located(None, f"graphs[{k}]"):
             _write_graph(root, content, dialect, put_attributes)
-    write_xml(root, stream)
+    etree.indent(root, space=" ")
+    etree.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
+    stream.write(b"\n")
 
 
-def _write_graph(root: Element, content: _Content, dialect: _Dialect, put_attributes: _PutAttributes) -> None:
-    graph = content.graph
+def _write_graph(root: Element, content: Content, dialect: _Dialect, put_attributes: _PutAttributes) -> None:
+    graph, id, rows = content
     element = etree.SubElement(root, "graph", {dialect.direction: "directed" if graph.directed else "undirected"})
-    if content.id is not None:
-        put(element, dialect.id, content.id)
-    put_attributes(element, "graph", content.metadata)
+    if id is not None:
+        put(element, dialect.id, id)
+    put_attributes(element, "graph", rows["graph"][0])
     names = node_ids(graph, dialect.node_prefix)
-    group = etree.SubElement(element, "nodes") if dialect.grouped else element
-    for name, row in zip(names, content.nodes, strict=True):
-        node = etree.SubElement(group, "node")
-        put(node, "id", name)
-        put_attributes(node, "node", row)
-    group = etree.SubElement(element, "edges") if dialect.grouped else element
-    for k, ((u, v), row) in enumerate(zip(graph.edges.tolist(), content.edges, strict=True)):
-        edge = etree.SubElement(group, "edge", {"id": str(k)} if dialect.grouped else {})
-        put(edge, dialect.tail, names[u])
-        put(edge, dialect.head, names[v])
-        put_attributes(edge, "edge", row)
+    nodes = [{"id": name} for name in names]
+    edges = [{dialect.tail: names[u], dialect.head: names[v]} for u, v in graph.edges.tolist()]
+    for kind, members in (("node", nodes), ("edge", edges)):
+        group = etree.SubElement(element, f"{kind}s") if dialect.grouped else element
+        for k, (given, row) in enumerate(zip(members, rows[kind], strict=True)):
+            member = etree.SubElement(group, kind, {"id": str(k)} if dialect.grouped and kind == "edge" else {})
+            for name, value in given.items():
+                put(member, name, value)
+            put_attributes(member, kind, row)
 
 
-def _kinds_by_place(contents: list[_Content], not_kept: NotKept) -> dict[str, dict[str, type]]:
-    return {
-        "graph": _kinds((content.metadata for content in contents), "metadata", not_kept),
-        "node": _kinds((row for content in contents for row in content.nodes), "node attributes", not_kept),
-        "edge": _kinds((row for content in contents for row in content.edges), "edge attributes", not_kept),
-    }
-
-
-def _kinds(rows: Iterable[Row], what: str, not_kept: NotKept) -> dict[str, type]:
+def _kinds_by_place(contents: list[Content], not_kept: NotKept) -> dict[str, dict[str, type]]:
     """The one type of each attribute, in order of first appearance; mixtures become text, with a warning."""
-    kinds: dict[str, set[type]] = {}
-    for row in rows:
-        for name, value in row.items():
-            kinds.setdefault(name, set()).add(type(value))
-    for name, found in kinds.items():
-        if len(found) > 1:
+    tables: dict[str, dict[str, type]] = {}
+    for place in ("graph", "node", "edge"):
+        kinds: dict[str, set[type]] = {}
+        for row in (row for content in contents for row in content.rows[place]):
+            for name, value in row.items():
+                kinds.setdefault(name, set()).add(type(value))
+        what = "metadata" if place == "graph" else f"{place} attributes"
+        for name in (name for name, found in kinds.items() if len(found) > 1):
             not_kept.change(f"{what} {name!r} have values of several types, which come back as text")
-    return {name: found.pop() if len(found) == 1 else str for name, found in kinds.items()}
+        tables[place] = {name: found.pop() if len(found) == 1 else str for name, found in kinds.items()}
+    return tables
 
 
 def read_gexf(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
@@ -216,8 +197,8 @@ def read_gexf(source: FileSource, options: AttributeOptions) -> Iterator[Graph]:
             raise source.error("attributes that change over time are not supported", line_of(moving))
         tables = {}
         for kind in ("node", "edge"):
-            declared = [entry for group in groups if group.get("class") == kind for entry in group]
-            entries = (entry for entry in declared if local_name(entry) == "attribute")
+            declaring = (group for group in groups if group.get("class") == kind)
+            entries = (entry for group in declaring for entry in children(group, "attribute"))
             tables[kind] = _declarations(entries, "title", "type", source)
         attributes = _gexf_attributes(element, tables, source)
         defaults = {kind: _defaults(table, kind) for kind, table in tables.items()}
@@ -251,7 +232,7 @@ def _gexf_attributes(graph: Element, tables: dict[str, dict[str, _Declared]], so
     return attributes
 
 
-def _prepare_gexf(root: Element, contents: list[_Content], not_kept: NotKept) -> _PutAttributes:
+def _prepare_gexf(root: Element, contents: list[Content], not_kept: NotKept) -> _PutAttributes:
     if len(contents) != 1:
         raise FileError(f"a GEXF file holds one graph, not {len(contents)}; give a folder to write one file per graph")
     root.set("version", "1.3")
@@ -308,7 +289,7 @@ def read_graphml(source: FileSource, options: AttributeOptions) -> Iterator[Grap
             yield _read_graph(element, _GRAPHML, source, options, attributes, defaults)
 
 
-def _prepare_graphml(root: Element, contents: list[_Content], not_kept: NotKept) -> _PutAttributes:
+def _prepare_graphml(root: Element, contents: list[Content], not_kept: NotKept) -> _PutAttributes:
     ids: dict[tuple[str, str], str] = {}
     for place, table in _kinds_by_place(contents, not_kept).items():
         for name, kind in table.items():
@@ -537,10 +518,3 @@ def put(element: Element, name: str | None, value: str) -> None:
             element.set(name, value)
     except ValueError:
         raise FileError(f"XML cannot hold {shortened(value)}") from None
-
-
-def write_xml(root: Element, stream: BinaryIO) -> None:
-    """Write a document, one element per line."""
-    etree.indent(root, space=" ")
-    etree.ElementTree(root).write(stream, encoding="utf-8", xml_declaration=True)
-    stream.write(b"\n")

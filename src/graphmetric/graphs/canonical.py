@@ -182,28 +182,22 @@ def shapes(columns: Columns) -> NDArray[np.uint64]:
     return numbers
 
 
-class _Coded(NamedTuple):
-    code: NDArray[np.int64]
-    """One per row, 0 where the row's graph lacks the column."""
-    parts: list[bytes]
-    """What the column adds to the key, by code."""
-
-
 def _keys(columns: Columns, names: tuple[str, ...], rows: int) -> Keys:
     rank = np.zeros(rows, dtype=np.int64)
     contents = [b""]
     for name in names:
         column = getattr(columns, name)
         if column is not None:
-            rank, contents = _combine(rank, contents, _coded(column, columns.has_row(name)))
+            rank, contents = _combine(rank, contents, *_coded(column, columns.has_row(name)))
     digests = b"".join(blake2b(content, digest_size=DIGEST_SIZE).digest() for content in contents)
     return Keys(rank, np.frombuffer(digests, dtype=np.uint8).reshape(-1, DIGEST_SIZE))
 
 
-def _coded(column: LabelColumn | NDArray[Any], has_row: NDArray[np.bool_]) -> _Coded:
+def _coded(column: LabelColumn | NDArray[Any], has_row: NDArray[np.bool_]) -> tuple[NDArray[np.int64], list[bytes]]:
+    """A code for each row, 0 where its graph lacks the column, and what the column adds to the key by code."""
     code, parts = _label_codes(column) if isinstance(column, LabelColumn) else _row_codes(column)
     prefixed = [len(part).to_bytes(8, "little") + part for part in parts]
-    return _Coded(np.where(has_row, code + 1, 0), [b"", *prefixed])
+    return np.where(has_row, code + 1, 0), [b"", *prefixed]
 
 
 def _label_codes(column: LabelColumn) -> tuple[NDArray[np.int64], list[bytes]]:
@@ -227,21 +221,21 @@ def _row_codes(array: NDArray[Any]) -> tuple[NDArray[np.int64], list[bytes]]:
     return place.reshape(-1).astype(np.int64), [row.tobytes() for row in distinct]
 
 
-def _combine(rank: NDArray[np.int64], contents: list[bytes], added: _Coded) -> tuple[NDArray[np.int64], list[bytes]]:
+def _combine(
+    rank: NDArray[np.int64], contents: list[bytes], code: NDArray[np.int64], parts: list[bytes]
+) -> tuple[NDArray[np.int64], list[bytes]]:
     """Ranks of pairs, in lexicographic order, and their contents end to end."""
     if contents == [b""]:
-        return added.code, added.parts
-    width = len(added.parts)
-    pairs, combined = np.unique(rank * width + added.code, return_inverse=True)
-    return combined.astype(np.int64), [contents[pair // width] + added.parts[pair % width] for pair in pairs.tolist()]
+        return code, parts
+    width = len(parts)
+    pairs, combined = np.unique(rank * width + code, return_inverse=True)
+    return combined.astype(np.int64), [contents[pair // width] + parts[pair % width] for pair in pairs.tolist()]
 
 
 def could_be_isomorphic(g: Columns, h: Columns) -> bool:
     """Whether the graphs agree in what takes no search: columns, sizes and degrees."""
-    (shape_g, degrees_g), (shape_h, degrees_h) = (
-        (shapes(graph), np.sort(np.bincount(graph.edges.ravel(), minlength=graph.num_nodes))) for graph in (g, h)
-    )
-    return np.array_equal(shape_g, shape_h) and np.array_equal(degrees_g, degrees_h)
+    first, second = (np.sort(np.bincount(graph.edges.ravel(), minlength=graph.num_nodes)) for graph in (g, h))
+    return np.array_equal(shapes(g), shapes(h)) and np.array_equal(first, second)
 
 
 def require_igraph(name: str, budget: int) -> None:

@@ -62,7 +62,7 @@ class GraphCollection(Sequence[Graph]):
             return
         iterator = enumerate(graphs)
         parts: list[Columns] = []
-        while chunk := [_checked_item(k, graph) for k, graph in islice(iterator, _CHUNK)]:
+        while chunk := [checked_item(k, graph) for k, graph in islice(iterator, _CHUNK)]:
             parts.append(pack(chunk, position=_CHUNK * len(parts)))
         self._columns = concatenate(parts) if parts else pack([])
         self._index = range(self._columns.num_graphs)
@@ -192,12 +192,12 @@ class GraphCollection(Sequence[Graph]):
     def __reduce__(self) -> tuple[Any, ...]:
         # For worker processes of this program only; files never hold pickles.
         columns = self.columns
-        coded = {name: getattr(columns, name) for name in LABEL_COLUMNS}
-        trimmed = {name: column.trimmed() for name, column in coded.items() if column is not None}
-        return GraphCollection._of, (replace(columns, **trimmed),)
+        compact = {name: column.compact() for name, column in columns.present().items() if name in LABEL_COLUMNS}
+        return GraphCollection._of, (replace(columns, **compact),)
 
 
-def _checked_item(k: int, graph: object) -> Graph:
+def checked_item(k: int, graph: object) -> Graph:
+    """The ``k``-th of the graphs that somebody gave, which must be one."""
     if not isinstance(graph, Graph):
         raise InvalidGraph(f"graphs[{k}] is a {type(graph).__name__}, not a Graph; see graphmetric.as_graphs")
     return graph
@@ -247,12 +247,12 @@ def fingerprint(graphs: GraphCollection) -> str:
     for name in ("node_labels", "edge_labels", "node_texts"):
         column: LabelColumn | None = getattr(columns, name)
         if column is not None:
-            used, codes = np.unique(column.codes, return_inverse=True)  # the vocabulary may hold more than is used
-            words = [label_to_json(column.vocabulary[code]) for code in used.tolist()]
+            column = column.compact()  # the vocabulary may hold more than is used
+            words = [label_to_json(label) for label in column.vocabulary]
             order = np.argsort(np.array([json.dumps(word) for word in words], dtype=object), kind="stable")
             rank = np.empty(len(order), dtype=np.int64)
             rank[order] = np.arange(len(order))
-            _add_array(digest, name, rank[codes])
+            _add_array(digest, name, rank[column.codes])
             digest.update(json.dumps([words[k] for k in order]).encode())
     return digest.hexdigest()
 

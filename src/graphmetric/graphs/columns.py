@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntFlag
+from itertools import chain
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -273,8 +274,8 @@ def concatenate(parts: Sequence[Columns]) -> Columns:
         edge_ptr=pointers(np.concatenate([np.diff(part.edge_ptr) for part in parts])),
         flags=read_only(np.concatenate([part.flags for part in parts])),
         edges=read_only(np.concatenate([part.edges for part in parts])),
-        ids=_joined_tuples([part.ids for part in parts], parts, None),
-        metadata=_joined_tuples([part.metadata for part in parts], parts, {}),
+        ids=_joined_tuples(parts, "ids", None),
+        metadata=_joined_tuples(parts, "metadata", {}),
         **join_columns([part.present() for part in parts], counts, "parts"),
     )
 
@@ -319,14 +320,11 @@ def _check_shapes_agree(column: Column, arrays: Sequence[NDArray[Any] | None], i
             )
 
 
-def _joined_tuples(values: Sequence[tuple[Any, ...] | None], parts: Sequence[Columns], filler: Any) -> Any:
-    if all(value is None for value in values):
+def _joined_tuples(parts: Sequence[Columns], name: str, filler: Any) -> tuple[Any, ...] | None:
+    if all(getattr(part, name) is None for part in parts):
         return None
-    return tuple(
-        item
-        for value, part in zip(values, parts, strict=True)
-        for item in ((filler,) * part.num_graphs if value is None else value)
-    )
+    filled = (getattr(part, name) or (filler,) * part.num_graphs for part in parts)
+    return tuple(chain.from_iterable(filled))
 
 
 def assemble_columns(
@@ -425,7 +423,7 @@ def _sort_packed_edges(
     return sort_edges(pairs, sizes, arcs, edge_ptr, in_order=in_order)
 
 
-def edge_order(pairs: NDArray[np.int64], directed: bool) -> NDArray[np.intp]:
+def edge_order(pairs: NDArray[Any], directed: bool) -> NDArray[np.intp]:
     """Put undirected edges as (small, large), in place, and return the order that sorts them."""
     if not directed:
         pairs.sort(axis=1)

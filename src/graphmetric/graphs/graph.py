@@ -74,7 +74,7 @@ class Graph:
         ('N', 'C', 'O', 'C', 'C')
     """
 
-    __slots__ = ("_adjacency", "_columns", "_in_adjacency", "directed", "edges", "id", "metadata", "num_nodes")
+    __slots__ = ("_adjacency", "_columns", "directed", "edges", "id", "metadata", "num_nodes")
 
     num_nodes: int
     """|V|."""
@@ -87,7 +87,6 @@ class Graph:
     """Facts about the whole graph, such as its class. Read-only."""
     _columns: Mapping[str, Any]
     _adjacency: Adjacency | None
-    _in_adjacency: Adjacency | None
 
     def __init__(
         self,
@@ -134,7 +133,6 @@ class Graph:
         put(self, "id", id)
         put(self, "metadata", MappingProxyType(dict(metadata)) if metadata else _NO_METADATA)
         put(self, "_adjacency", None)
-        put(self, "_in_adjacency", None)
 
     @classmethod
     def _unchecked(cls, *parts: Any) -> Graph:
@@ -216,16 +214,8 @@ class Graph:
         """Neighbours in compressed rows: successors where directed, both ends of each edge otherwise."""
         known = self._adjacency
         if known is None:
-            sources, targets = self.edges.T
-            edge = np.arange(len(self.edges))
-            if not self.directed:
-                other = np.flatnonzero(sources != targets)  # a self-loop appears once in its row
-                sources, targets, edge = (
-                    np.concatenate([sources, targets[other]]),
-                    np.concatenate([targets, sources[other]]),
-                    np.concatenate([edge, other]),
-                )
-            known = _compressed_rows(self.num_nodes, sources, targets, edge)
+            arcs, edge = (self.edges, np.arange(len(self.edges))) if self.directed else arcs_of(self.edges)
+            known = _compressed_rows(self.num_nodes, arcs, edge)
             object.__setattr__(self, "_adjacency", known)
         return known
 
@@ -234,11 +224,7 @@ class Graph:
         """Predecessors in compressed rows; the same as :attr:`adjacency` where undirected."""
         if not self.directed:
             return self.adjacency
-        known = self._in_adjacency
-        if known is None:
-            known = _compressed_rows(self.num_nodes, self.edges[:, 1], self.edges[:, 0], np.arange(len(self.edges)))
-            object.__setattr__(self, "_in_adjacency", known)
-        return known
+        return _compressed_rows(self.num_nodes, self.edges[:, ::-1], np.arange(len(self.edges)))
 
     def degrees(self) -> NDArray[np.int64]:
         """How many edge ends meet at each node: a self-loop counts twice, arcs count in both directions."""
@@ -278,11 +264,7 @@ class Graph:
 
     def _redirected(self, directed: bool) -> Graph:
         """Every edge as two arcs, or arcs as edges; neither depends on how nodes are numbered."""
-        pairs = self.edges.astype(np.int64)
-        rows = np.arange(len(pairs))
-        if directed:
-            both = np.flatnonzero(pairs[:, 0] != pairs[:, 1])  # a self-loop is its own opposite
-            pairs, rows = np.concatenate([pairs, pairs[both, ::-1]]), np.concatenate([rows, both])
+        pairs, rows = arcs_of(self.edges) if directed else (self.edges.copy(), np.arange(self.num_edges))
         order = edge_order(pairs, directed)
         pairs, rows = pairs[order], rows[order]
         again = np.zeros(len(pairs), dtype=bool)
@@ -422,8 +404,15 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.bool_)
 
 
-def _compressed_rows(num_nodes: int, sources: NDArray[Any], targets: NDArray[Any], edge: NDArray[Any]) -> Adjacency:
+def arcs_of(edges: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Both directions of every edge, a self-loop once, and the edge that each comes from."""
+    other = np.flatnonzero(edges[:, 0] != edges[:, 1])
+    return np.concatenate([edges, edges[other, ::-1]]), np.concatenate([np.arange(len(edges)), other])
+
+
+def _compressed_rows(num_nodes: int, arcs: NDArray[Any], edge: NDArray[Any]) -> Adjacency:
     """Sort arcs by source, then target."""
+    sources, targets = arcs.T
     order = np.lexsort((targets, sources))
     indptr = pointers(np.bincount(sources, minlength=num_nodes))
     return Adjacency(indptr, read_only(targets[order].astype(np.int32)), read_only(edge[order]))
@@ -437,7 +426,7 @@ def _with_names_reordered(metadata: Mapping[str, Any], node_order: NDArray[np.in
     return {**metadata, "node_names": type(names)(names[old] for old in node_order.tolist())}
 
 
-def _check_opposite_arcs(pairs: NDArray[np.int64], second: NDArray[np.intp], columns: Mapping[str, Any]) -> None:
+def _check_opposite_arcs(pairs: NDArray[Any], second: NDArray[np.intp], columns: Mapping[str, Any]) -> None:
     """Raise unless each pair of opposite arcs, the rows ``second`` and those before them, agrees in all columns."""
     for column in columns.values():
         values = column.codes if isinstance(column, LabelColumn) else column

@@ -8,6 +8,7 @@ import math
 import reprlib
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, compress
 from typing import Any
 
 import numpy as np
@@ -35,10 +36,7 @@ class LabelColumn:
         if _are_plain(values):
             by_tag = {value: code for code, value in enumerate(dict.fromkeys(values))}
             return cls(np.fromiter(map(by_tag.__getitem__, values), np.int32, len(values)), tuple(by_tag))
-        places: dict[Hashable, int] = {}
-        vocabulary: list[Hashable] = []
-        codes = [_place(value, places, vocabulary) for value in map(_checked_tag, values)]
-        return cls(np.array(codes, dtype=np.int32), tuple(vocabulary))
+        return cls(*_number_tags([_checked_tag(value) for value in values]))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -55,36 +53,28 @@ class LabelColumn:
         """The column restricted to ``rows``, as arrays are indexed; slices share memory."""
         return LabelColumn(self.codes[rows], self.vocabulary)
 
-    def trimmed(self) -> LabelColumn:
-        """The same column without tags that no row has, if that is sure to make it smaller."""
-        if len(self.vocabulary) <= len(self.codes):
-            return self
-        used, codes = np.unique(self.codes, return_inverse=True)
-        return LabelColumn(codes.astype(np.int32), tuple(self.vocabulary[code] for code in used.tolist()))
+    def compact(self) -> LabelColumn:
+        """The same column without tags that no row has."""
+        used = np.bincount(self.codes, minlength=len(self.vocabulary)) > 0
+        codes = np.cumsum(used, dtype=np.int32)[self.codes] - 1
+        return LabelColumn(codes, tuple(compress(self.vocabulary, used.tolist())))
 
     @staticmethod
     def concatenate(columns: list[LabelColumn]) -> LabelColumn:
         """One column after the other, over the union of their vocabularies."""
-        if columns and all(
-            column.vocabulary is columns[0].vocabulary for column in columns
-        ):  # slices of one collection
+        if len({id(column.vocabulary) for column in columns}) == 1:  # slices of one collection
             return LabelColumn(np.concatenate([column.codes for column in columns]), columns[0].vocabulary)
-        places: dict[Hashable, int] = {}
-        vocabulary: list[Hashable] = []
-        parts = [np.empty(0, dtype=np.int32)]
-        for column in columns:
-            renumbering = [_place(value, places, vocabulary) for value in column.vocabulary]
-            parts.append(np.array(renumbering, dtype=np.int32)[column.codes] if renumbering else column.codes)
-        return LabelColumn(np.concatenate(parts), tuple(vocabulary))
+        numbers, vocabulary = _number_tags([tag for column in columns for tag in column.vocabulary])
+        starts = accumulate((len(column.vocabulary) for column in columns), initial=0)
+        parts = [numbers[start + column.codes] for start, column in zip(starts, columns, strict=False)]
+        return LabelColumn(np.concatenate([numbers[:0], *parts]), vocabulary)
 
 
-def _place(value: Hashable, places: dict[Hashable, int], vocabulary: list[Hashable]) -> int:
-    """Where a tag stands in the vocabulary, at the end if it is new."""
-    key = (type(value), value) if _is_plain(value) else spelling(value)
-    place = places.setdefault(key, len(vocabulary))
-    if place == len(vocabulary):
-        vocabulary.append(value)
-    return place
+def _number_tags(tags: Sequence[Hashable]) -> tuple[NDArray[np.int32], tuple[Hashable, ...]]:
+    """A code for each tag, and the distinct tags in order of first appearance."""
+    places: dict[Hashable, int] = {}
+    codes = [places.setdefault(spelling(tag), len(places)) for tag in tags]
+    return np.array(codes, dtype=np.int32), tuple(dict(zip(codes, tags, strict=True)).values())
 
 
 def spelling(value: Hashable) -> Hashable:

@@ -40,9 +40,11 @@ from graphmetric.graphs._kernels.refinement import (
     find_twins,
     individualise,
     new_partition,
+    point_to_runs,
     refine,
     refine_step,
     sort_by_key,
+    sort_into_runs,
     spread_twins,
     undo_cuts,
 )
@@ -114,11 +116,6 @@ def _join(orbit: NDArray[np.int64], u: int, v: int) -> None:
 
 
 @counted_part
-def leaf_size(rows: Rows) -> int:
-    return 2 * (len(rows.ptr) - 1) + 2 * len(rows.neighbour)
-
-
-@counted_part
 def write_leaf(leaf: NDArray[np.int64], rows: Rows, part: NDArray[np.int64]) -> None:
     """Fill in order and rows; visiting nodes in their new order leaves each row sorted."""
     n, entries = len(rows.ptr) - 1, len(rows.neighbour)
@@ -179,7 +176,7 @@ def find_greatest_leaf(rows: Rows, part: NDArray[np.int64], budget: int) -> bool
         return True
     path = np.zeros((_NUM_ROWS, n + 1), np.int64)
     traces = np.zeros((3, 2 * n), np.int64)  # a step per cell that is cut off, and one to end each level
-    leaves = np.empty((3, leaf_size(rows)), np.int64)
+    leaves = np.empty((3, 2 * n + 2 * len(rows.neighbour)), np.int64)
     group = new_group(n)
     shared = np.zeros(3, np.int64)  # levels that the current path has in common with the first and the best path
     shared[_FIRST] = shared[_BEST] = -1  # neither is known
@@ -228,7 +225,9 @@ def _refine_child(
     more = True
     while more and (like_first or sign >= 0 or not known):
         more = can_refine(part, len(rows.ptr) - 1)
-        trace = _seal(refine_step(rows, part) if more else 0, part[COUNT, CELLS])
+        trace = refine_step(rows, part) if more else np.int64(0)
+        # A trace is greater for more cells, since such paths are shorter.
+        trace = (part[COUNT, CELLS] << _CELL_BITS) | (trace & ((1 << _CELL_BITS) - 1))
         traces[_HERE, step] = trace
         if known:
             if trace != traces[_FIRST, step]:
@@ -241,12 +240,6 @@ def _refine_child(
     path[_LIKE_FIRST, level + 1] = like_first
     path[_VERSUS_BEST, level + 1] = sign
     return like_first or sign >= 0 or not known
-
-
-@counted_part
-def _seal(trace: int, cells: int) -> np.int64:
-    """A trace that is greater for more cells, since such paths are shorter."""
-    return np.int64((cells << _CELL_BITS) | (trace & ((1 << _CELL_BITS) - 1)))
 
 
 @counted_part
@@ -392,9 +385,7 @@ def _sort_by_colour(twins: Twins, colour: NDArray[np.int64]) -> tuple[NDArray[np
     starts = np.zeros(len(order), np.bool_)
     for keys in (colour, twins.copies, twins.joined_by):
         _sort_runs(order, starts, keys)
-    for i in range(len(order)):
-        order[i] = twins.new_number[order[i]]
-    return order, starts
+    return twins.new_number[order], starts
 
 
 @counted_part
@@ -426,25 +417,11 @@ def relabel_edges(graphs: RankedGraphs, order: NDArray[np.int64]) -> tuple[NDArr
             swap = v < u and not graphs.directed[g]
             pairs[e - begin, 0] = v if swap else u
             pairs[e - begin, 1] = u if swap else v
-        by_target = _counting_sort(np.arange(end - begin), pairs[:, 1], len(nodes))
-        by_both = _counting_sort(by_target, pairs[:, 0], len(nodes))
+        by_both = np.arange(end - begin)
+        for keys in (pairs[:, 1], pairs[:, 0]):
+            by_both = sort_into_runs(by_both, keys, point_to_runs(keys, len(nodes)))
         for i in range(end - begin):
             source[begin + i] = begin + by_both[i]
             edges[begin + i, 0] = pairs[by_both[i], 0]
             edges[begin + i, 1] = pairs[by_both[i], 1]
     return edges, source
-
-
-@counted_part
-def _counting_sort(items: NDArray[np.int64], key: NDArray[np.int64], num_keys: int) -> NDArray[np.int64]:
-    """Items by ascending key, equal keys in the given order."""
-    begin = np.zeros(num_keys + 1, np.int64)
-    for item in items:
-        begin[key[item] + 1] += 1
-    for k in range(num_keys):
-        begin[k + 1] += begin[k]
-    ordered = np.empty(len(items), np.int64)
-    for item in items:
-        ordered[begin[key[item]]] = item
-        begin[key[item]] += 1
-    return ordered

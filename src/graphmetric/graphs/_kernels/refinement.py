@@ -51,7 +51,8 @@ def build_rows(
     num_nodes: int, edges: NDArray[np.int32], colours: EdgeColours, directed: bool
 ) -> tuple[Rows, NDArray[np.int64]]:
     """Rows of one graph with sorted edges, and for each node 1 + the rank of its self-loop (0: none)."""
-    in_ptr, in_edge, out_ptr = _index_ends(num_nodes, edges)
+    out_ptr, in_ptr = point_to_runs(edges[:, 0], num_nodes), point_to_runs(edges[:, 1], num_nodes)
+    in_edge = sort_into_runs(np.arange(len(edges)), edges[:, 1], in_ptr)
     base = len(colours.weight)
     ptr = np.empty(num_nodes + 1, np.int64)
     neighbour = np.empty(2 * len(edges), np.int64)
@@ -88,24 +89,25 @@ def build_rows(
 
 
 @counted_part
-def _index_ends(
-    num_nodes: int, edges: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Edges by target (pointers and edge rows, sources ascending), and pointers by source into the edges themselves."""
-    in_ptr = np.zeros(num_nodes + 2, np.int64)
-    out_ptr = np.zeros(num_nodes + 1, np.int64)
-    for e in range(len(edges)):
-        in_ptr[edges[e, 1] + 2] += 1
-        out_ptr[edges[e, 0] + 1] += 1
-    for v in range(num_nodes):
-        in_ptr[v + 2] += in_ptr[v + 1]
-        out_ptr[v + 1] += out_ptr[v]
-    in_edge = np.empty(len(edges), np.int64)
-    for e in range(len(edges)):
-        target = edges[e, 1]
-        in_edge[in_ptr[target + 1]] = e
-        in_ptr[target + 1] += 1
-    return in_ptr, in_edge, out_ptr
+def point_to_runs(keys: NDArray[np.integer], num_keys: int) -> NDArray[np.int64]:
+    """Where the run of each key starts once the keys are sorted, and where the last run ends."""
+    ptr = np.zeros(num_keys + 1, np.int64)
+    for key in keys:
+        ptr[key + 1] += 1
+    for k in range(num_keys):
+        ptr[k + 1] += ptr[k]
+    return ptr
+
+
+@counted_part
+def sort_into_runs(items: NDArray[np.int64], keys: NDArray[np.integer], ptr: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Items by ascending key, equal keys in the given order; ``ptr`` points to the runs of the keys."""
+    end = ptr.copy()
+    ordered = np.empty(len(items), np.int64)
+    for item in items:
+        ordered[end[keys[item]]] = item
+        end[keys[item]] += 1
+    return ordered
 
 
 class Twins(NamedTuple):
