@@ -8,7 +8,6 @@ settles, forgets those whose multiplier fell to zero, and ends when the duality 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -217,14 +216,6 @@ class _ViolationProgress:
         self._shown.advance(amount, f"largest violation {violation:.1e}")
 
 
-class _Moment(NamedTuple):
-    """Where the multipliers and values were at the last extrapolation."""
-
-    multipliers: Floats
-    bounds: Floats
-    values: Floats
-
-
 class ActiveSet:
     """Multipliers of triangles and bounds, and the matrix x = d - W^-1 A' multipliers that belongs to them."""
 
@@ -239,7 +230,7 @@ class ActiveSet:
         self._bounded, self._bounds = _list_bounds(problem, duals)
         self._include(duals.triangles, duals.multipliers / problem.scale)
         self._number_pairs()
-        self._before: _Moment | None = None
+        self._before: list[Floats] | None = None  # multipliers and values at the last extrapolation
         self.rebuild()
 
     @property
@@ -279,18 +270,18 @@ class ActiveSet:
         Where multipliers can be traded for each other, sweeps alone creep along in one direction without end.
         """
         before, multipliers, bound_multipliers = self._before, self._constraints.multiplier, self._bounds.multiplier
-        now = self._before = _Moment(multipliers.copy(), bound_multipliers.copy(), self._pairs.value.copy())
+        now = self._before = [values.copy() for values in (multipliers, bound_multipliers, self._pairs.value)]
         if before is None:
             return
-        triangles, bounds = now.multipliers - before.multipliers, now.bounds - before.bounds
-        length = self._find_step(triangles, bounds, now.values - before.values)
+        triangles, bounds, moved = (new - old for new, old in zip(now, before, strict=True))
+        length = self._find_step(triangles, bounds, moved)
         if length <= 0:
             return
         _, reached = self._evaluate()
-        np.maximum(0.0, now.multipliers + length * triangles, out=multipliers)
-        np.maximum(0.0, now.bounds + length * bounds, out=bound_multipliers)
+        np.maximum(0.0, now[0] + length * triangles, out=multipliers)
+        np.maximum(0.0, now[1] + length * bounds, out=bound_multipliers)
         if self._evaluate()[1] < reached:
-            multipliers[:], bound_multipliers[:] = now.multipliers, now.bounds
+            multipliers[:], bound_multipliers[:] = now[:2]
             self._evaluate()
 
     def rebuild(self) -> tuple[float, float]:

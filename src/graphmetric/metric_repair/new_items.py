@@ -15,6 +15,7 @@ from graphmetric._foundation.limits import clock
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair._kernels.row_repair import RowProblem, RowSolution, project_row
 from graphmetric.metric_repair.nearness import (
+    Certificate,
     Floats,
     Matrix,
     RepairResult,
@@ -137,17 +138,10 @@ def _project(problem: RowProblem, tolerance: float, allowed: float, started: flo
     row = np.where(free, y[group], problem.given)
     objective = float(((row - problem.given)[free] ** 2 / problem.give[free]).sum() / 2)
     gap = abs(found.slackness) / objective if objective else 0.0
-    return RowRepair(
-        row=row,
-        converged=found.violation <= allowed and gap <= tolerance,
-        max_violation=float(found.violation),
-        duality_gap=float(gap),
-        objective=objective,
-        changed=int(np.count_nonzero(row != problem.given)),
-        sweeps=found.sweeps,
-        scans=found.scans,
-        seconds=clock() - started,
-    )
+    converged = found.violation <= allowed and gap <= tolerance
+    certificate = Certificate(converged, float(found.violation), float(gap), objective)
+    changed = int(np.count_nonzero(row != problem.given))
+    return RowRepair(row, *certificate, changed, found.sweeps, found.scans, clock() - started)
 
 
 def _first_twins(metric: Matrix) -> NDArray[np.int64]:
