@@ -13,7 +13,6 @@ import logging
 import os
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED as FIRST
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
@@ -154,15 +153,8 @@ def map_in_order(
 
     The items themselves stay here, those that workers are busy with in memory.
     """
-    begun: deque[Item] = deque()
-
-    def tasks() -> Iterator[tuple[int, tuple[Any, ...]]]:
-        for number, item in enumerate(items):
-            begun.append(item)
-            yield number, arguments(item)
-
-    for _, result in run_tasks(executor, work, tasks(), carried=carried, in_order=True):
-        yield begun.popleft(), result
+    tasks = ((item, arguments(item)) for item in items)
+    return run_tasks(executor, work, tasks, carried=carried, in_order=True)
 
 
 @contextmanager
@@ -235,7 +227,7 @@ def _check_again(task: _Task[Any], future: Future[Any]) -> None:
         raise WorkerLost(f"a worker of the executor died, which ends all of it ({reason}); use a new one") from error
     if task.attempts >= ATTEMPTS:
         raise WorkerLost(
-            f"task {task.key} was lost {task.attempts} times, the last time because {reason}: its workers may run out "
-            "of memory"
+            f"task {task.number} was lost {task.attempts} times, the last time because {reason}: its workers may run "
+            "out of memory"
         ) from error
-    logger.warning("task %s is done again, since its worker was lost (%s)", task.key, reason)
+    logger.warning("task %s is done again, since its worker was lost (%s)", task.number, reason)

@@ -52,7 +52,6 @@ def repair_command(
     weights: str | None,
     time_limit: float | None,
     figure: str | None,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Change the distances of IN as little as possible so that the triangle inequality holds, and write OUT.
@@ -104,7 +103,7 @@ def repair_command(
     }
     for name in ("max_violation", "changed_pairs", "objective", "duality_gap", "converged", "seconds"):
         report[name] = getattr(result, name)
-    show_result(_in_words(report, before, options["tolerance"]), report, as_json)
+    show_result(_in_words(report, before, options["tolerance"]), report)
     if not result.converged:
         show("note: stopped before the certificate was reached; the matrix is the best found by then", err=True)
 

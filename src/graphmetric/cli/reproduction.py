@@ -11,7 +11,7 @@ import click
 
 from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import COUNT, FOLDER, JOBS, jobs_option, json_option, out_folder_option
-from graphmetric.cli.output import show, show_result, to_json
+from graphmetric.cli.output import show, show_result, to_json, wants_json
 
 if TYPE_CHECKING:
     from graphmetric.reproduction.at_size import Part
@@ -27,7 +27,7 @@ _EXPERIMENTS = ("table1", "protocol-a", "leak-free", "ablation", "figure2", *_OF
 @click.option("--quick", is_flag=True, help="Take few molecules and hardly train: done in seconds, with poor numbers.")
 @jobs_option
 @json_option
-def demo_command(out: str, quick: bool, n_jobs: int, as_json: bool) -> None:
+def demo_command(out: str, quick: bool, n_jobs: int) -> None:
     """Show the whole method on the embedded molecules: label, train, repair, evaluate, search, and a report.
 
     After Ctrl-C or a crash, the same command continues where it was. With --json, the explanations go to standard
@@ -42,11 +42,11 @@ def demo_command(out: str, quick: bool, n_jobs: int, as_json: bool) -> None:
 
     check_writable(out, folder=True)
     try:
-        found = run_demo(Path(out), QUICK if quick else DemoOptions(), partial(show, err=as_json), n_jobs)
+        found = run_demo(Path(out), QUICK if quick else DemoOptions(), partial(show, err=wants_json()), n_jobs)
     except KeyboardInterrupt:
         show("nothing is lost: the same command goes on where it was", err=True)
         raise
-    if as_json:
+    if wants_json():
         show(to_json({**found.to_dict(), "out": out}))
 
 
@@ -91,7 +91,6 @@ def reproduce_command(
     queries: int | None,
     validation: bool,
     n_jobs: int,
-    as_json: bool,
 ) -> None:
     """Run EXPERIMENT and print its tables. The folder gets tables, figures and a record of every run.
 
@@ -130,25 +129,23 @@ def reproduce_command(
         sized = SizeOptions(
             Path(out) / "at-size", root, part, queries, n_jobs, only, trained, train_on, 1 if quick else seeds, plan
         )
-        _run_of_size(experiment, datasets, models, sized, as_json)
+        _run_of_size(experiment, datasets, models, sized)
         return
     chosen = datasets or PUBLIC_SETS
     options = RunOptions(Path(out), tuple(range(seeds)), quick, limit, root, n_jobs, only)
     if experiment == "figure2":
         files = [str(path) for path in draw_figure(chosen, options)]
-        show_result("\n".join(f"Written: {path}" for path in files), {"files": files}, as_json)
+        show_result("\n".join(f"Written: {path}" for path in files), {"files": files})
         return
     records = run_experiment(make_experiment(experiment, chosen), options)
     folder = Path(out) / experiment
     claims = check_claims(records) if experiment == "table1" else []
     lines = [(folder / "report.md").read_text(encoding="utf-8"), *map(str, claims), f"\nTables and records: {folder}"]
     data = {"out": str(folder), "runs": [*map(asdict, records)], "claims": [*map(asdict, claims)]}
-    show_result("\n".join(lines), data, as_json)
+    show_result("\n".join(lines), data)
 
 
-def _run_of_size(
-    experiment: str, sets: tuple[str, ...], models: tuple[str, ...], options: SizeOptions, as_json: bool
-) -> None:
+def _run_of_size(experiment: str, sets: tuple[str, ...], models: tuple[str, ...], options: SizeOptions) -> None:
     """Measure what is missing, then make the tables and the figure from all results."""
     from graphmetric.reproduction.figure import draw_frontier
     from graphmetric.reproduction.frontier import (
@@ -170,7 +167,7 @@ def _run_of_size(
     if experiment != "random-pairs":
         drawn = draw_frontier(options.out, sets or PANELS, validation=options.part == "validation")
         lines.append(f"Drawn: {drawn}")
-    show_result("\n".join(lines), {"out": str(options.out), "results": read_results(options.out)}, as_json)
+    show_result("\n".join(lines), {"out": str(options.out), "results": read_results(options.out)})
 
 
 def _named_model(text: str) -> tuple[str, str]:

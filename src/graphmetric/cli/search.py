@@ -25,7 +25,6 @@ from graphmetric.cli.options import (
     FOLDER,
     NOT_NEGATIVE,
     RenamedOption,
-    costs_of,
     device_option,
     ignore_option,
     jobs_option,
@@ -35,7 +34,7 @@ from graphmetric.cli.options import (
     time_limit_option,
     view_option,
 )
-from graphmetric.cli.output import output_errors_named, printable, show, show_result, to_json
+from graphmetric.cli.output import output_errors_named, printable, show, show_result, to_json, wants_json
 from graphmetric.errors import GraphMetricError, InvalidArgument, SearchInterrupted, UnknownFormat
 from graphmetric.graphs.graph import Graph
 
@@ -99,7 +98,6 @@ def search_command(
     query: str,
     k: int,
     radius: float | None,
-    ignore: tuple[str, ...],
     edit_limits: dict[str, int] | None,
     where: tuple[str, ...],
     explain: bool,
@@ -109,7 +107,6 @@ def search_command(
     by_id: bool,
     device: str,
     reading: Reading,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Find the graphs of INDEX that are nearest to QUERY. INDEX is a folder that `graphmetric index` wrote,
@@ -137,8 +134,8 @@ def search_command(
     _check_targets(plot, out)
     opened = GraphIndex.load(index, device=device)
     options["certified"] |= opened.model is None
-    options |= {"where": dict(map(_condition, where)) or None, "costs": costs_of(ignore), "limits": edit_limits}
-    _check_options(options, ignore, radius)
+    options |= {"where": dict(map(_condition, where)) or None, "limits": edit_limits}
+    _check_options(options, radius)
 
     def search(graphs: Sequence[Graph], **more: Any) -> list[SearchResult]:
         if radius is None:
@@ -150,21 +147,21 @@ def search_command(
         return [str(opened.explain(result.query, hit)) if explain else None for hit in result]
 
     if out is not None and not by_id and not smiles:
-        _answer_all(*stream_source(query, reading), out, as_json, search, explained)
+        _answer_all(*stream_source(query, reading), out, search, explained)
         return
     advice = " or search for all of them with --out hits.csv"
     graph = opened.graph(known_id(opened, query)) if by_id else open_graph(query, reading, smiles=smiles, advice=advice)
     if smiles:
         graph = opened.as_query(graph)
     if out is not None:
-        _answer_all([graph], 1, out, as_json, search, explained)
+        _answer_all([graph], 1, out, search, explained)
         return
 
     def show_hits(result: SearchResult) -> None:
         explanations = explained(result)
         counts = _what_counts(opened, None if options["certified"] else opened.model, options["costs"])
         data = {**_as_data(result, explanations), "counts": counts}
-        show_result(f"{_in_words(result, explanations)}\n{counts}", data, as_json)
+        show_result(f"{_in_words(result, explanations)}\n{counts}", data)
 
     try:
         with progress("search", None) as bar:
@@ -191,9 +188,9 @@ def _check_targets(plot: str | None, out: str | None) -> None:
             check_writable(str(target))
 
 
-def _check_options(options: Mapping[str, Any], ignore: tuple[str, ...], radius: float | None) -> None:
+def _check_options(options: Mapping[str, Any], radius: float | None) -> None:
     """Refuse options that have no meaning together."""
-    if ignore and not options["certified"]:
+    if options["costs"] and not options["certified"]:
         raise InvalidArgument("--ignore goes with --certified: a learned distance ignores what its training did")
     if options["limits"] and not options["certified"]:
         raise InvalidArgument("--limit goes with --certified: a learned distance does not count edits")
@@ -268,11 +265,9 @@ def _draw(result: SearchResult, suffix: str) -> bytes | str:
     return draw_hits(result) if suffix == ".svg" else page_of_hits(result)
 
 
-def _answer_all(
-    queries: Iterable[Graph], total: int | None, out: str, as_json: bool, search: Search, explain: Explain
-) -> None:
+def _answer_all(queries: Iterable[Graph], total: int | None, out: str, search: Search, explain: Explain) -> None:
     """Search for one batch of queries after another; hits that are written stay if the command is stopped."""
-    describe = _json_line if (as_json if out == "-" else out.lower().endswith(".jsonl")) else _csv_lines
+    describe = _json_line if (wants_json() if out == "-" else out.lower().endswith(".jsonl")) else _csv_lines
     done = {"queries": 0, "hits": 0, "out_of_time": 0}
     started = time.perf_counter()
     try:
@@ -300,7 +295,7 @@ def _answer_all(
     if out == "-":
         show(text, err=True)
     else:
-        show_result(f"{text}; hits in {out}", {**done, "seconds": seconds, "out": out}, as_json)
+        show_result(f"{text}; hits in {out}", {**done, "seconds": seconds, "out": out})
 
 
 def _batches(queries: Iterable[Graph]) -> Iterator[list[Graph]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,14 +74,9 @@ class MeasuredAxioms:
         """Plain data for a record."""
         names = ("count", "tested", "share", "max_depth", "mean_depth")
         found = self.triangles
-        return {
-            "graphs": self.graphs,
-            "identity": self.identity,
-            "asymmetry": self.asymmetry,
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
             "smallest": None if math.isnan(self.smallest) else self.smallest,
             "triangles": None if found is None else {name: getattr(found, name) for name in names},
-            "unseparated": self.unseparated,
-            "tolerance": self.tolerance,
         }
 
     def __str__(self) -> str:

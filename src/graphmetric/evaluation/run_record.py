@@ -282,14 +282,11 @@ class PublishedResult:
 
 def _read_published() -> tuple[PublishedResult, ...]:
     text = (files(__package__) / "published.csv").read_text(encoding="utf-8")
-    return tuple(
-        PublishedResult(scores={name: float(row[name]) for name in METRICS if row[name]}, **_words_of(row))
-        for row in csv.DictReader(io.StringIO(text))
-    )
-
-
-def _words_of(row: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in row.items() if name not in METRICS}
+    found = []
+    for row in csv.DictReader(io.StringIO(text)):
+        scores = {name: float(value) for name in METRICS if (value := row.pop(name))}
+        found.append(PublishedResult(scores=scores, **row))
+    return tuple(found)
 
 
 PUBLISHED = _read_published()
