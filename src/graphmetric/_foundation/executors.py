@@ -26,10 +26,9 @@ from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra, 
 
 ATTEMPTS = 4
 """How often a task is handed out before the job ends because its worker was lost each time."""
-_LEAST_AT_ONCE, _PER_WORKER = 16, 3
-"""Tasks that are handed out at once: enough that no worker waits for the caller."""
-_LEAST_IN_ORDER, _PER_WORKER_IN_ORDER = 4, 2
-"""The same where results are taken in order; those that come too early, and may be large, count among them."""
+_AT_ONCE = {False: (16, 3), True: (4, 2)}
+"""The least number of tasks that are handed out at once, and how many for each worker: enough that none waits for the
+caller. True: where results are taken in order; those that come too early, and may be large, count among them."""
 _COUNT_WORKERS_EVERY = 10.0
 """Seconds after which workers are counted again: a cluster may grow."""
 _SILENCE = 60.0
@@ -176,9 +175,8 @@ def cluster_at(address: str) -> Iterator[Any]:
 
 
 def _most_at_once(pool: Executor, in_order: bool) -> int:
-    if in_order:
-        return max(_LEAST_IN_ORDER, _PER_WORKER_IN_ORDER * count_workers(pool))
-    return max(_LEAST_AT_ONCE, _PER_WORKER * count_workers(pool))
+    least, per_worker = _AT_ONCE[in_order]
+    return max(least, per_worker * count_workers(pool))
 
 
 def _submit(pool: Executor, task: _Task[Any], work: Callable[[], Any]) -> Future[tuple[bool, Any]]:

@@ -138,5 +138,4 @@ class FittedLabelCounts(Baseline):
         slope, per_node, constant = self.fitted(self._coefficients)
         mean_sizes = (queries.sizes[:, None] + database.sizes[None, :]) / 2
         fitted = slope * LabelCounts().predict(queries, database) + per_node * mean_sizes + constant
-        predicted: Matrix = np.maximum(fitted, 0)
-        return predicted
+        return np.asarray(np.maximum(fitted, 0))

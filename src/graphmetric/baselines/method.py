@@ -94,8 +94,7 @@ class LabelledBlock(NamedTuple):
     @property
     def mean_sizes(self) -> NDArray[np.float64]:
         """(n1 + n2) / 2 of each pair."""
-        sizes: NDArray[np.float64] = self.graphs.sizes[self.pairs].mean(axis=1)
-        return sizes
+        return np.asarray(self.graphs.sizes[self.pairs].mean(axis=1))
 
 
 def sample_labelled_block(task: TrainingTask, largest: int = 500) -> LabelledBlock:

@@ -21,7 +21,6 @@ from graphmetric.metric_repair._kernels.triangles import (
     PairValues,
     add_forces,
     number_sides,
-    order_triangles,
     sweep_bounds,
     sweep_evenly,
     sweep_weighted,
@@ -309,8 +308,7 @@ class ActiveSet:
             i, j, k = triangles.T
             free = ~(fixed[i, j] & fixed[i, k] & fixed[j, k])
             triangles, multipliers = triangles[free], multipliers[free]
-        keys = np.empty(len(triangles), np.int64)
-        order_triangles(triangles, len(self.x), keys)
+        keys = _sweep_order(triangles, len(self.x))
         self._keys, order = np.unique(np.concatenate([self._keys, keys]), return_index=True)  # the first of equal ones
         self._triangles = np.concatenate([self._triangles, triangles])[order]
         self._multipliers = np.concatenate([self._multipliers, multipliers])[order]
@@ -355,6 +353,16 @@ class ActiveSet:
     def _write(self, values: Floats) -> None:
         self.x[self._rows, self._columns] = values
         self.x[self._columns, self._rows] = values
+
+
+def _sweep_order(triangles: Triangles, m: int) -> NDArray[np.int64]:
+    """Keys by which triangles are sorted: corners a < b < c, then which of them is opposite the long side.
+
+    In this order a sweep goes along two rows of the matrix at a time.
+    """
+    i, j, k = triangles.T.astype(np.int64)
+    a, c = np.minimum(i, k), np.maximum(j, k)
+    return np.asarray(((a * m + (i + j + k - a - c)) * m + c) * 3 + (k > i) + (k > j))
 
 
 def _dot(first: Floats, second: Floats) -> float:

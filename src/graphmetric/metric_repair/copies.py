@@ -120,8 +120,7 @@ def _can_swap(values: Matrix, p: int, others: Items) -> NDArray[np.bool_]:
     same = values[others] == values[p]
     same[:, p] = True
     same[np.arange(len(others)), others] = True
-    swappable: NDArray[np.bool_] = same.all(axis=1)
-    return swappable
+    return np.asarray(same.all(axis=1))
 
 
 def _choose_seconds(problem: NearnessProblem, firsts: Items, group: Items) -> Items:

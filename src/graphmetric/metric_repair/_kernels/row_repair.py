@@ -93,14 +93,11 @@ def _go_on(problem: RowProblem, y: Floats, codes: Codes, multipliers: Floats, be
         slope += change * _excess(problem, y, i, j, sign)
         if change < 0:
             longest = min(longest, multipliers[c] / -change)
-    curvature = 0.0
-    for i in range(len(y)):
-        curvature += problem.give[i] * pull[i] ** 2
+    curvature = (problem.give * pull**2).sum()
     length = min(longest, slope / curvature) if curvature > 0 else longest
     if slope <= 0 or not np.isfinite(length):
         return
-    for c in range(len(codes)):
-        multipliers[c] = max(multipliers[c] + length * (multipliers[c] - before[c]), 0.0)
+    multipliers[:] = np.maximum(multipliers + length * (multipliers - before), 0.0)
     _rebuild(problem, y, codes, multipliers)
 
 
@@ -213,11 +210,10 @@ def _sweep(problem: RowProblem, y: Floats, codes: Codes, multipliers: Floats, re
     return largest
 
 
-@part
+@counted_part
 def _rebuild(problem: RowProblem, y: Floats, codes: Codes, multipliers: Floats) -> None:
     """The row that belongs to the multipliers, free of the rounding of many steps."""
-    for i in range(len(y)):
-        y[i] = problem.given[i]
+    y[:] = problem.given
     for c in range(len(codes)):
         i, j, sign = _read(codes[c])
         y[i] -= sign * multipliers[c] * problem.give[i]
@@ -233,10 +229,7 @@ def _sum_slackness(problem: RowProblem, y: Floats, codes: Codes, multipliers: Fl
     return total
 
 
-@part
+@counted_part
 def _objective(problem: RowProblem, y: Floats) -> float:
-    total = 0.0
-    for i in range(len(y)):
-        if problem.give[i] > 0:
-            total += (y[i] - problem.given[i]) ** 2 / problem.give[i]
-    return total / 2
+    free = problem.give > 0
+    return ((y - problem.given)[free] ** 2 / problem.give[free]).sum() / 2

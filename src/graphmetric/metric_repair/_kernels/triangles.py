@@ -140,22 +140,6 @@ def number_pair(first: int, second: int, pairs: PairNumbers, count: int) -> tupl
 
 
 @entry
-def order_triangles(triangles: NDArray[np.int32], m: int, keys: NDArray[np.int64]) -> None:
-    """Keys by which triangles are sorted: corners a < b < c, then which of them is opposite the long side.
-
-    In this order a sweep goes along two rows of the matrix at a time.
-    """
-    for t in range(len(triangles)):
-        i, j, k = np.int64(triangles[t, 0]), np.int64(triangles[t, 1]), np.int64(triangles[t, 2])
-        if k < i:
-            keys[t] = ((k * m + i) * m + j) * 3
-        elif k < j:
-            keys[t] = ((i * m + k) * m + j) * 3 + 1
-        else:
-            keys[t] = ((i * m + j) * m + k) * 3 + 2
-
-
-@entry
 def lower_long_sides(triangles: NDArray[np.int32], x: Floats) -> int:
     """Cut the long side of each triangle to the length of the way round; gives how many were cut."""
     lowered = 0
