@@ -1,11 +1,13 @@
-"""Plain data: options to JSON values and back, JSON text, and checks of single values that a caller gave."""
+"""Plain data: options to JSON values and back, JSON and CSV text, and checks of single values that a caller gave."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -93,6 +95,13 @@ def format_json(value: Any, *, nan: bool = False) -> str:
         return json.dumps(value, separators=(",", ":"), allow_nan=nan)
     except ValueError as error:
         raise FileError(f"cannot be written as JSON: {error}") from None
+
+
+def format_csv(rows: Iterable[Sequence[Any]], end: str = "\n") -> str:
+    """CSV, each line with this end."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator=end).writerows(rows)
+    return text.getvalue()
 
 
 def check_fields(options: Any, least: Mapping[str, float], positive: Iterable[str] = ()) -> None:

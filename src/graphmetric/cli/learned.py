@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +12,7 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write, check_writable, make_folder
 from graphmetric._foundation.limits import check_memory
+from graphmetric._foundation.options import format_csv
 from graphmetric.cli.graph_sources import TYPED, GraphCommand, Reading, open_graph, open_source, reading_options
 from graphmetric.cli.options import (
     COUNT,
@@ -152,12 +151,10 @@ def _write_all_pairs(learned: LearnedDistance, source: str, out: str, view: Any,
 
 
 def _as_csv(graphs: GraphCollection, vectors: NDArray[Any]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(["id", *(f"z{k}" for k in range(vectors.shape[1]))])
+    rows: list[list[Any]] = [["id", *(f"z{k}" for k in range(vectors.shape[1]))]]
     for position, (graph, vector) in enumerate(zip(graphs, vectors, strict=True)):
-        writer.writerow([position if graph.id is None else graph.id, *(f"{number:.9g}" for number in vector)])
-    return text.getvalue()
+        rows.append([position if graph.id is None else graph.id, *(f"{number:.9g}" for number in vector)])
+    return format_csv(rows, end="\r\n")
 
 
 @click.command(cls=GraphCommand)

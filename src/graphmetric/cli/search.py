@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmetric._foundation.atomic_files import check_writable, system_errors_named, write_file
-from graphmetric._foundation.options import parse_json
+from graphmetric._foundation.limits import paced
+from graphmetric._foundation.options import format_csv, parse_json
 from graphmetric._foundation.progress import progress
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_graph, reading_options, stream_source
 from graphmetric.cli.index import known_id
@@ -35,7 +34,7 @@ from graphmetric.cli.options import (
     view_option,
 )
 from graphmetric.cli.output import output_errors_named, printable, show, show_result, to_json, wants_json
-from graphmetric.errors import GraphMetricError, InvalidArgument, SearchInterrupted, UnknownFormat
+from graphmetric.errors import InvalidArgument, SearchInterrupted, UnknownFormat
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
@@ -273,8 +272,8 @@ def _answer_all(queries: Iterable[Graph], total: int | None, out: str, search: S
     try:
         with _opened(out) as write, progress("search", total, "queries") as bar:
             if describe is _csv_lines:
-                write(_as_csv([_COLUMNS]))
-            for batch in _batches(queries):
+                write(format_csv([_COLUMNS]))
+            for batch in paced(queries, _BATCH_SECONDS, most=_LARGEST_BATCH):
                 lines = []
                 for result in search(batch):
                     lines.append(describe(done["queries"], result, explain(result)))
@@ -296,31 +295,6 @@ def _answer_all(queries: Iterable[Graph], total: int | None, out: str, search: S
         show(text, err=True)
     else:
         show_result(f"{text}; hits in {out}", {**done, "seconds": seconds, "out": out})
-
-
-def _batches(queries: Iterable[Graph]) -> Iterator[list[Graph]]:
-    """Batches that take about half a second each. If a query cannot be read, those before it are answered first."""
-    batch: list[Graph] = []
-    size, started = 1, time.perf_counter()
-    try:
-        for query in queries:
-            batch.append(query)
-            if len(batch) < size:
-                continue
-            ready, batch = batch, []
-            yield ready
-            seconds = time.perf_counter() - started
-            if seconds < _BATCH_SECONDS / 2:
-                size = min(2 * size, _LARGEST_BATCH)
-            elif seconds > 2 * _BATCH_SECONDS:
-                size = max(1, size // 2)
-            started = time.perf_counter()
-    except GraphMetricError:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
 
 
 @contextmanager
@@ -351,10 +325,4 @@ def _csv_lines(position: int, result: SearchResult, explanations: Sequence[str |
         numbers = (hit.distance, hit.exact, hit.lower, hit.upper)
         shown = [None if number is None else f"{number:.7g}" for number in numbers]
         rows.append([position, _plain(result.query.id), rank, _plain(hit.id), *shown, hit.proven, explanation])
-    return _as_csv(rows)
-
-
-def _as_csv(rows: Iterable[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    return format_csv(rows)

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from graphmetric._foundation.atomic_files import make_folder, write_file
+from graphmetric._foundation.options import format_csv
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.evaluation.scores import format_score, title_of
 
@@ -256,15 +257,13 @@ class ResultTable:
 
     def to_csv(self) -> str:
         """The table for programs: plain units, every digit, empty where there is no value."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
         head = [f"{dataset} {metric} {what}" for dataset, metric in self.columns for what in ("mean", "spread", "runs")]
-        writer.writerow(["protocol", "method", "source", *head])
+        lines: list[list[Any]] = [["protocol", "method", "source", *head]]
         for row in self.rows:
             found = (row.cells.get(column) for column in self.columns)
             values = [value for cell in found for value in (cell or (None, None, None))]
-            writer.writerow([self.protocol, row.method, row.source, *values])
-        return text.getvalue()
+            lines.append([self.protocol, row.method, row.source, *values])
+        return format_csv(lines)
 
 
 @dataclass(frozen=True, slots=True)

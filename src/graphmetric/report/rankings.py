@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric._foundation.limits import Deadline, clock
+from graphmetric._foundation.limits import Deadline, paced
 from graphmetric._foundation.progress import Progress, progress
 from graphmetric.datasets import Dataset
 from graphmetric.edit_distance import BranchBound, EditCosts, EditDistanceMethod, ExactSearch, pairwise_edit_distances
@@ -272,16 +272,15 @@ def search_bounds(
 
     def improve(order: Positions, method: Callable[[int], EditDistanceMethod], shown: Progress | None) -> None:
         """Work through the pairs in chunks of about half a second; ``method`` gets the number of pairs left."""
-        done, size = 0, _FIRST_CHUNK
-        while done < len(order) and until.left > 0:
-            chunk, started = order[done : done + size], clock()
-            how = method(len(order) - done)
+        left = len(order)
+        for chunk in paced(order.tolist(), _CHUNK_SECONDS, first=_FIRST_CHUNK, most=_LARGEST_CHUNK):
+            if until.left <= 0:
+                return
+            how = method(left)
             found = pairwise_edit_distances(graphs, pairs=pairs[chunk], method=how, costs=costs, n_jobs=n_jobs)
             lower[chunk] = np.maximum(lower[chunk], found.lower)
             upper[chunk] = np.minimum(upper[chunk], found.upper)
-            done += len(chunk)
-            pace = _CHUNK_SECONDS / max(clock() - started, 1e-6)
-            size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_CHUNK))
+            left -= len(chunk)
             if shown is not None:
                 shown.advance(len(chunk), f"{float((lower == upper).mean()):.0%} of all proven")
 
