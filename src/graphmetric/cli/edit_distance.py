@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from graphmetric._foundation.atomic_files import check_writable, write_file
+from graphmetric._foundation.atomic_files import write_file
 from graphmetric._foundation.executors import cluster_at
 from graphmetric.cli.graph_sources import (
     GraphCommand,
@@ -19,7 +19,7 @@ from graphmetric.cli.graph_sources import (
     warn_of_unequal_numbers,
 )
 from graphmetric.cli.options import (
-    FILE,
+    OUT_FILE,
     cluster_option,
     ignore_option,
     jobs_option,
@@ -62,7 +62,7 @@ _DISTANCES = (
 @limit_option()
 @smiles_option
 @reading_options
-@click.option("--plot", type=FILE, help="Draw both graphs into this SVG file, with matched nodes and edits marked.")
+@click.option("--plot", type=OUT_FILE, help="Draw both graphs into this SVG file, with matched nodes and edits marked.")
 @json_option
 def ged_command(
     first: str,
@@ -97,8 +97,6 @@ def ged_command(
         option = "--plot draws edits" if edit_limits is None else "--limit counts edits"
         option = option if method == "exact" else f"--method {method} counts edits"
         raise click.UsageError(f"{option}, not common edges: leave it out, or leave out --distance {distance}.")
-    if plot is not None:
-        check_writable(plot)
     graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
     warn_of_unequal_numbers(graphs, costs)
     try:
@@ -149,7 +147,6 @@ def label_command(
       graphmetric label AIDS700nef --root data/ --pairs all --out labels/
       graphmetric label my-graphs/ --cluster tcp://scheduler:8786 --out labels/
     """
-    check_writable(out, folder=True)
     graphs = open_source(source, reading).graphs
     warn_of_unequal_numbers(graphs, options["costs"])
     started = time.perf_counter()

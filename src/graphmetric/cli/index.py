@@ -15,6 +15,7 @@ from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, reading_options, stream_source
 from graphmetric.cli.options import (
     FOLDER,
+    OUT_FOLDER,
     Encoding,
     encoding_options,
     ignore_option,
@@ -62,7 +63,7 @@ def index_command() -> None:
 
 @index_command.command("build", cls=GraphCommand)
 @click.argument("sources", metavar="[MODEL] SOURCE", nargs=-1, required=True)
-@click.option("--out", type=FOLDER, help="Folder for the index.")
+@click.option("--out", type=OUT_FOLDER, help="Folder for the index.")
 @click.option("--store", metavar="ADDRESS", help="Database for the index: postgresql://user@host/database?index=NAME.")
 @click.option("--number", is_flag=True, help="Name the graphs by their positions, not by their own ids.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing index, once the new one is complete.")
@@ -111,8 +112,6 @@ def build(
     place = open_store(out or store or "")
     if place.exists() and not overwrite:
         raise InvalidArgument(f"{place.place} holds an index already: use --overwrite to replace it, or another place")
-    if out is not None:
-        check_writable(out, folder=True)
     learned = encoding.load(models[0]) if models else None
     graphs = stream_source(source, reading)[0]
     first = next(graphs, None)

@@ -18,6 +18,7 @@ from graphmetric.cli.options import (
     COUNT,
     FILE,
     FOLDER,
+    OUT_FILE,
     TIME_LIMIT,
     Encoding,
     device_option,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 @click.argument("first")
 @click.argument("second", required=False)
 @view_option
-@click.option("--out", type=FILE, help="Write the matrix of all pairs to this .npy, .npz, .csv or .parquet file.")
+@click.option("--out", type=OUT_FILE, help="Write the matrix of all pairs to this .npy, .npz, .csv or .parquet file.")
 @click.option("--align", is_flag=True, help="Also show which nodes correspond, if the model can align graphs.")
 @smiles_option
 @device_option
@@ -97,7 +98,7 @@ def distance_command(
 @click.command(cls=GraphCommand)
 @model_argument
 @click.argument("source")
-@click.option("--out", required=True, type=FILE, help="File for the vectors: .npy or .csv.")
+@click.option("--out", required=True, type=OUT_FILE, help="File for the vectors: .npy or .csv.")
 @encoding_options
 @reading_options
 @json_option
@@ -116,7 +117,6 @@ def embed_command(model: str, source: str, out: str, encoding: Encoding, reading
     path = Path(out)
     if path.suffix not in (".npy", ".csv"):
         raise UnknownFormat("vectors are written as .npy or .csv", path)
-    check_writable(path)
     learned = encoding.load(model)
     graphs = open_source(source, reading).graphs
     with encoding.executor() as executor:
@@ -136,7 +136,6 @@ def _write_all_pairs(learned: LearnedDistance, source: str, out: str, view: Any,
     from graphmetric.formats.distance_matrices import check_suffix, write_matrix
 
     check_suffix(out)
-    check_writable(out)
     graphs = open_source(source, reading).graphs
     pairs = len(graphs) ** 2
     if out.endswith(".npy"):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.types import FloatParamType, IntParamType
 
+from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.output import AS_JSON
 
 if TYPE_CHECKING:
@@ -55,6 +56,16 @@ class _TimeLimit(FloatParamType):
         return seconds
 
 
+class _Target(click.Path):
+    """A file or folder to write, or - for standard output; refused before any work if it cannot be written."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = str(super().convert(value, param, ctx))
+        if path != "-":
+            check_writable(path, folder=self.dir_okay)
+        return path
+
+
 class RenamedOption(click.Option):
     """An option that can still be called by its earlier names; the help shows the first name only."""
 
@@ -76,6 +87,8 @@ COUNT = click.IntRange(1)
 COUNT.name = "n"  # shown in the help as N
 FILE = click.Path(dir_okay=False)
 FOLDER = click.Path(file_okay=False)
+OUT_FILE = _Target(dir_okay=False, allow_dash=True)
+OUT_FOLDER = _Target(file_okay=False)
 
 
 def _note_json(context: click.Context, parameter: click.Parameter, given: bool) -> None:
@@ -163,7 +176,7 @@ def seed_option(name: str, purpose: str = "all random choices") -> Decorator:
 def out_folder_option(help: str, default: str | None = None) -> Decorator:
     """``--out`` of a command that writes a folder; required unless it has a default."""
     chosen: dict[str, Any] = {"required": True} if default is None else {"default": default}
-    return click.option("--out", type=FOLDER, help=help, **chosen)
+    return click.option("--out", type=OUT_FOLDER, help=help, **chosen)
 
 
 def method_option() -> Decorator:

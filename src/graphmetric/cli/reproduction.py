@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import COUNT, FOLDER, JOBS, jobs_option, json_option, out_folder_option
 from graphmetric.cli.output import show, show_result, to_json, wants_json
 
@@ -40,7 +39,6 @@ def demo_command(out: str, quick: bool, n_jobs: int) -> None:
     """
     from graphmetric.reproduction.demo import QUICK, DemoOptions, run_demo
 
-    check_writable(out, folder=True)
     try:
         found = run_demo(Path(out), QUICK if quick else DemoOptions(), partial(show, err=wants_json()), n_jobs)
     except KeyboardInterrupt:
@@ -119,7 +117,6 @@ def reproduce_command(
     from graphmetric.reproduction.figure import draw_figure
     from graphmetric.reproduction.runner import RunOptions, run_experiment
 
-    check_writable(out, folder=True)
     if experiment in _OF_SIZE:
         from graphmetric.reproduction.frontier import SizeOptions
         from graphmetric.reproduction.runner import LabelPlan

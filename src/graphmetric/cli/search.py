@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphmetric._foundation.atomic_files import check_writable, system_errors_named, write_file
+from graphmetric._foundation.atomic_files import system_errors_named, write_file
 from graphmetric._foundation.limits import paced
 from graphmetric._foundation.options import format_csv, parse_json
 from graphmetric._foundation.progress import progress
@@ -20,9 +20,9 @@ from graphmetric.cli.graph_sources import GraphCommand, Reading, open_graph, rea
 from graphmetric.cli.index import known_id
 from graphmetric.cli.options import (
     COUNT,
-    FILE,
     FOLDER,
     NOT_NEGATIVE,
+    OUT_FILE,
     RenamedOption,
     device_option,
     ignore_option,
@@ -80,10 +80,10 @@ _LARGEST_BATCH = 256
 @click.option("--distinct", is_flag=True, help="Show only the first of several isomorphic graphs.")
 @click.option("--candidates", type=COUNT, help="Look at this many graphs only. Faster, but may miss near ones.")
 @click.option("--explain", is_flag=True, help="Also show how the query becomes each graph.")
-@click.option("--plot", type=FILE, help="Draw the query and the hits side by side: .svg, .png or .html.")
+@click.option("--plot", type=OUT_FILE, help="Draw the query and the hits side by side: .svg, .png or .html.")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, allow_dash=True),
+    type=OUT_FILE,
     help="Search for all graphs of QUERY and write the hits to this .csv or .jsonl file, or to - for standard output.",
 )
 @smiles_option
@@ -175,16 +175,13 @@ def search_command(
 
 
 def _check_targets(plot: str | None, out: str | None) -> None:
-    """Refuse files that cannot be written before anything is searched."""
+    """Refuse files of other kinds before anything is searched."""
     if plot is not None and out is not None:
         raise InvalidArgument("--plot draws the hits of one query: leave out --out")
     if plot is not None and Path(plot).suffix not in _PICTURES:
         raise UnknownFormat(f"hits are drawn as {', '.join(_PICTURES)}", plot)
     if out not in (None, "-") and Path(str(out)).suffix.lower() not in _TABLES:
         raise UnknownFormat(f"hits are written as {' or '.join(_TABLES)}, or to - for standard output", out)
-    for target in (plot, out):
-        if target not in (None, "-"):
-            check_writable(str(target))
 
 
 def _check_options(options: Mapping[str, Any], radius: float | None) -> None:

@@ -10,7 +10,6 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.graph_sources import (
     GraphCommand,
     Reading,
@@ -120,7 +119,6 @@ def train_command(
     """
     from graphmetric.estimator import GraphDistance
 
-    check_writable(out, folder=True)
     checkpoint = _checkpoint_folder(Path(out), resume, overwrite)
     graphs, distances, val = _without_test_graphs(open_source(source, reading), labels, all_graphs)
     if distances is None:
