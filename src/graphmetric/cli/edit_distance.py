@@ -71,7 +71,7 @@ def ged_command(
     method: str,
     time_limit: TimeLimit,
     costs: EditCosts | None,
-    edit_limits: dict[str, int] | None,
+    limits: dict[str, int] | None,
     smiles: bool,
     reading: Reading,
     plot: str | None,
@@ -93,8 +93,8 @@ def ged_command(
       graphmetric ged molecules:3 molecules:8 --distance mces
       graphmetric ged molecules:3 molecules:8 --limit ring=0 --limit element=2
     """
-    if distance != "edits" and (method != "exact" or plot is not None or edit_limits is not None):
-        option = "--plot draws edits" if edit_limits is None else "--limit counts edits"
+    if distance != "edits" and (method != "exact" or plot is not None or limits is not None):
+        option = "--plot draws edits" if limits is None else "--limit counts edits"
         option = option if method == "exact" else f"--method {method} counts edits"
         raise click.UsageError(f"{option}, not common edges: leave it out, or leave out --distance {distance}.")
     graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
@@ -106,7 +106,7 @@ def ged_command(
             common = mces_distance(*graphs, weights=weights, ignore=ignored, time_limit=time_limit)
             show_result(_common_in_words(common), _common_as_data(common))
             return
-        result = graph_edit_distance(*graphs, method=method, costs=costs, limits=edit_limits, time_limit=time_limit)
+        result = graph_edit_distance(*graphs, method=method, costs=costs, limits=limits, time_limit=time_limit)
     except SearchInterrupted as stopped:
         show_result(_in_words(stopped.known), _as_data(stopped.known))
         raise

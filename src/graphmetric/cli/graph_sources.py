@@ -39,11 +39,10 @@ class Reading:
     """Arguments of :func:`~graphmetric.read_graphs` that were given, by name."""
 
     @classmethod
-    def of(cls, root: str | None, file_format: str | None, limits: Limits, **options: Any) -> Reading:
+    def of(cls, root: str | None, file_format: str | None, reading_limits: Limits, **options: Any) -> Reading:
         """From the values of all options, given or not."""
-        return cls(
-            root, file_format, limits, {name: value for name, value in options.items() if value not in (None, ())}
-        )
+        given = {name: value for name, value in options.items() if value not in (None, ())}
+        return cls(root, file_format, reading_limits, given)
 
 
 def _limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Limits:
@@ -80,10 +79,9 @@ _OPTIONS = {
     "directed": click.option("--directed/--undirected", default=None, help=_DIRECTIONS),
     "distinguish": click.option("--distinguish", multiple=True, callback=_distinctions, metavar="NAMES", help=_FACTS),
     "on_error": click.option("--skip-bad", "on_error", flag_value="skip", help=_SKIP),
-    "limits": click.option(
+    "reading_limits": click.option(
         "--reading-limits",
         "--limits",
-        "limits",
         cls=RenamedOption,
         multiple=True,
         callback=_limits,

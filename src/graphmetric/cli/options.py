@@ -204,9 +204,9 @@ def ignore_option(more: str = "") -> Decorator:
 
 
 def limit_option(more: str = "") -> Decorator:
-    """``--limit`` of a command that counts edits, by the name ``edit_limits``: the most edits of each kind, or None."""
+    """``--limit`` of a command that counts edits, by the name ``limits``: the most edits of each kind, or None."""
     shown = f"Allow at most N edits of this kind, such as ring=0 or element=2. Can be repeated.{more}"
-    return click.option("--limit", "edit_limits", multiple=True, metavar="KIND=N", callback=_read_limits, help=shown)
+    return click.option("--limit", "limits", multiple=True, metavar="KIND=N", callback=_read_limits, help=shown)
 
 
 def _read_limits(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, int] | None:

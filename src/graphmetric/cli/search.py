@@ -52,9 +52,23 @@ _PICTURES = (".svg", ".png", ".html")
 _TABLES = (".csv", ".jsonl")
 _COLUMNS = ("query", "query_id", "rank", "id", "distance", "exact", "lower", "upper", "proven", "explanation")
 """All files have the same columns; the last five are empty unless they were asked for."""
+_WHERE = "Only graphs with this metadata. Can be repeated."
 _BATCH_SECONDS = 0.5
 """About how long a batch of queries should take; its hits are written when it ends."""
 _LARGEST_BATCH = 256
+
+
+def _conditions(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, Any] | None:
+    found: dict[str, Any] = {}
+    for text in given:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise InvalidArgument(f"--where takes key=value; got {text!r}")
+        try:
+            found[key] = parse_json(value)
+        except ValueError:
+            found[key] = value
+    return found or None
 
 
 @click.command(cls=GraphCommand)
@@ -74,7 +88,7 @@ _LARGEST_BATCH = 256
 )
 @time_limit_option("60 for each query", "Seconds after which a certified search reports what it has proven.")
 @view_option
-@click.option("--where", multiple=True, metavar="KEY=VALUE", help="Only graphs with this metadata. Can be repeated.")
+@click.option("--where", multiple=True, metavar="KEY=VALUE", callback=_conditions, help=_WHERE)
 @ignore_option(" Needs --certified. By default what the index or its model ignores.")
 @limit_option(" Needs --certified.")
 @click.option("--distinct", is_flag=True, help="Show only the first of several isomorphic graphs.")
@@ -97,8 +111,6 @@ def search_command(
     query: str,
     k: int,
     radius: float | None,
-    edit_limits: dict[str, int] | None,
-    where: tuple[str, ...],
     explain: bool,
     plot: str | None,
     out: str | None,
@@ -133,7 +145,6 @@ def search_command(
     _check_targets(plot, out)
     opened = GraphIndex.load(index, device=device)
     options["certified"] |= opened.model is None
-    options |= {"where": dict(map(_condition, where)) or None, "limits": edit_limits}
     _check_options(options, radius)
 
     def search(graphs: Sequence[Graph], **more: Any) -> list[SearchResult]:
@@ -198,16 +209,6 @@ def _how_far(known: SearchProgress) -> str:
     """What a certified search knows so far, in a few words."""
     counts = f"{known.found:,} found, {known.excluded:,} excluded, {known.open:,} open"
     return counts if known.least_open is None else f"{counts}, none of these nearer than {known.least_open:.4g}"
-
-
-def _condition(text: str) -> tuple[str, Any]:
-    key, sign, value = text.partition("=")
-    if not sign:
-        raise InvalidArgument(f"--where takes key=value; got {text!r}")
-    try:
-        return key, parse_json(value)
-    except ValueError:
-        return key, value
 
 
 def _what_counts(index: GraphIndex, model: LearnedDistance | None, costs: EditCosts | None) -> str:
