@@ -8,6 +8,7 @@ settles, forgets those whose multiplier fell to zero, and ends when the duality 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,12 +161,8 @@ class ScanAndSweep:
     def _sweep(self, violation: float) -> None:
         """Sweep until the changes are small against the violation that the last scan found."""
         goal = max(_SETTLED * violation, self._finest * self._smallest)
-        for sweep in range(_MOST_SWEEPS):
+        for _ in self._active.swept.settle(goal, self._working):
             self._sweeps += 1
-            if self._active.sweep(1.0 if sweep == 0 else _OVER_RELAXATION, self._working) <= goal:
-                return
-            if sweep % _EXTRAPOLATED == _EXTRAPOLATED - 1:
-                self._active.extrapolate()
 
     def _finish(self, bound: float, *, near: bool) -> tuple[Matrix, Certificate]:
         """Turn the current matrix into one that keeps all constraints, and certify it."""
@@ -215,47 +212,39 @@ class _ViolationProgress:
         self._shown.advance(amount, f"largest violation {violation:.1e}")
 
 
-class ActiveSet:
-    """Multipliers of triangles and bounds, and the matrix x = d - W^-1 A' multipliers that belongs to them."""
+class SweptList:
+    """A list of constraints with their multipliers, and the values x = d - W^-1 A' multipliers that belong to them."""
 
-    def __init__(self, problem: NearnessProblem, duals: RepairDuals) -> None:
-        m = len(problem.given)
-        self._problem = problem
-        self.x: Matrix = problem.given.copy()
-        self._number = np.full((m, m), -1, np.int32)
-        self._triangles: Triangles = np.empty((0, 3), np.int32)
-        self._keys = np.empty(0, np.int64)
-        self._multipliers: Floats = np.empty(0)
-        self._bounded, self._bounds = _list_bounds(problem, duals)
-        self._include(duals.triangles, duals.multipliers / problem.scale)
-        self._number_pairs()
+    def __init__(self, constraints: Constraints, bounds: BoundConstraints, given: Floats, inverse: Floats) -> None:
+        """``given`` and ``inverse``, d and 1 / weight, are those of the pairs in the order of their numbers."""
+        self._constraints, self._bounds, self._given = constraints, bounds, given
+        self._pairs = PairValues(given.copy(), inverse)
         self._before: list[Floats] | None = None  # multipliers and values at the last extrapolation
-        self.rebuild()
+        self.evaluate()
 
     @property
-    def is_idle(self) -> bool:
-        """Whether there are no constraints, so that ``x`` is the given matrix."""
-        return len(self._triangles) == 0 and len(self._bounded) == 0
+    def values(self) -> Floats:
+        """x of each pair."""
+        return self._pairs.value
 
-    def add(self, triangles: Triangles) -> None:
-        """Take in violated triangles and forget those whose multiplier has come down to zero."""
-        kept = self._multipliers > 0
-        self._triangles, self._keys = self._triangles[kept], self._keys[kept]
-        self._multipliers = self._multipliers[kept]
-        self._include(triangles, np.zeros(len(triangles)))
-        self._write(self._given)
-        self._number_pairs()
-        self._before = None
-        self._evaluate()
+    def settle(self, goal: float, deadline: Deadline) -> Iterator[None]:
+        """Sweep until no change is above the goal; yields before every sweep."""
+        for sweep in range(_MOST_SWEEPS):
+            yield
+            if self.sweep(1.0 if sweep == 0 else _OVER_RELAXATION, deadline) <= goal:
+                return
+            if sweep % _EXTRAPOLATED == _EXTRAPOLATED - 1:
+                self.extrapolate()
 
     def sweep(self, omega: float, deadline: Deadline) -> float:
-        """One pass of over-relaxation over all constraints; gives the largest change. It does not update ``x``.
+        """One pass of over-relaxation over all constraints; gives the largest change.
 
         Raises:
             OutOfTime: The deadline has passed; the multipliers are as good as after a whole pass, only not as far.
         """
-        step = sweep_evenly if self._problem.inverse_weights is None else sweep_weighted
-        largest, listed = float(sweep_bounds(self._bounds, self._pairs, omega)), self._constraints
+        step = sweep_weighted if len(self._constraints.gain) else sweep_evenly
+        listed, bounds = self._constraints, self._bounds
+        largest = float(sweep_bounds(bounds, self._pairs, omega)) if len(bounds.pair) else 0.0
         for start in range(0, len(listed.sides), _SLICE):
             deadline.check()
             part = slice(start, start + _SLICE)
@@ -276,20 +265,69 @@ class ActiveSet:
         length = self._find_step(triangles, bounds, moved)
         if length <= 0:
             return
-        _, reached = self._evaluate()
+        _, reached = self.evaluate()
         np.maximum(0.0, now[0] + length * triangles, out=multipliers)
         np.maximum(0.0, now[1] + length * bounds, out=bound_multipliers)
-        if self._evaluate()[1] < reached:
+        if self.evaluate()[1] < reached:
             multipliers[:], bound_multipliers[:] = now[:2]
-            self._evaluate()
+            self.evaluate()
+
+    def evaluate(self) -> tuple[float, float]:
+        """Set the values of the pairs from the multipliers; gives objective and dual objective."""
+        force, bounds = np.zeros(len(self._given)), self._bounds
+        add_forces(self._constraints, bounds, force)
+        moved = force * self._pairs.inverse_weight
+        np.subtract(self._given, moved, out=self.values)
+        objective = _dot(force, moved) / 2
+        return objective, _dot(force, self._given) - _dot(bounds.sign * bounds.limit, bounds.multiplier) - objective
+
+    def _find_step(self, triangles: Floats, bounds: Floats, moved: Floats) -> float:
+        """Where the dual objective, a parabola, is highest along a direction of multipliers; x moves by ``moved``."""
+        x, sides, bound = self.values, self._constraints.sides, self._bounds
+        violation = x[sides[:, 0]] - x[sides[:, 1]] - x[sides[:, 2]]
+        slope = _dot(triangles, violation) + _dot(bounds * bound.sign, x[bound.pair] - bound.limit)
+        free = self._pairs.inverse_weight > 0
+        curvature = float((moved[free] ** 2 / self._pairs.inverse_weight[free]).sum())
+        return min(slope / curvature, _LONGEST_STEP) if curvature > 0 else 0.0
+
+
+class ActiveSet:
+    """Multipliers of triangles and bounds, and the matrix x = d - W^-1 A' multipliers that belongs to them."""
+
+    def __init__(self, problem: NearnessProblem, duals: RepairDuals) -> None:
+        m = len(problem.given)
+        self._problem = problem
+        self.x: Matrix = problem.given.copy()
+        self._number = np.full((m, m), -1, np.int32)
+        self._triangles: Triangles = np.empty((0, 3), np.int32)
+        self._keys = np.empty(0, np.int64)
+        self._multipliers: Floats = np.empty(0)
+        self._bounded, self._bounds = _list_bounds(problem, duals)
+        self._include(duals.triangles, duals.multipliers / problem.scale)
+        self._number_pairs()
+        self.rebuild()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether there are no constraints, so that ``x`` is the given matrix."""
+        return len(self._triangles) == 0 and len(self._bounded) == 0
+
+    def add(self, triangles: Triangles) -> None:
+        """Take in violated triangles and forget those whose multiplier has come down to zero."""
+        kept = self._multipliers > 0
+        self._triangles, self._keys = self._triangles[kept], self._keys[kept]
+        self._multipliers = self._multipliers[kept]
+        self._include(triangles, np.zeros(len(triangles)))
+        self._write(self._problem.given[self._rows, self._columns])
+        self._number_pairs()
 
     def rebuild(self) -> tuple[float, float]:
         """Write the matrix that belongs to the multipliers into ``x``, free of the rounding of many steps.
 
         Returns its objective and the dual objective. No metric within the bounds has an objective below the second.
         """
-        objectives = self._evaluate()
-        self._write(self._pairs.value)
+        objectives = self.swept.evaluate()
+        self._write(self.swept.values)
         return objectives
 
     def describe(self) -> RepairDuals:
@@ -328,27 +366,8 @@ class ActiveSet:
         if self._problem.inverse_weights is not None:
             inverse = self._problem.inverse_weights[*where]
             gain = 1.0 / inverse[sides].sum(axis=1)
-        self._constraints = Constraints(sides, self._multipliers, gain)
-        self._given: Floats = self._problem.given[*where]
-        self._pairs = PairValues(self._given.copy(), inverse)
-
-    def _evaluate(self) -> tuple[float, float]:
-        """Set the values of the pairs from the multipliers; gives objective and dual objective."""
-        force, bounds = np.zeros(len(self._given)), self._bounds
-        add_forces(self._constraints, bounds, force)
-        moved = force * self._pairs.inverse_weight
-        np.subtract(self._given, moved, out=self._pairs.value)
-        objective = _dot(force, moved) / 2
-        return objective, _dot(force, self._given) - _dot(bounds.sign * bounds.limit, bounds.multiplier) - objective
-
-    def _find_step(self, triangles: Floats, bounds: Floats, moved: Floats) -> float:
-        """Where the dual objective, a parabola, is highest along a direction of multipliers; x moves by ``moved``."""
-        x, sides, bound = self._pairs.value, self._constraints.sides, self._bounds
-        violation = x[sides[:, 0]] - x[sides[:, 1]] - x[sides[:, 2]]
-        slope = _dot(triangles, violation) + _dot(bounds * bound.sign, x[bound.pair] - bound.limit)
-        free = self._pairs.inverse_weight > 0
-        curvature = float((moved[free] ** 2 / self._pairs.inverse_weight[free]).sum())
-        return min(slope / curvature, _LONGEST_STEP) if curvature > 0 else 0.0
+        constraints = Constraints(sides, self._multipliers, gain)
+        self.swept = SweptList(constraints, self._bounds, self._problem.given[*where], inverse)
 
     def _write(self, values: Floats) -> None:
         self.x[self._rows, self._columns] = values
