@@ -434,11 +434,7 @@ def _laplacians(graphs: GraphCollection) -> Iterator[tuple[slice, Floats, NDArra
 
 def _within(adjacency: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
     """Row v marks the nodes that are at most ``radius`` steps from v."""
-    step = adjacency | np.eye(len(adjacency), dtype=np.bool_)
-    reached = step
-    for _ in range(radius - 1):
-        reached = reached @ step
-    return reached
+    return np.linalg.matrix_power(adjacency | np.eye(len(adjacency), dtype=np.bool_), radius)
 
 
 def _invert(covariances: list[Floats], directions: int) -> Precisions:
