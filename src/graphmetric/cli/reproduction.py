@@ -156,10 +156,9 @@ def _run_of_size(experiment: str, sets: tuple[str, ...], models: tuple[str, ...]
     )
 
     learned = [LearnedContender(name, folder) for name, folder in map(_named_model, models)]
-    if experiment == "at-size":
-        run_at_size(sets or PANELS, [*CONTENDERS, *learned], options)
-    elif experiment == "random-pairs":
-        run_random_pairs(sets or PANELS, [*CONTENDERS, *learned], options)
+    if experiment != "frontier":
+        run = run_at_size if experiment == "at-size" else run_random_pairs
+        run(sets or PANELS, [*CONTENDERS, *learned], options)
     lines = [write_report(options.out)]
     if experiment != "random-pairs":
         drawn = draw_frontier(options.out, sets or PANELS, validation=options.part == "validation")

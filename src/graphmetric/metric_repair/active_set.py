@@ -100,7 +100,7 @@ class ScanAndSweep:
                 found = self._merged.whole.given, Certificate(True, 0.0, 0.0, 0.0)
             else:
                 with progress("repairing distances", _PERCENT, "%") as shown:
-                    found = self._approach(max_scans, _ViolationProgress(shown, self._smallest))
+                    found = self._approach(max_scans, shown)
         except OutOfTime:
             _, bound = self._active.rebuild()
             found = self._certify(self._finish_late(completed), bound)
@@ -115,11 +115,13 @@ class ScanAndSweep:
         rounding = ROUNDING * self._problem.largest
         return not len(self._scanner.find(self._active.x, rounding, enough=1, deadline=self._working).triangles)
 
-    def _approach(self, max_scans: int, shown: _ViolationProgress) -> tuple[Matrix, Certificate]:
+    def _approach(self, max_scans: int, shown: Progress) -> tuple[Matrix, Certificate]:
         objective, bound = self._active.rebuild()
+        first = 2 * self._smallest
         while True:
             scan, complete = self._scan()
-            shown.at(scan.largest)
+            first = max(first, scan.largest)
+            _show_violation(shown, first, scan.largest, self._smallest)
             feasible = complete and scan.largest <= self._smallest
             solved = feasible and self._problem.is_tight(objective, bound, self._tolerance)
             stopped = self._scans >= max_scans
@@ -197,19 +199,10 @@ class ScanAndSweep:
         return min(found, key=problem.measure)
 
 
-class _ViolationProgress:
+def _show_violation(shown: Progress, first: float, violation: float, smallest: float) -> None:
     """Progress on a logarithmic scale from the first violation to the tolerance."""
-
-    def __init__(self, shown: Progress, smallest: float) -> None:
-        self._shown, self._smallest = shown, smallest
-        self._first = self._percent = 0.0
-
-    def at(self, violation: float) -> None:
-        self._first = max(self._first, violation, 2 * self._smallest)
-        reached = math.log(self._first / max(violation, self._smallest)) / math.log(self._first / self._smallest)
-        amount = max(0, int(_PERCENT * reached - self._percent))
-        self._percent += amount
-        self._shown.advance(amount, f"largest violation {violation:.1e}")
+    reached = math.log(first / max(violation, smallest)) / math.log(first / smallest)
+    shown.advance(max(0, int(_PERCENT * reached) - shown.done), f"largest violation {violation:.1e}")
 
 
 class SweptList:

@@ -14,7 +14,7 @@ from graphmetric._foundation.atomic_files import make_folder, write_file
 from graphmetric._foundation.markup import Markup, element, join, say, shorten
 from graphmetric.drawing import draw_graph, label_colors
 from graphmetric.drawing.page import Plot, card, legend, render_page, section
-from graphmetric.evaluation import Calibration, SizeErrors
+from graphmetric.evaluation import Calibration, Scores, SizeErrors
 from graphmetric.evaluation.scores import format_score
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.learned.model_card import show_value
@@ -108,14 +108,13 @@ def _explain(name: str) -> str:
 
 def _headline(found: ModelEvaluation) -> Markup:
     """The numbers to remember, each with a sentence for someone who has never seen it."""
-    cards = _score_cards(found) if found.raw_scores is not None else _bound_cards(found)
+    scores, floor = found.raw_scores, found.size_scores
+    cards = _bound_cards(found) if scores is None or floor is None else _score_cards(found, scores, floor)
     return element("section", *cards, _seen_card(found), _metric_card(found), class_="cards")
 
 
-def _score_cards(found: ModelEvaluation) -> list[Markup]:
-    k, scores, floor = found.nearest, found.raw_scores, found.size_scores
-    assert scores is not None
-    assert floor is not None
+def _score_cards(found: ModelEvaluation, scores: Scores, floor: Scores) -> list[Markup]:
+    k = found.nearest
     cards = [
         card(
             f"{k * scores.ranking.precision[k]:.1f} of {k}",
