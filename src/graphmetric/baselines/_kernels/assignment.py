@@ -261,11 +261,9 @@ def solve_by_stars(cost: Floats, n: int, work: StarWork) -> None:
 def star_row_minima(cost: Floats, n: int, n_words: int, work: StarWork) -> int:
     """Reduce rows, note the zeros, star the first zero of each row whose column has no star. Returns how many."""
     places = work.places
-    for j in range(n):
-        places[COLUMN_STAR, j] = -1
-        work.duals[COLUMN_SHIFT, j] = 0
-    for word in range(n_words):
-        work.open_columns[word] = ALL_BITS
+    places[COLUMN_STAR, :n] = -1
+    work.duals[COLUMN_SHIFT, :n] = 0
+    work.open_columns[:n_words] = ALL_BITS
     n_starred = 0
     for i in range(n):
         least = cost[i, 0]
@@ -291,10 +289,9 @@ def star_row_minima(cost: Floats, n: int, n_words: int, work: StarWork) -> int:
 @part
 def cover_starred_columns(n: int, n_words: int, work: StarWork) -> None:
     """Start of a phase: columns with a star are covered, rows are not."""
-    for word in range(n_words):
-        work.open_columns[word] = 0
+    work.open_columns[:n_words] = 0
+    work.places[ROW_COVERED, :n] = 0
     for j in range(n):
-        work.places[ROW_COVERED, j] = 0
         if work.places[COLUMN_STAR, j] < 0:
             work.open_columns[j >> 6] |= ONE_BIT << (np.uint64(j) & LOW_BITS)
 

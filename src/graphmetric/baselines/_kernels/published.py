@@ -117,8 +117,7 @@ def fill_local_costs(
 @part
 def read_assignment(n_first: int, n_second: int, row_match: Integers, node_map: Integers) -> None:
     """Read the map from the matches of all rows."""
-    for u in range(len(node_map)):
-        node_map[u] = -1
+    node_map[:] = -1
     for row in range(max(n_first, n_second)):
         u, v = (row, row_match[row]) if n_first >= n_second else (row_match[row], row)
         if u < n_first and v < n_second:
@@ -152,8 +151,7 @@ def search_published_beam(
         fill_adjacency(first, i, costs.edge_reverse, opened.adjacency, FIRST)
         fill_adjacency(second, j, costs.edge_reverse, opened.adjacency, SECOND)
         path = find_complete_path(problem, i, j, width, opened)
-        for u in range(node_map.shape[1]):
-            node_map[p, u] = -1
+        node_map[p, :] = -1
         for u in range(first.node_start[i + 1] - first.node_start[i]):
             node_map[p, u] = opened.paths[path, IMAGES + u]
 
@@ -167,8 +165,7 @@ def find_complete_path(problem: PackedProblem, i: int, j: int, width: int, opene
     current, trial = width, width + 1
     for slot in range(width):
         order[slot] = slot
-    for field in range(IMAGES):
-        paths[0, field] = 0
+    paths[0, :IMAGES] = 0
     order[0] = 0
     n_open = 1
     while True:
@@ -195,8 +192,7 @@ def find_complete_path(problem: PackedProblem, i: int, j: int, width: int, opene
 @fragment
 def mark_used(opened: OpenList, current: int, n_second: int) -> None:
     """List which nodes of the second graph the current path has used."""
-    for v in range(n_second):
-        opened.used[v] = 0
+    opened.used[:n_second] = 0
     for u in range(opened.paths[current, N_HANDLED]):
         if opened.paths[current, IMAGES + u] >= 0:
             opened.used[opened.paths[current, IMAGES + u]] = 1
