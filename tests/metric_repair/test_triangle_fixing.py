@@ -378,5 +378,5 @@ def test_every_kernel_is_compiled_once() -> None:
         triangles.sweep_weighted,
         triangles.sweep_bounds,
     )
-    kernels += (triangles.add_forces, triangles.number_sides, triangles.order_triangles, triangles.lower_long_sides)
+    kernels += (triangles.add_forces, triangles.number_sides, triangles.lower_long_sides)
     assert [len(kernel.signatures) for kernel in kernels] == [1] * len(kernels)

@@ -49,8 +49,7 @@ def allocate_assignment(largest: int) -> AssignmentWork:
 def assign_rows(n: int, m: int, work: AssignmentWork) -> None:
     """Match n rows with columns of the m >= n, from given prices and no matching."""
     places = work.places
-    for j in range(m):
-        places[COLUMN_MATCH, j] = FREE
+    places[COLUMN_MATCH, :m] = FREE
     for i in range(n):
         places[FREE_ROWS, i] = i
     n_free = n

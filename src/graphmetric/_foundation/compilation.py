@@ -121,9 +121,8 @@ def _cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             return njit(**options)(function)
         before = _SETTINGS.CACHE_DIR
         source = Path(function.__code__.co_filename)
-        _SETTINGS.CACHE_DIR = str(
-            CACHE_FOLDER / _digest_of(source)
-        )  # read while the decorator runs; other packages keep their own
+        # Read while the decorator runs; other packages keep their own.
+        _SETTINGS.CACHE_DIR = str(CACHE_FOLDER / _digest_of(source))
         try:
             compiled = njit(cache=True, **options)(function)
         finally:

@@ -13,7 +13,6 @@ import logging
 import os
 import time
 import traceback
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED as FIRST
 from concurrent.futures import BrokenExecutor, Executor, Future, wait
@@ -27,10 +26,9 @@ from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra, 
 
 ATTEMPTS = 4
 """How often a task is handed out before the job ends because its worker was lost each time."""
-_LEAST_AT_ONCE, _PER_WORKER = 16, 3
-"""Tasks that are handed out at once: enough that no worker waits for the caller."""
-_LEAST_IN_ORDER, _PER_WORKER_IN_ORDER = 4, 2
-"""The same where results are taken in order; those that come too early, and may be large, count among them."""
+_AT_ONCE = {False: (16, 3), True: (4, 2)}
+"""The least number of tasks that are handed out at once, and how many for each worker: enough that none waits for the
+caller. True: where results are taken in order; those that come too early, and may be large, count among them."""
 _COUNT_WORKERS_EVERY = 10.0
 """Seconds after which workers are counted again: a cluster may grow."""
 _SILENCE = 60.0
@@ -154,15 +152,8 @@ def map_in_order(
 
     The items themselves stay here, those that workers are busy with in memory.
     """
-    begun: deque[Item] = deque()
-
-    def tasks() -> Iterator[tuple[int, tuple[Any, ...]]]:
-        for number, item in enumerate(items):
-            begun.append(item)
-            yield number, arguments(item)
-
-    for _, result in run_tasks(executor, work, tasks(), carried=carried, in_order=True):
-        yield begun.popleft(), result
+    tasks = ((item, arguments(item)) for item in items)
+    return run_tasks(executor, work, tasks, carried=carried, in_order=True)
 
 
 @contextmanager
@@ -184,9 +175,8 @@ def cluster_at(address: str) -> Iterator[Any]:
 
 
 def _most_at_once(pool: Executor, in_order: bool) -> int:
-    if in_order:
-        return max(_LEAST_IN_ORDER, _PER_WORKER_IN_ORDER * count_workers(pool))
-    return max(_LEAST_AT_ONCE, _PER_WORKER * count_workers(pool))
+    least, per_worker = _AT_ONCE[in_order]
+    return max(least, per_worker * count_workers(pool))
 
 
 def _submit(pool: Executor, task: _Task[Any], work: Callable[[], Any]) -> Future[tuple[bool, Any]]:
@@ -235,7 +225,7 @@ def _check_again(task: _Task[Any], future: Future[Any]) -> None:
         raise WorkerLost(f"a worker of the executor died, which ends all of it ({reason}); use a new one") from error
     if task.attempts >= ATTEMPTS:
         raise WorkerLost(
-            f"task {task.key} was lost {task.attempts} times, the last time because {reason}: its workers may run out "
-            "of memory"
+            f"task {task.number} was lost {task.attempts} times, the last time because {reason}: its workers may run "
+            "out of memory"
         ) from error
-    logger.warning("task %s is done again, since its worker was lost (%s)", task.key, reason)
+    logger.warning("task %s is done again, since its worker was lost (%s)", task.number, reason)

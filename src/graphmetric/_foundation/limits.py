@@ -11,11 +11,13 @@ import math
 import operator
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from threading import Lock
+from typing import TypeVar
 
 from graphmetric._foundation.atomic_files import in_bytes
 from graphmetric.errors import InvalidArgument, NotEnoughMemory
@@ -24,6 +26,8 @@ try:
     import resource
 except ImportError:  # not a POSIX system
     resource = None  # type: ignore[assignment]
+
+Item = TypeVar("Item")
 
 _CGROUP = Path("/sys/fs/cgroup")
 _CONTAINER_FILES = (("memory.max", "memory.current"), ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"))
@@ -100,6 +104,27 @@ class Deadline:
     def sooner(self, seconds: float) -> Deadline:
         """A deadline that is earlier by ``seconds``, which are left for the work that follows."""
         return Deadline(self.moment - seconds)
+
+
+def paced(items: Iterable[Item], seconds: float, *, first: int = 1, most: int) -> Iterator[list[Item]]:
+    """Lists of items, each of about as many as the caller works on for ``seconds``.
+
+    If the source of the items fails, those before the failure are given first.
+    """
+    source, size, failure = iter(items), first, None
+    while failure is None:
+        some: list[Item] = []
+        try:
+            some.extend(islice(source, size))  # which keeps those before a failure
+        except Exception as error:  # noqa: BLE001 - raised below
+            failure = error
+        if not some:
+            break
+        started = clock()
+        yield some
+        size = max(1, int(min(size * min(seconds / max(clock() - started, 1e-6), 4.0), most)))
+    if failure is not None:
+        raise failure
 
 
 def checked_jobs(n_jobs: int | None) -> int | None:

@@ -1,11 +1,13 @@
-"""Plain data: options to JSON values and back, JSON text, and checks of single values that a caller gave."""
+"""Plain data: options to JSON values and back, JSON and CSV text, and checks of single values that a caller gave."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -95,6 +97,13 @@ def format_json(value: Any, *, nan: bool = False) -> str:
         raise FileError(f"cannot be written as JSON: {error}") from None
 
 
+def format_csv(rows: Iterable[Sequence[Any]], end: str = "\n") -> str:
+    """CSV, each line with this end."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator=end).writerows(rows)
+    return text.getvalue()
+
+
 def check_fields(options: Any, least: Mapping[str, float], positive: Iterable[str] = ()) -> None:
     """Check the choices and numbers of a dataclass of options; None passes.
 
@@ -113,17 +122,16 @@ def check_fields(options: Any, least: Mapping[str, float], positive: Iterable[st
 
 def checked_count(value: Any, name: str, least: int = 1) -> int:
     """Return a whole number that a caller gave, of Python or numpy; raise InvalidArgument if it is not one."""
-    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    return int(_checked(is_whole and value >= least, value, name, f"a whole number, {least} or more"))
+    right = _is_number(value, Integral) and value >= least
+    return int(_checked(right, value, name, f"a whole number, {least} or more"))
 
 
 def checked_number(value: Any, name: str, allowed: str) -> float:
     """Return a number of at least 0 that a caller gave; ``allowed`` says in words what the message should ask for."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return float(_checked(is_number and value >= 0, value, name, allowed))
+    return float(_checked(_is_number(value, Real) and value >= 0, value, name, allowed))
 
 
-def _is_number(value: object, kind: Any) -> bool:
+def _is_number(value: Any, kind: Any) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 

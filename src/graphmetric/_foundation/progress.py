@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 _LOG_EVERY_SECONDS = 30.0
 _VERBOSE_EVERY_SECONDS = 5.0
@@ -26,25 +26,14 @@ logger = logging.getLogger(__name__)
 _is_verbose: ContextVar[bool] = ContextVar("whether progress is shown where no logging is set up", default=False)
 
 
-class Progress(Protocol):
-    """What a long job calls after each piece of work; ``note`` says how it goes, such as the loss of a training."""
-
-    def advance(self, amount: int = 1, note: str = "") -> None: ...
-
-
 @contextmanager
 def progress(description: str, total: int | None, unit: str = "") -> Iterator[Progress]:
     """Show how far a job is, how fast it goes, and how long it will still take.
 
     A job whose ``total`` is None, such as one search, shows how long it has taken and its note.
     """
-    display: _Display
-    if is_terminal():
-        display = _TerminalBar(description, total, unit)
-    elif (show := _notebook_display()) is not None:
-        display = _NotebookBar(show, description, total, unit)
-    else:
-        display = _LogLines(description, total, unit)
+    kind = _TerminalBar if is_terminal() else _NotebookBar if _is_notebook() else _LogLines
+    display = kind(description, total, unit)
     try:
         yield display
     finally:
@@ -81,16 +70,13 @@ def is_terminal() -> bool:
         return False
 
 
-def _notebook_display() -> Any | None:
-    """IPython's ``display`` in a notebook; None anywhere else, IPython on a terminal included."""
+def _is_notebook() -> bool:
+    """Whether this runs in a notebook; IPython on a terminal is none."""
     ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    if shell is None or type(shell).__name__ != "ZMQInteractiveShell":
-        return None
-    return import_module("IPython.display").display
+    return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
-class _Display:
+class Progress:
     """Counts the work that is done and shows it now and then."""
 
     def __init__(self, description: str, total: int | None, unit: str) -> None:
@@ -99,6 +85,7 @@ class _Display:
         self.started = self.last_shown = time.monotonic()
 
     def advance(self, amount: int = 1, note: str = "") -> None:
+        """What a long job calls after each piece of work; ``note`` says how it goes, such as the loss of a training."""
         self.done, self.note = self.done + amount, note
         now = time.monotonic()
         if self.is_due(now - self.started, now - self.last_shown):
@@ -129,7 +116,7 @@ class _Display:
         return f"{self.description}: {counted}{note}"
 
 
-class _LogLines(_Display):
+class _LogLines(Progress):
     def is_due(self, elapsed: float, since_shown: float) -> bool:
         return since_shown >= (_VERBOSE_EVERY_SECONDS if _is_verbose.get() else _LOG_EVERY_SECONDS)
 
@@ -137,18 +124,16 @@ class _LogLines(_Display):
         announce(str(self))
 
 
-class _NotebookBar(_Display):
+class _NotebookBar(Progress):
     """A bar in the output of a notebook's cell."""
 
-    def __init__(self, display: Any, *job: Any) -> None:
-        super().__init__(*job)
-        self._display, self._handle = display, None
+    _handle: Any = None
 
     def show(self) -> None:
         bar = "" if self.total is None else f'<progress value="{self.done}" max="{self.total}"></progress> '
         shown = {"text/plain": str(self), "text/html": f"{bar}{html.escape(str(self))}"}
         if self._handle is None:
-            self._handle = self._display(shown, raw=True, display_id=True)
+            self._handle = import_module("IPython.display").display(shown, raw=True, display_id=True)
         else:
             self._handle.update(shown, raw=True)
 
@@ -157,7 +142,7 @@ class _NotebookBar(_Display):
             self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
 
 
-class _TerminalBar(_Display):
+class _TerminalBar(Progress):
     """A bar of rich, which draws itself ten times a second from what it was last told."""
 
     def __init__(self, *job: Any) -> None:

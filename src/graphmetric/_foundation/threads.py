@@ -72,14 +72,10 @@ def map_in_threads(
     one.
     """
     listed = list(items)
-    threads = min(allowed_threads(), len(listed))
-    if threads <= 1 or (parts_are_parallel and len(listed) < allowed_threads()):
+    threads = allowed_threads()
+    if min(threads, len(listed)) <= 1 or (parts_are_parallel and len(listed) < threads):
         return [work(item) for item in listed]
-    pool = ThreadPoolExecutor(threads, initializer=_become_worker)
-    try:
-        return [done.result() for done in [pool.submit(work, item) for item in listed]]
-    finally:
-        pool.shutdown(cancel_futures=True)  # after an interrupt, do not wait for work that has not begun
+    return list(prefetch_in_threads(work, listed, ahead=len(listed)))
 
 
 def prefetch_in_threads(work: Callable[[Item], Result], items: Iterable[Item], ahead: int = 2) -> Iterator[Result]:
@@ -96,7 +92,7 @@ def prefetch_in_threads(work: Callable[[Item], Result], items: Iterable[Item], a
             begun.extend(pool.submit(work, item) for item in islice(source, 1))
             yield result
     finally:
-        pool.shutdown(cancel_futures=True)
+        pool.shutdown(cancel_futures=True)  # after an interrupt, do not wait for work that has not begun
 
 
 def as_device(name: str | torch.device) -> torch.device:

@@ -66,18 +66,14 @@ class CountVectors(NamedTuple):
         return Differences(*(cdist(left[:, a:b], right[:, a:b], "cityblock") for a, b in self.parts))
 
 
-def count_differences(queries: GraphCollection, database: GraphCollection) -> Differences:
-    """Compare the vectors of all queries with those of all graphs of the database."""
-    return CountVectors.of(queries + database).compare(slice(0, len(queries)), slice(len(queries), None))
-
-
 class Floor(Baseline):
     """A distance that is read from the differences; nothing is learned."""
 
     scale = "raw"
 
     def predict(self, queries: GraphCollection, database: GraphCollection) -> Matrix:
-        return self.combine(count_differences(queries, database))
+        vectors, start = CountVectors.of(queries + database), len(queries)
+        return self.combine(vectors.compare(slice(0, start), slice(start, None)))
 
     @abstractmethod
     def combine(self, differences: Differences) -> Matrix:
@@ -142,5 +138,4 @@ class FittedLabelCounts(Baseline):
         slope, per_node, constant = self.fitted(self._coefficients)
         mean_sizes = (queries.sizes[:, None] + database.sizes[None, :]) / 2
         fitted = slope * LabelCounts().predict(queries, database) + per_node * mean_sizes + constant
-        predicted: Matrix = np.maximum(fitted, 0)
-        return predicted
+        return np.asarray(np.maximum(fitted, 0))

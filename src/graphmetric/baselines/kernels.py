@@ -77,8 +77,7 @@ def kernel_distances(values: KernelValues) -> Floats:
     neither = (values.queries[:, None] == 0) & (values.database[None, :] == 0)
     normalized = np.divide(values.cross, product, out=neither.astype(np.float64), where=product > 0)
     # A root turns noise of 1e-16 into distances of 1e-8: without rounding, copies of a graph would not tie.
-    distances: Floats = np.sqrt(np.maximum(2 - 2 * normalized.round(_DECIMALS), 0))
-    return distances
+    return np.asarray(np.sqrt(np.maximum(2 - 2 * normalized.round(_DECIMALS), 0)))
 
 
 def inner_products(features: Any, num_queries: int) -> KernelValues:
@@ -419,8 +418,7 @@ class MultiscaleLaplacian(GraphKernel):
 
     def _covariance(self, laplacian: Floats, features: Floats) -> Floats:
         smoothed = np.linalg.solve(laplacian + self.eta * np.eye(len(laplacian)), features)
-        covariance: Floats = features.T @ smoothed + self.gamma * np.eye(features.shape[1])
-        return covariance
+        return np.asarray(features.T @ smoothed + self.gamma * np.eye(features.shape[1]))
 
 
 def _laplacians(graphs: GraphCollection) -> Iterator[tuple[slice, Floats, NDArray[np.bool_]]]:
@@ -436,17 +434,13 @@ def _laplacians(graphs: GraphCollection) -> Iterator[tuple[slice, Floats, NDArra
 
 def _within(adjacency: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
     """Row v marks the nodes that are at most ``radius`` steps from v."""
-    step = adjacency | np.eye(len(adjacency), dtype=np.bool_)
-    reached = step
-    for _ in range(radius - 1):
-        reached = reached @ step
-    return reached
+    return np.linalg.matrix_power(adjacency | np.eye(len(adjacency), dtype=np.bool_), radius)
 
 
 def _invert(covariances: list[Floats], directions: int) -> Precisions:
     stacked = np.array(covariances, dtype=np.float64).reshape(-1, directions, directions)
     inverse = np.asarray(np.linalg.inv(stacked), dtype=np.float64)
-    return Precisions(inverse, _log_determinants(inverse))
+    return Precisions(inverse, np.linalg.slogdet(inverse).logabsdet)
 
 
 def _overlaps(left: Precisions, right: Precisions) -> Floats:
@@ -456,14 +450,10 @@ def _overlaps(left: Precisions, right: Precisions) -> Floats:
     for start in range(0, len(overlaps), rows):
         block = slice(start, start + rows)
         mean = (left.inverse[block, None] + right.inverse[None]) / 2
-        logs = (left.log_determinant[block, None] + right.log_determinant[None]) / 4 - _log_determinants(mean) / 2
+        logs = (left.log_determinant[block, None] + right.log_determinant[None]) / 4
+        logs -= np.linalg.slogdet(mean).logabsdet / 2
         overlaps[block] = np.exp(np.minimum(logs, 0))  # at most 1, but for rounding
     return overlaps
-
-
-def _log_determinants(matrices: Floats) -> Floats:
-    logs: Floats = np.linalg.slogdet(matrices).logabsdet
-    return logs
 
 
 def _leading_directions(kernel: Floats, most: int) -> Floats:
@@ -471,5 +461,4 @@ def _leading_directions(kernel: Floats, most: int) -> Floats:
     values, vectors = np.linalg.eigh(kernel)
     values, vectors = values[::-1][:most], vectors[:, ::-1][:, :most]
     kept = values > _SMALLEST_EIGENVALUE * max(values.max(initial=0), 1e-300)
-    projection: Floats = vectors[:, kept] / np.sqrt(values[kept])
-    return projection
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))

@@ -61,6 +61,12 @@ class Baseline(ABC):
     """Name in the registry and the tables."""
     scale: PredictionScale
 
+    def __init_subclass__(cls) -> None:
+        """Register the class if it has a name of its own."""
+        super().__init_subclass__()
+        if "name" in vars(cls):
+            _KINDS[cls.name] = cls
+
     def fit(self, task: TrainingTask) -> Self:
         """Learn from labelled graphs; by default nothing is learned."""
         return self
@@ -88,8 +94,7 @@ class LabelledBlock(NamedTuple):
     @property
     def mean_sizes(self) -> NDArray[np.float64]:
         """(n1 + n2) / 2 of each pair."""
-        sizes: NDArray[np.float64] = self.graphs.sizes[self.pairs].mean(axis=1)
-        return sizes
+        return np.asarray(self.graphs.sizes[self.pairs].mean(axis=1))
 
 
 def sample_labelled_block(task: TrainingTask, largest: int = 500) -> LabelledBlock:
@@ -145,33 +150,17 @@ class Calibrated(Baseline):
         return -np.expm1(-self.fitted(self._factor) * self.inner.predict(queries, database))
 
 
-_HOMES = {
-    "beam": ("published", "beam"),
-    "beam-80": ("published", "beam_80"),
-    "vj": ("published", "vj"),
-    "hungarian": ("published", "hungarian"),
-    "hed": ("published", "hed"),
-    "emb-avg": ("neural", "EmbAvg"),
-    "gcn-mean": ("neural", "GCNMean"),
-    "gcn-max": ("neural", "GCNMax"),
-    "siamese-mpnn": ("neural", "SiameseMPNN"),
-    "simgnn": ("neural", "SimGNN"),
-    "gmn": ("neural", "GMN"),
-    "greed": ("neural", "Greed"),
-    "graphlet": ("kernels", "Graphlet"),
-    "wl-subtree": ("kernels", "WeisfeilerLehmanSubtree"),
-    "wwl": ("kernels", "WassersteinWeisfeilerLehman"),
-    "multiscale-laplacian": ("kernels", "MultiscaleLaplacian"),
-    "deep-graph-kernel": ("kernels", "DeepGraphKernel"),
-    "size-difference": ("floors", "SizeDifference"),
-    "label-counts": ("floors", "LabelCounts"),
-    "degree-sequences": ("floors", "DegreeSequences"),
-    "labels-and-degrees": ("floors", "LabelsAndDegrees"),
-    "fitted-label-counts": ("floors", "FittedLabelCounts"),
+_KINDS: dict[str, type[Baseline]] = {}
+"""The classes by name, those of the modules that were imported."""
+_MODULES = {
+    "published": ("beam", "beam-80", "vj", "hungarian", "hed"),
+    "neural": ("emb-avg", "gcn-mean", "gcn-max", "siamese-mpnn", "simgnn", "gmn", "greed"),
+    "kernels": ("graphlet", "wl-subtree", "wwl", "multiscale-laplacian", "deep-graph-kernel"),
+    "floors": ("size-difference", "label-counts", "degree-sequences", "labels-and-degrees", "fitted-label-counts"),
 }
-"""Module and class, or function, that makes each baseline, by its name."""
+"""The names of the baselines of each module."""
 
-BASELINES: tuple[str, ...] = tuple(_HOMES)
+BASELINES: tuple[str, ...] = tuple(name for names in _MODULES.values() for name in names)
 """The names, in the order of the tables."""
 
 
@@ -182,9 +171,7 @@ def build_baseline(name: str, **parameters: Any) -> Baseline:
         >>> build_baseline("gcn-mean").scale
         'paper'
     """
-    if name not in _HOMES:
+    if name not in BASELINES:
         raise InvalidArgument(f"there is no baseline {name!r}; there are: {', '.join(BASELINES)}")
-    module, kind = _HOMES[name]
-    built = getattr(import_module(f"graphmetric.baselines.{module}"), kind)(**parameters)
-    assert isinstance(built, Baseline)
-    return built
+    import_module(f"graphmetric.baselines.{next(module for module, names in _MODULES.items() if name in names)}")
+    return _KINDS[name](**parameters)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 import numpy as np
 import torch
@@ -54,13 +54,8 @@ class NetworkOptions:
 
     __slots__ = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        plain: dict[str, Any] = to_plain(self)
-        return plain
-
     def __post_init__(self) -> None:
-        for name, value in self.to_dict().items():
+        for name, value in to_plain(self).items():
             sizes = value if isinstance(value, list) else [value]
             if min(sizes, default=1 if name == "hidden" else 0) < 1:
                 raise InvalidArgument(f"{type(self).__name__}: {name} must be 1 or more; got {value}")

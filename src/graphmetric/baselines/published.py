@@ -117,10 +117,8 @@ class EditDistanceBaseline(Baseline):
     """An approximate edit distance with unit costs."""
 
     scale = "raw"
+    method: EditDistanceMethod
     _threads = 1
-
-    def __init__(self, name: str, method: EditDistanceMethod) -> None:
-        self.name, self.method = name, method
 
     def fit(self, task: TrainingTask) -> Self:
         """Take the number of threads; nothing is learned."""
@@ -131,26 +129,35 @@ class EditDistanceBaseline(Baseline):
         return pairwise_edit_distances(queries, database, method=self.method, n_jobs=self._threads).value
 
 
-def beam(width: int = 2) -> EditDistanceBaseline:
+class NarrowBeam(EditDistanceBaseline):
     """Neuhaus, Riesen and Bunke (2006). The paper's "Beam" keeps two open paths, the fewest that make a beam."""
-    return EditDistanceBaseline("beam" if width == 2 else f"beam-{width}", PublishedBeam(width))
+
+    name, method = "beam", PublishedBeam(2)
+
+    def __init__(self, width: int | None = None) -> None:
+        if width is not None:
+            self.name, self.method = f"beam-{width}", PublishedBeam(width)
 
 
-def beam_80() -> EditDistanceBaseline:
+class WidestBeam(EditDistanceBaseline):
     """The widest beam of the public distances."""
-    return beam(80)
+
+    name, method = "beam-80", PublishedBeam(80)
 
 
-def vj() -> EditDistanceBaseline:
+class PathsBaseline(EditDistanceBaseline):
     """Fankhauser, Riesen and Bunke (2011)."""
-    return EditDistanceBaseline("vj", VolgenantJonker())
+
+    name, method = "vj", VolgenantJonker()
 
 
-def hungarian() -> EditDistanceBaseline:
+class StarsBaseline(EditDistanceBaseline):
     """Riesen and Bunke (2009)."""
-    return EditDistanceBaseline("hungarian", Hungarian())
+
+    name, method = "hungarian", Hungarian()
 
 
-def hed() -> EditDistanceBaseline:
+class HausdorffBaseline(EditDistanceBaseline):
     """Fischer et al. (2015), as published: neither a lower nor an upper bound."""
-    return EditDistanceBaseline("hed", PublishedHausdorff())
+
+    name, method = "hed", PublishedHausdorff()

@@ -30,7 +30,7 @@ _EXTRAS = {
 @click.command()
 @click.option("--warm", "compile_all", is_flag=True, help="Compile all kernels now, so that no later command waits.")
 @json_option
-def doctor_command(compile_all: bool, as_json: bool) -> None:
+def doctor_command(compile_all: bool) -> None:
     """Show the versions, the extras and the state of this installation. Paste it into a bug report.
 
     \b
@@ -53,7 +53,7 @@ def doctor_command(compile_all: bool, as_json: bool) -> None:
     missing |= {name: f"not installed (optional): pip install graphmetric[{extra}]" for name, extra in _EXTRAS.items()}
     rows = facts | {name: found or missing[name] for name, found in packages.items()}
     text = "\n".join(f"{name:<16}{value}" for name, value in rows.items())
-    show_result(text, {**facts, "packages": packages}, as_json)
+    show_result(text, {**facts, "packages": packages})
 
 
 def _compile_searches() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from graphmetric._foundation.atomic_files import check_writable, write_file
+from graphmetric._foundation.atomic_files import write_file
 from graphmetric._foundation.executors import cluster_at
 from graphmetric.cli.graph_sources import (
     GraphCommand,
@@ -19,9 +19,8 @@ from graphmetric.cli.graph_sources import (
     warn_of_unequal_numbers,
 )
 from graphmetric.cli.options import (
-    FILE,
+    OUT_FILE,
     cluster_option,
-    costs_of,
     ignore_option,
     jobs_option,
     json_option,
@@ -63,7 +62,7 @@ _DISTANCES = (
 @limit_option()
 @smiles_option
 @reading_options
-@click.option("--plot", type=FILE, help="Draw both graphs into this SVG file, with matched nodes and edits marked.")
+@click.option("--plot", type=OUT_FILE, help="Draw both graphs into this SVG file, with matched nodes and edits marked.")
 @json_option
 def ged_command(
     first: str,
@@ -71,12 +70,11 @@ def ged_command(
     distance: str,
     method: str,
     time_limit: TimeLimit,
-    ignore: tuple[str, ...],
-    edit_limits: dict[str, int] | None,
+    costs: EditCosts | None,
+    limits: dict[str, int] | None,
     smiles: bool,
     reading: Reading,
     plot: str | None,
-    as_json: bool,
 ) -> None:
     """Find the least number of edits that turn FIRST into SECOND, which nodes correspond, and the edits.
 
@@ -95,28 +93,24 @@ def ged_command(
       graphmetric ged molecules:3 molecules:8 --distance mces
       graphmetric ged molecules:3 molecules:8 --limit ring=0 --limit element=2
     """
-    if distance != "edits" and (method != "exact" or plot is not None or edit_limits is not None):
-        option = "--plot draws edits" if edit_limits is None else "--limit counts edits"
+    if distance != "edits" and (method != "exact" or plot is not None or limits is not None):
+        option = "--plot draws edits" if limits is None else "--limit counts edits"
         option = option if method == "exact" else f"--method {method} counts edits"
         raise click.UsageError(f"{option}, not common edges: leave it out, or leave out --distance {distance}.")
-    if plot is not None:
-        check_writable(plot)
     graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
-    warn_of_unequal_numbers(graphs, ignore)
+    warn_of_unequal_numbers(graphs, costs)
     try:
         if distance != "edits":
-            ignored = (costs_of(ignore) or EditCosts()).ignore
+            ignored = (costs or EditCosts()).ignore
             weights: EdgeWeights = None if distance == "mces" else "bond_orders"
             common = mces_distance(*graphs, weights=weights, ignore=ignored, time_limit=time_limit)
-            show_result(_common_in_words(common), _common_as_data(common), as_json)
+            show_result(_common_in_words(common), _common_as_data(common))
             return
-        result = graph_edit_distance(
-            *graphs, method=method, costs=costs_of(ignore), limits=edit_limits, time_limit=time_limit
-        )
+        result = graph_edit_distance(*graphs, method=method, costs=costs, limits=limits, time_limit=time_limit)
     except SearchInterrupted as stopped:
-        show_result(_in_words(stopped.known), _as_data(stopped.known), as_json)
+        show_result(_in_words(stopped.known), _as_data(stopped.known))
         raise
-    show_result(_in_words(result), _as_data(result), as_json)
+    show_result(_in_words(result), _as_data(result))
     if plot is not None:
         write_file(plot, draw_alignment(result))
         show(f"drawn into {plot}", err=True)
@@ -137,10 +131,8 @@ def ged_command(
 def label_command(
     source: str,
     out: str,
-    ignore: tuple[str, ...],
     cluster: str | None,
     reading: Reading,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Compute the edit distances of pairs of the graphs of SOURCE, as labels to train or evaluate with.
@@ -155,22 +147,21 @@ def label_command(
       graphmetric label AIDS700nef --root data/ --pairs all --out labels/
       graphmetric label my-graphs/ --cluster tcp://scheduler:8786 --out labels/
     """
-    check_writable(out, folder=True)
     graphs = open_source(source, reading).graphs
-    warn_of_unequal_numbers(graphs, ignore)
+    warn_of_unequal_numbers(graphs, options["costs"])
     started = time.perf_counter()
     if cluster is None:
-        labels = label_graphs(graphs, out, costs=costs_of(ignore), **options)
+        labels = label_graphs(graphs, out, **options)
         pairs, exact = len(labels), int(labels.exact.sum())
     else:
         with cluster_at(cluster) as client:
-            stored = label_graphs(graphs, out, costs=costs_of(ignore), executor=client, **options)
+            stored = label_graphs(graphs, out, executor=client, **options)
         pairs, exact = len(stored), stored.count_exact()
     seconds = time.perf_counter() - started
     known = "all exact" if exact == pairs else f"{exact:,} exact, {pairs - exact:,} only bounds"
     counts = {"graphs": len(graphs), "pairs": pairs, "exact_pairs": exact, "pairs_with_bounds": pairs - exact}
     data = {**counts, "exact": exact / pairs if pairs else 1.0, "seconds": seconds, "out": out}
-    show_result(f"{pairs:,} pairs of {len(graphs):,} graphs: {known}, in {out} ({seconds:.1f} s)", data, as_json)
+    show_result(f"{pairs:,} pairs of {len(graphs):,} graphs: {known}, in {out} ({seconds:.1f} s)", data)
 
 
 def _in_words(result: EditDistance) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from graphmetric.graphs.summary import CollectionSummary, Spread, summarize
 @reading_options
 @edge_labels_option
 @json_option
-def info_command(source: str, reading: Reading, edge_labels: bool | None, as_json: bool) -> None:
+def info_command(source: str, reading: Reading, edge_labels: bool | None) -> None:
     """Describe the graphs of SOURCE: their number, sizes, labels, isomorphism classes, and anything unusual.
 
     SOURCE is a file, a folder, a glob pattern, or the name of a data set.
@@ -39,25 +39,18 @@ def info_command(source: str, reading: Reading, edge_labels: bool | None, as_jso
     for name in ("node_labels", "edge_labels"):
         plain[name] = {str(label): count for label, count in plain[name].items()}
     title = f"{in_line(source)}  ({opened.read_as})"
-    show_result(f"{title}\n{_in_words(summary)}", {"source": source, "read_as": opened.read_as, **plain}, as_json)
+    show_result(f"{title}\n{_in_words(summary)}", {"source": source, "read_as": opened.read_as, **plain})
 
 
 @click.command(cls=GraphCommand)
 @click.argument("source")
 @click.argument("target")
-@click.option("--from", "source_format", hidden=True, help="The same as --format.")
 @click.option("--to", "target_format", metavar="NAME", help="Format of TARGET, if its suffix does not say it.")
 @reading_options
 @edge_labels_option
 @json_option
 def convert_command(
-    source: str,
-    target: str,
-    source_format: str | None,
-    target_format: str | None,
-    reading: Reading,
-    edge_labels: bool | None,
-    as_json: bool,
+    source: str, target: str, target_format: str | None, reading: Reading, edge_labels: bool | None
 ) -> None:
     """Read the graphs of SOURCE and write them to TARGET. A note says what the format of TARGET cannot hold.
 
@@ -69,11 +62,9 @@ def convert_command(
     """
     if target != "-":
         check_writable(target, folder=not Path(target).suffix)
-    if source_format is not None:
-        reading = replace(reading, file_format=source_format)
     graphs = open_source(source, reading, edge_labels=edge_labels).graphs
     write_graphs(graphs, target, format=target_format)
-    show_result(f"{len(graphs):,} graphs written to {target}", {"graphs": len(graphs), "out": target}, as_json)
+    show_result(f"{len(graphs):,} graphs written to {target}", {"graphs": len(graphs), "out": target})
 
 
 def _in_words(summary: CollectionSummary) -> str:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from graphmetric.cli.options import FOLDER, RenamedOption
+from graphmetric.cli.options import FOLDER, RenamedOption, gathered
 from graphmetric.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
+from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs, read_graphs
 from graphmetric.formats.conversion import from_smiles
@@ -26,8 +26,6 @@ from graphmetric.graphs.summary import unequal_numbers
 TYPED = "graphmetric.typed"
 """Key in the context of a command: the whole command, as a shell takes it."""
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -39,6 +37,12 @@ class Reading:
     limits: Limits = DEFAULT_LIMITS
     options: dict[str, Any] = field(default_factory=dict)
     """Arguments of :func:`~graphmetric.read_graphs` that were given, by name."""
+
+    @classmethod
+    def of(cls, root: str | None, file_format: str | None, reading_limits: Limits, **options: Any) -> Reading:
+        """From the values of all options, given or not."""
+        given = {name: value for name, value in options.items() if value not in (None, ())}
+        return cls(root, file_format, reading_limits, given)
 
 
 def _limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Limits:
@@ -69,16 +73,15 @@ _DIRECTIONS = "Make all graphs directed or undirected. By default they are as in
 _SKIP = "Skip graphs that cannot be read, and report how many."
 _LIMITS = "Limits of the readers, such as max_nodes=1000, or none for files that you trust."
 _OPTIONS = {
-    "file_format": click.option("--format", "file_format", metavar="NAME", help=_FORMATS),
+    "file_format": click.option("--format", "--from", "file_format", cls=RenamedOption, metavar="NAME", help=_FORMATS),
     "node_label": click.option("--node-label", metavar="ATTR", help="Take this node attribute as the node label."),
     "edge_label": click.option("--edge-label", metavar="ATTR", help="Take this edge attribute as the edge label."),
     "directed": click.option("--directed/--undirected", default=None, help=_DIRECTIONS),
     "distinguish": click.option("--distinguish", multiple=True, callback=_distinctions, metavar="NAMES", help=_FACTS),
     "on_error": click.option("--skip-bad", "on_error", flag_value="skip", help=_SKIP),
-    "limits": click.option(
+    "reading_limits": click.option(
         "--reading-limits",
         "--limits",
-        "limits",
         cls=RenamedOption,
         multiple=True,
         callback=_limits,
@@ -88,6 +91,8 @@ _OPTIONS = {
     "root": click.option("--root", type=FOLDER, help="Folder that holds the benchmark data sets."),
 }
 """The options for reading graphs, by the names of their parameters."""
+
+reading_options = gathered("reading", Reading.of, _OPTIONS)
 
 
 class GraphCommand(click.Command):
@@ -106,22 +111,6 @@ class GraphCommand(click.Command):
         for title, records in (("Options", own), ("Options for reading graphs", shared)):
             with formatter.section(title):
                 formatter.write_dl(records)
-
-
-def reading_options(command: _Command) -> _Command:
-    """Give a command the options for reading graphs; it gets them as one argument ``reading``."""
-
-    @wraps(command)
-    def with_reading(*arguments: Any, **parameters: Any) -> Any:
-        chosen = {name: parameters.pop(name) for name in _OPTIONS}
-        places = {name: chosen.pop(name) for name in ("root", "file_format", "limits")}
-        given = {name: value for name, value in chosen.items() if value not in (None, ())}
-        return command(*arguments, reading=Reading(**places, options=given), **parameters)
-
-    decorated: Any = with_reading
-    for option in reversed(_OPTIONS.values()):
-        decorated = option(decorated)
-    return decorated  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +191,11 @@ def _split_position(text: str) -> tuple[str, int] | None:
     return (source, int(position)) if colon and position.isdecimal() and not Path(text).exists() else None
 
 
-def warn_of_unequal_numbers(graphs: Iterable[Graph], ignored: Collection[str] = ()) -> None:
+def warn_of_unequal_numbers(graphs: Iterable[Graph], costs: EditCosts | None) -> None:
     """Warn of attributes that make nearly all nodes or edges different, so that an edit distance says nothing."""
     try:
         together = GraphCollection(graphs)
     except InvalidGraph:  # features of different lengths, which the distance itself reports
         return
-    for sentence in unequal_numbers(together, ignored):
+    for sentence in unequal_numbers(together, costs.ignore if costs is not None else ()):
         warnings.warn(sentence, stacklevel=2)

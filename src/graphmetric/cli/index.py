@@ -15,14 +15,12 @@ from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, reading_options, stream_source
 from graphmetric.cli.options import (
     FOLDER,
-    cluster_option,
-    costs_of,
-    device_option,
+    OUT_FOLDER,
+    Encoding,
+    encoding_options,
     ignore_option,
-    jobs_option,
     json_option,
     model_argument,
-    workers_at,
 )
 from graphmetric.cli.output import show_result
 from graphmetric.errors import InvalidArgument
@@ -30,7 +28,7 @@ from graphmetric.index import open_store
 from graphmetric.index.database import is_address
 
 if TYPE_CHECKING:
-    from graphmetric.learned.learned_distance import LearnedDistance
+    from graphmetric.edit_distance import EditCosts
     from graphmetric.search import GraphIndex
     from graphmetric.search.collection_map import MapMethod
 
@@ -65,15 +63,13 @@ def index_command() -> None:
 
 @index_command.command("build", cls=GraphCommand)
 @click.argument("sources", metavar="[MODEL] SOURCE", nargs=-1, required=True)
-@click.option("--out", type=FOLDER, help="Folder for the index.")
+@click.option("--out", type=OUT_FOLDER, help="Folder for the index.")
 @click.option("--store", metavar="ADDRESS", help="Database for the index: postgresql://user@host/database?index=NAME.")
 @click.option("--number", is_flag=True, help="Name the graphs by their positions, not by their own ids.")
 @click.option("--overwrite", is_flag=True, help="Replace an existing index, once the new one is complete.")
 @click.option("--map", "map_method", type=_MAP, default="pca", help="Map of the collection; tsne is stored.")
 @ignore_option(" For certified searches; by default what the model was trained to ignore.")
-@jobs_option
-@device_option
-@cluster_option
+@encoding_options
 @reading_options
 @json_option
 def build(
@@ -83,12 +79,9 @@ def build(
     number: bool,
     overwrite: bool,
     map_method: MapMethod,
-    ignore: tuple[str, ...],
-    n_jobs: int,
-    device: str,
-    cluster: str | None,
+    costs: EditCosts | None,
+    encoding: Encoding,
     reading: Reading,
-    as_json: bool,
 ) -> None:
     """Index the graphs of SOURCE, so that `graphmetric search` can find the nearest ones.
 
@@ -119,17 +112,15 @@ def build(
     place = open_store(out or store or "")
     if place.exists() and not overwrite:
         raise InvalidArgument(f"{place.place} holds an index already: use --overwrite to replace it, or another place")
-    if out is not None:
-        check_writable(out, folder=True)
-    learned = _load_model(models[0], n_jobs, device) if models else None
+    learned = encoding.load(models[0]) if models else None
     graphs = stream_source(source, reading)[0]
     first = next(graphs, None)
     if first is None:
         raise InvalidArgument(f"{source} holds no graphs")
     started = time.perf_counter()
     ids = count() if number else None
-    costs, everything = costs_of(ignore), chain([first], graphs)
-    with workers_at(cluster) as executor:
+    everything = chain([first], graphs)
+    with encoding.executor() as executor:
         index = GraphIndex.build(learned, everything, ids=ids, store=place, costs=costs, executor=executor)
     if map_method != "pca":
         index.build_map(map_method)
@@ -140,28 +131,17 @@ def build(
         text += "\nthe index has no model: searches are certified"
     data = {"out": shown, "graphs": len(index), "bytes": size, "seconds": seconds, "model": bool(models)}
     quoted = shlex.quote(shown)
-    show_result(f"{text}\ntry: graphmetric search {quoted} QUERY -k 10", data, as_json)
+    show_result(f"{text}\ntry: graphmetric search {quoted} QUERY -k 10", data)
 
 
 @index_command.command("add", cls=GraphCommand)
 @click.argument("index", type=FOLDER)
 @click.argument("source")
 @click.option("--number", is_flag=True, help="Name the new graphs by the next numbers, not by their own ids.")
-@jobs_option
-@device_option
-@cluster_option
+@encoding_options
 @reading_options
 @json_option
-def add(
-    index: str,
-    source: str,
-    number: bool,
-    n_jobs: int,
-    device: str,
-    cluster: str | None,
-    reading: Reading,
-    as_json: bool,
-) -> None:
+def add(index: str, source: str, number: bool, encoding: Encoding, reading: Reading) -> None:
     """Add the graphs of SOURCE to INDEX, a folder that `graphmetric index` wrote, or the address of a database.
 
     Searches that run meanwhile are answered from the index as it was. Either all graphs are added, or none.
@@ -170,18 +150,18 @@ def add(
     Example:
       graphmetric index add idx/ more-graphs/
     """
-    opened = _open_to_change(index, n_jobs, device)
+    opened = _open_to_change(index, encoding)
     graphs = open_source(source, reading).graphs
-    with workers_at(cluster) as executor:
+    with encoding.executor() as executor:
         opened.add((graph.replace(id=None) for graph in graphs) if number else graphs, executor=executor)
-    _save_change(opened, index, "added", len(graphs), as_json)
+    _save_change(opened, index, "added", len(graphs))
 
 
 @index_command.command("remove")
 @click.argument("index", type=FOLDER)
 @click.argument("ids", metavar="ID...", nargs=-1, required=True)
 @json_option
-def remove(index: str, ids: tuple[str, ...], as_json: bool) -> None:
+def remove(index: str, ids: tuple[str, ...]) -> None:
     """Remove the graphs with these ids from INDEX; - reads the ids from standard input, one per line.
 
     If one of them is not in the index, nothing is removed.
@@ -194,17 +174,15 @@ def remove(index: str, ids: tuple[str, ...], as_json: bool) -> None:
     lines = sys.stdin.read().splitlines() if ids == ("-",) else ids
     names = list(dict.fromkeys(known_id(opened, line) for line in lines if line))
     opened.remove(names)
-    _save_change(opened, index, "removed", len(names), as_json)
+    _save_change(opened, index, "removed", len(names))
 
 
 @index_command.command("add-model")
 @click.argument("index", type=FOLDER)
 @model_argument
-@jobs_option
-@device_option
-@cluster_option
+@encoding_options
 @json_option
-def add_model(index: str, model: str, n_jobs: int, device: str, cluster: str | None, as_json: bool) -> None:
+def add_model(index: str, model: str, encoding: Encoding) -> None:
     """Let MODEL encode all graphs of INDEX, which was made without a model.
 
     Searches that run meanwhile are answered from the index as it was.
@@ -214,18 +192,18 @@ def add_model(index: str, model: str, n_jobs: int, device: str, cluster: str | N
       graphmetric index add-model idx/ model/
     """
     opened = _open_to_change(index)
-    learned = _load_model(model, n_jobs, device)
-    with workers_at(cluster) as executor:
+    learned = encoding.load(model)
+    with encoding.executor() as executor:
         opened.add_model(learned, out=index, executor=executor)
     data = {"index": _shown(index), "model": model, "graphs": len(opened)}
-    show_result(f"{len(opened):,} graphs encoded by {model}", data, as_json)
+    show_result(f"{len(opened):,} graphs encoded by {model}", data)
 
 
 @index_command.command("map")
 @click.argument("index", type=FOLDER)
 @click.option("--method", type=_MAP, default="tsne", help="How to lay the graphs out; pca forgets a stored map.")
 @json_option
-def lay_out(index: str, method: MapMethod, as_json: bool) -> None:
+def lay_out(index: str, method: MapMethod) -> None:
     """Lay out the graphs of INDEX in the plane by t-SNE, for the page of `graphmetric serve` and for plots.
 
     It takes some milliseconds for each graph and is stored in the index. Graphs that are added later are put among
@@ -240,7 +218,7 @@ def lay_out(index: str, method: MapMethod, as_json: bool) -> None:
     if not is_address(index):
         opened.save(index)
     data = {"index": _shown(index), "map": method, "graphs": len(opened)}
-    show_result(f"{len(opened):,} graphs of {_shown(index)} laid out by {method}", data, as_json)
+    show_result(f"{len(opened):,} graphs of {_shown(index)} laid out by {method}", data)
 
 
 def known_id(index: GraphIndex, text: str) -> Hashable:
@@ -248,26 +226,20 @@ def known_id(index: GraphIndex, text: str) -> Hashable:
     return int(text) if text not in index and text.lstrip("-").isdecimal() else text
 
 
-def _load_model(model: str, n_jobs: int, device: str) -> LearnedDistance:
-    from graphmetric.learned.learned_distance import LearnedDistance
-
-    return LearnedDistance.load(model, n_jobs, device)
-
-
-def _open_to_change(index: str, n_jobs: int = 1, device: str = "cpu") -> GraphIndex:
+def _open_to_change(index: str, encoding: Encoding = Encoding()) -> GraphIndex:  # noqa: B008
     from graphmetric.search import GraphIndex
 
-    opened = GraphIndex.load(index, n_jobs=n_jobs, device=device)
+    opened = GraphIndex.load(index, n_jobs=encoding.n_jobs, device=encoding.device)
     if not is_address(index):
         check_writable(index, folder=True)
     return opened
 
 
-def _save_change(opened: GraphIndex, index: str, change: str, count: int, as_json: bool) -> None:
+def _save_change(opened: GraphIndex, index: str, change: str, count: int) -> None:
     if not is_address(index):  # a database was changed already
         opened.save(index)
     data = {"index": _shown(index), change: count, "graphs": len(opened)}
-    show_result(f"{count:,} graphs {change}; {_shown(index)} holds {len(opened):,}", data, as_json)
+    show_result(f"{count:,} graphs {change}; {_shown(index)} holds {len(opened):,}", data)
 
 
 def _shown(index: str) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +12,17 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write, check_writable, make_folder
 from graphmetric._foundation.limits import check_memory
+from graphmetric._foundation.options import format_csv
 from graphmetric.cli.graph_sources import TYPED, GraphCommand, Reading, open_graph, open_source, reading_options
 from graphmetric.cli.options import (
     COUNT,
     FILE,
     FOLDER,
+    OUT_FILE,
     TIME_LIMIT,
-    cluster_option,
-    costs_of,
+    Encoding,
     device_option,
+    encoding_options,
     ignore_option,
     jobs_option,
     json_option,
@@ -30,9 +30,8 @@ from graphmetric.cli.options import (
     seed_option,
     smiles_option,
     view_option,
-    workers_at,
 )
-from graphmetric.cli.output import in_line, output_errors_named, show, show_result, to_json
+from graphmetric.cli.output import in_line, output_errors_named, show, show_result, to_json, wants_json
 from graphmetric.errors import InvalidArgument, UnknownFormat
 from graphmetric.graphs.collection import GraphCollection
 
@@ -46,7 +45,7 @@ if TYPE_CHECKING:
 @click.argument("first")
 @click.argument("second", required=False)
 @view_option
-@click.option("--out", type=FILE, help="Write the matrix of all pairs to this .npy, .npz, .csv or .parquet file.")
+@click.option("--out", type=OUT_FILE, help="Write the matrix of all pairs to this .npy, .npz, .csv or .parquet file.")
 @click.option("--align", is_flag=True, help="Also show which nodes correspond, if the model can align graphs.")
 @smiles_option
 @device_option
@@ -62,7 +61,6 @@ def distance_command(
     smiles: bool,
     device: str,
     reading: Reading,
-    as_json: bool,
 ) -> None:
     """Compute the distance of FIRST and SECOND according to MODEL.
 
@@ -79,14 +77,12 @@ def distance_command(
       graphmetric distance model/ CCO CCN --smiles --align
       graphmetric distance model/ my-graphs/ --out distances.csv
     """
-    from graphmetric.learned.learned_distance import LearnedDistance
-
     if (second is None) == (out is None):
         raise InvalidArgument("give two graphs, or one source of many and --out FILE for the matrix of all pairs")
-    learned = LearnedDistance.load(model, n_jobs=1 if out is None else -1, device=device)
+    learned = Encoding(1 if out is None else -1, device).load(model)
     if out is not None:
         count = _write_all_pairs(learned, first, out, view, reading)
-        show_result(f"distances of {count:,} graphs in {out}", {"graphs": count, "view": view, "out": out}, as_json)
+        show_result(f"distances of {count:,} graphs in {out}", {"graphs": count, "view": view, "out": out})
         return
     g, h = (open_graph(str(text), reading, smiles=smiles) for text in (first, second))
     distance = learned.measure(g, h, view)
@@ -96,28 +92,17 @@ def distance_command(
         data |= {"node_map": found.node_map, "edits": int(found.upper)}
         lines += ["", f"node map  first -> second, which takes {found.upper:g} edits"]
         lines += [f"  {u} -> {'deleted' if v is None else v}" for u, v in enumerate(found.node_map or ())]
-    show_result("\n".join(lines), data, as_json)
+    show_result("\n".join(lines), data)
 
 
 @click.command(cls=GraphCommand)
 @model_argument
 @click.argument("source")
-@click.option("--out", required=True, type=FILE, help="File for the vectors: .npy or .csv.")
-@jobs_option
-@device_option
-@cluster_option
+@click.option("--out", required=True, type=OUT_FILE, help="File for the vectors: .npy or .csv.")
+@encoding_options
 @reading_options
 @json_option
-def embed_command(
-    model: str,
-    source: str,
-    out: str,
-    n_jobs: int,
-    device: str,
-    cluster: str | None,
-    reading: Reading,
-    as_json: bool,
-) -> None:
+def embed_command(model: str, source: str, out: str, encoding: Encoding, reading: Reading) -> None:
     """Compute a vector for every graph of SOURCE according to MODEL.
 
     MODEL is a folder that `graphmetric train` wrote, or molecules, programs or unlabelled, which come with the package.
@@ -129,15 +114,12 @@ def embed_command(
       graphmetric embed model/ my-graphs/ --out vectors.npy
       graphmetric embed model/ molecules --out vectors.csv
     """
-    from graphmetric.learned.learned_distance import LearnedDistance
-
     path = Path(out)
     if path.suffix not in (".npy", ".csv"):
         raise UnknownFormat("vectors are written as .npy or .csv", path)
-    check_writable(path)
-    learned = LearnedDistance.load(model, n_jobs=n_jobs, device=device)
+    learned = encoding.load(model)
     graphs = open_source(source, reading).graphs
-    with workers_at(cluster) as executor:
+    with encoding.executor() as executor:
         vectors = learned.embed(graphs, executor)
     with atomic_write(path) as file:
         if path.suffix == ".npy":
@@ -146,7 +128,7 @@ def embed_command(
             file.write(_as_csv(graphs, vectors).encode(errors="backslashreplace"))
     count, width = vectors.shape
     data = {"vectors": count, "width": width, "out": out}
-    show_result(f"{count:,} vectors of {width} numbers written to {out}", data, as_json)
+    show_result(f"{count:,} vectors of {width} numbers written to {out}", data)
 
 
 def _write_all_pairs(learned: LearnedDistance, source: str, out: str, view: Any, reading: Reading) -> int:
@@ -154,7 +136,6 @@ def _write_all_pairs(learned: LearnedDistance, source: str, out: str, view: Any,
     from graphmetric.formats.distance_matrices import check_suffix, write_matrix
 
     check_suffix(out)
-    check_writable(out)
     graphs = open_source(source, reading).graphs
     pairs = len(graphs) ** 2
     if out.endswith(".npy"):
@@ -169,12 +150,10 @@ def _write_all_pairs(learned: LearnedDistance, source: str, out: str, view: Any,
 
 
 def _as_csv(graphs: GraphCollection, vectors: NDArray[Any]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(["id", *(f"z{k}" for k in range(vectors.shape[1]))])
+    rows: list[list[Any]] = [["id", *(f"z{k}" for k in range(vectors.shape[1]))]]
     for position, (graph, vector) in enumerate(zip(graphs, vectors, strict=True)):
-        writer.writerow([position if graph.id is None else graph.id, *(f"{number:.9g}" for number in vector)])
-    return text.getvalue()
+        rows.append([position if graph.id is None else graph.id, *(f"{number:.9g}" for number in vector)])
+    return format_csv(rows, end="\r\n")
 
 
 @click.command(cls=GraphCommand)
@@ -211,10 +190,8 @@ def evaluate_command(
     model: str,
     source: str,
     labels: str | None,
-    ignore: tuple[str, ...],
     report: str | None,
     reading: Reading,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Measure how well MODEL predicts the distances of the graphs of SOURCE.
@@ -240,10 +217,10 @@ def evaluate_command(
     opened = open_source(source, reading)
     known = None if labels is None else read_labels(labels, opened.graphs)
     data = opened.dataset or opened.graphs
-    found = evaluate_model(model, data, distances=known, costs=costs_of(ignore), name=source, **options)
+    found = evaluate_model(model, data, distances=known, name=source, **options)
     if report is not None:
         write_report(found, report, command=context.meta[TYPED])
-    if as_json:
+    if wants_json():
         show(to_json({**found.to_dict(), "report": report}))
         return
     with output_errors_named():

@@ -5,41 +5,38 @@ An option that is passed on unchanged is called by the name of the Python parame
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
+from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.types import FloatParamType, IntParamType
 
+from graphmetric._foundation.atomic_files import check_writable
+from graphmetric.cli.output import AS_JSON
+
 if TYPE_CHECKING:
     from graphmetric.edit_distance import EditCosts
+    from graphmetric.learned.learned_distance import LearnedDistance
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-class _Jobs(IntParamType):
-    name = "n"
+class _Checked(FloatParamType):
+    """A number that passes a test, which NaN must not do; click's own ranges let it pass."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        number: int = super().convert(value, param, ctx)
-        if number == 0:
-            self.fail("0 threads cannot work: give 1 or more, or -1 for one per core.", param, ctx)
-        return number
+    def __init__(
+        self, name: str, kind: IntParamType | FloatParamType, is_right: Callable[[Any], bool], problem: str
+    ) -> None:
+        self.name, self.kind, self.is_right, self.problem = name, kind, is_right, problem
 
-
-class _Number(FloatParamType):
-    """A number of at least 0, or above 0 if ``open``; never NaN, which click's own range lets pass."""
-
-    def __init__(self, name: str, allowed: str, *, most: float = math.inf, open: bool = False) -> None:
-        self.name, self.allowed, self.most, self.open = name, allowed, most, open
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        number: float = super().convert(value, param, ctx)
-        if not 0 <= number <= self.most or (self.open and number == 0):
-            self.fail(f"{value} is not {self.allowed}.", param, ctx)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = self.kind.convert(value, param, ctx)
+        if not self.is_right(number):
+            self.fail(self.problem.format(value), param, ctx)
         return number
 
 
@@ -59,6 +56,16 @@ class _TimeLimit(FloatParamType):
         return seconds
 
 
+class _Target(click.Path):
+    """A file or folder to write, or - for standard output; refused before any work if it cannot be written."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = str(super().convert(value, param, ctx))
+        if path != "-":
+            check_writable(path, folder=self.dir_okay)
+        return path
+
+
 class RenamedOption(click.Option):
     """An option that can still be called by its earlier names; the help shows the first name only."""
 
@@ -68,37 +75,81 @@ class RenamedOption(click.Option):
         return click.Option.get_help_record(shown, ctx)
 
 
-JOBS = _Jobs()
+JOBS = _Checked("n", click.INT, bool, "0 threads cannot work: give 1 or more, or -1 for one per core.")
 TIME_LIMIT = _TimeLimit()
-SECONDS = _Number("seconds", "a number of seconds above 0", open=True)
-FRACTION = _Number("fraction", "a fraction of at least 0 and below 1", most=math.nextafter(1.0, 0.0))
-NOT_NEGATIVE = _Number("number", "a number of at least 0")
-POSITIVE = _Number("number", "a number above 0", open=True)
+SECONDS = _Checked("seconds", click.FLOAT, lambda number: number > 0, "{} is not a number of seconds above 0.")
+FRACTION = _Checked(
+    "fraction", click.FLOAT, lambda number: 0 <= number < 1, "{} is not a fraction of at least 0 and below 1."
+)
+NOT_NEGATIVE = _Checked("number", click.FLOAT, lambda number: number >= 0, "{} is not a number of at least 0.")
+POSITIVE = _Checked("number", click.FLOAT, lambda number: number > 0, "{} is not a number above 0.")
 COUNT = click.IntRange(1)
 COUNT.name = "n"  # shown in the help as N
 FILE = click.Path(dir_okay=False)
 FOLDER = click.Path(file_okay=False)
+OUT_FILE = _Target(dir_okay=False, allow_dash=True)
+OUT_FOLDER = _Target(file_okay=False)
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+
+def _note_json(context: click.Context, parameter: click.Parameter, given: bool) -> None:
+    context.meta[AS_JSON] = given
+
+
+json_option = click.option(
+    "--json", is_flag=True, expose_value=False, callback=_note_json, help="Print the result as JSON."
+)
 jobs_option = click.option("--jobs", "n_jobs", type=JOBS, default=-1, help="Number of threads; -1 is one per core.")
 cluster_option = click.option(
     "--cluster",
     metavar="ADDRESS",
     help="Let the workers of this dask scheduler do the work, such as tcp://host:8786. Needs the extra [cluster].",
 )
-
-
 device_option = click.option(
     "--device", default="cpu", metavar="NAME", help="Where the model encodes graphs: cpu, cuda or mps."
 )
 
 
-def workers_at(cluster: str | None) -> AbstractContextManager[Any]:
-    """The executor that ``--cluster`` names; None without one."""
-    from graphmetric._foundation.executors import cluster_at
+def gathered(name: str, make: Callable[..., Any], options: Mapping[str, Decorator]) -> Decorator:
+    """Options, by the names of their parameters, that a command gets as one argument: what ``make`` makes of them."""
 
-    return nullcontext() if cluster is None else cluster_at(cluster)
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def with_options(*arguments: Any, **parameters: Any) -> Any:
+            made = make(**{key: parameters.pop(key) for key in options})
+            return command(*arguments, **{name: made}, **parameters)
 
+        decorated: Callable[..., Any] = with_options
+        for option in reversed([*options.values()]):
+            decorated = option(decorated)
+        return decorated
+
+    return decorate
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Where graphs are encoded, according to ``--jobs``, ``--device`` and ``--cluster``."""
+
+    n_jobs: int = 1
+    device: str = "cpu"
+    cluster: str | None = None
+
+    def load(self, model: str) -> LearnedDistance:
+        """The model, ready to encode."""
+        from graphmetric.learned.learned_distance import LearnedDistance
+
+        return LearnedDistance.load(model, self.n_jobs, self.device)
+
+    def executor(self) -> AbstractContextManager[Any]:
+        """The workers of the cluster; None without one."""
+        from graphmetric._foundation.executors import cluster_at
+
+        return nullcontext() if self.cluster is None else cluster_at(self.cluster)
+
+
+encoding_options = gathered(
+    "encoding", Encoding, {"n_jobs": jobs_option, "device": device_option, "cluster": cluster_option}
+)
 
 model_argument = click.argument("model", type=FOLDER)
 smiles_option = click.option("--smiles", is_flag=True, help="The graphs are given as SMILES, not as files.")
@@ -125,7 +176,7 @@ def seed_option(name: str, purpose: str = "all random choices") -> Decorator:
 def out_folder_option(help: str, default: str | None = None) -> Decorator:
     """``--out`` of a command that writes a folder; required unless it has a default."""
     chosen: dict[str, Any] = {"required": True} if default is None else {"default": default}
-    return click.option("--out", type=FOLDER, help=help, **chosen)
+    return click.option("--out", type=OUT_FOLDER, help=help, **chosen)
 
 
 def method_option() -> Decorator:
@@ -147,15 +198,15 @@ def time_limit_option(default: str, meaning: str) -> Decorator:
 
 
 def ignore_option(more: str = "") -> Decorator:
-    """``--ignore`` of a command that counts edits; :func:`costs_of` makes costs of it."""
+    """``--ignore`` of a command that counts edits, by the name ``costs``: unit costs without it, or None."""
     shown = f"Do not count this attribute, such as edge_labels. Can be repeated.{more}"
-    return click.option("--ignore", multiple=True, metavar="ATTRIBUTE", help=shown)
+    return click.option("--ignore", "costs", multiple=True, metavar="ATTRIBUTE", callback=_read_costs, help=shown)
 
 
 def limit_option(more: str = "") -> Decorator:
-    """``--limit`` of a command that counts edits, by the name ``edit_limits``: the most edits of each kind, or None."""
+    """``--limit`` of a command that counts edits, by the name ``limits``: the most edits of each kind, or None."""
     shown = f"Allow at most N edits of this kind, such as ring=0 or element=2. Can be repeated.{more}"
-    return click.option("--limit", "edit_limits", multiple=True, metavar="KIND=N", callback=_read_limits, help=shown)
+    return click.option("--limit", "limits", multiple=True, metavar="KIND=N", callback=_read_limits, help=shown)
 
 
 def _read_limits(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, int] | None:
@@ -174,8 +225,7 @@ def _read_limits(ctx: click.Context, param: click.Parameter, given: tuple[str, .
         raise click.BadParameter(str(error), ctx, param) from None
 
 
-def costs_of(ignore: tuple[str, ...]) -> EditCosts | None:
-    """Unit costs that ignore these attributes; None if there are none."""
+def _read_costs(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> EditCosts | None:
     from graphmetric.edit_distance import EditCosts
 
-    return EditCosts(ignore=frozenset(ignore)) if ignore else None  # type: ignore[arg-type]
+    return EditCosts(ignore=frozenset(given)) if given else None  # type: ignore[arg-type]

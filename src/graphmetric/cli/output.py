@@ -39,6 +39,9 @@ _BUG = (
     "output of `graphmetric doctor`."
 )
 
+AS_JSON = "graphmetric.json"
+"""Key in the context of a command: whether its result is printed as JSON."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -48,9 +51,14 @@ def show(text: object = "", *, err: bool = False) -> None:
         click.echo(printable(str(text)), err=err)
 
 
-def show_result(text: object, data: Any, as_json: bool) -> None:
+def show_result(text: object, data: Any) -> None:
     """Print the result of a command: the text, or with ``--json`` the data."""
-    show(to_json(data) if as_json else text)
+    show(to_json(data) if wants_json() else text)
+
+
+def wants_json() -> bool:
+    """Whether the command that runs has the option ``--json``."""
+    return bool(click.get_current_context().meta.get(AS_JSON))
 
 
 def to_json(value: Any, *, one_line: bool = False) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 import click
 import numpy as np
 
-from graphmetric._foundation.atomic_files import atomic_write, check_writable
-from graphmetric.cli.options import FILE, POSITIVE, SECONDS, jobs_option, json_option
+from graphmetric._foundation.atomic_files import atomic_write
+from graphmetric.cli.options import FILE, OUT_FILE, POSITIVE, SECONDS, jobs_option, json_option
 from graphmetric.cli.output import show, show_result
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.formats.distance_matrices import StoredMatrix, check_suffix, read_matrix, write_matrix
@@ -27,7 +27,7 @@ _COUNTED_AT_ONCE, _SMALL_SAMPLE = 300, 200_000  # the same if there is a time li
 
 @click.command()
 @click.argument("given", metavar="IN", type=FILE)
-@click.argument("out", metavar="OUT", type=FILE)
+@click.argument("out", metavar="OUT", type=OUT_FILE)
 @click.option("--known", type=FILE, help="Matrix of true distances, which are not changed.")
 @click.option(
     "--norm",
@@ -42,7 +42,7 @@ _COUNTED_AT_ONCE, _SMALL_SAMPLE = 300, 200_000  # the same if there is a time li
 @click.option(
     "--time-limit", type=SECONDS, help="Seconds of work, not counting files; the best matrix found by then is written."
 )
-@click.option("--figure", type=FILE, help="Draw the changes into this .png, .svg or .pdf file.")
+@click.option("--figure", type=OUT_FILE, help="Draw the changes into this .png, .svg or .pdf file.")
 @jobs_option
 @json_option
 def repair_command(
@@ -52,7 +52,6 @@ def repair_command(
     weights: str | None,
     time_limit: float | None,
     figure: str | None,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Change the distances of IN as little as possible so that the triangle inequality holds, and write OUT.
@@ -71,8 +70,6 @@ def repair_command(
     check_suffix(out)
     if figure is not None and Path(figure).suffix.lower() not in _PICTURES:
         raise FileError(f"a figure is a file {', '.join(_PICTURES)}", figure)
-    for target in filter(None, (out, figure)):
-        check_writable(target)
     stored = read_matrix(given)
     truth, costs = (None if path is None else _read_companion(path, stored) for path in (known, weights))
     try:
@@ -104,7 +101,7 @@ def repair_command(
     }
     for name in ("max_violation", "changed_pairs", "objective", "duality_gap", "converged", "seconds"):
         report[name] = getattr(result, name)
-    show_result(_in_words(report, before, options["tolerance"]), report, as_json)
+    show_result(_in_words(report, before, options["tolerance"]), report)
     if not result.converged:
         show("note: stopped before the certificate was reached; the matrix is the best found by then", err=True)
 

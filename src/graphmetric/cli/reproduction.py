@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.options import COUNT, FOLDER, JOBS, jobs_option, json_option, out_folder_option
-from graphmetric.cli.output import show, show_result, to_json
+from graphmetric.cli.output import show, show_result, to_json, wants_json
 
 if TYPE_CHECKING:
     from graphmetric.reproduction.at_size import Part
@@ -27,7 +26,7 @@ _EXPERIMENTS = ("table1", "protocol-a", "leak-free", "ablation", "figure2", *_OF
 @click.option("--quick", is_flag=True, help="Take few molecules and hardly train: done in seconds, with poor numbers.")
 @jobs_option
 @json_option
-def demo_command(out: str, quick: bool, n_jobs: int, as_json: bool) -> None:
+def demo_command(out: str, quick: bool, n_jobs: int) -> None:
     """Show the whole method on the embedded molecules: label, train, repair, evaluate, search, and a report.
 
     After Ctrl-C or a crash, the same command continues where it was. With --json, the explanations go to standard
@@ -40,13 +39,12 @@ def demo_command(out: str, quick: bool, n_jobs: int, as_json: bool) -> None:
     """
     from graphmetric.reproduction.demo import QUICK, DemoOptions, run_demo
 
-    check_writable(out, folder=True)
     try:
-        found = run_demo(Path(out), QUICK if quick else DemoOptions(), partial(show, err=as_json), n_jobs)
+        found = run_demo(Path(out), QUICK if quick else DemoOptions(), partial(show, err=wants_json()), n_jobs)
     except KeyboardInterrupt:
         show("nothing is lost: the same command goes on where it was", err=True)
         raise
-    if as_json:
+    if wants_json():
         show(to_json({**found.to_dict(), "out": out}))
 
 
@@ -91,7 +89,6 @@ def reproduce_command(
     queries: int | None,
     validation: bool,
     n_jobs: int,
-    as_json: bool,
 ) -> None:
     """Run EXPERIMENT and print its tables. The folder gets tables, figures and a record of every run.
 
@@ -120,7 +117,6 @@ def reproduce_command(
     from graphmetric.reproduction.figure import draw_figure
     from graphmetric.reproduction.runner import RunOptions, run_experiment
 
-    check_writable(out, folder=True)
     if experiment in _OF_SIZE:
         from graphmetric.reproduction.frontier import SizeOptions
         from graphmetric.reproduction.runner import LabelPlan
@@ -130,25 +126,23 @@ def reproduce_command(
         sized = SizeOptions(
             Path(out) / "at-size", root, part, queries, n_jobs, only, trained, train_on, 1 if quick else seeds, plan
         )
-        _run_of_size(experiment, datasets, models, sized, as_json)
+        _run_of_size(experiment, datasets, models, sized)
         return
     chosen = datasets or PUBLIC_SETS
     options = RunOptions(Path(out), tuple(range(seeds)), quick, limit, root, n_jobs, only)
     if experiment == "figure2":
         files = [str(path) for path in draw_figure(chosen, options)]
-        show_result("\n".join(f"Written: {path}" for path in files), {"files": files}, as_json)
+        show_result("\n".join(f"Written: {path}" for path in files), {"files": files})
         return
     records = run_experiment(make_experiment(experiment, chosen), options)
     folder = Path(out) / experiment
     claims = check_claims(records) if experiment == "table1" else []
     lines = [(folder / "report.md").read_text(encoding="utf-8"), *map(str, claims), f"\nTables and records: {folder}"]
     data = {"out": str(folder), "runs": [*map(asdict, records)], "claims": [*map(asdict, claims)]}
-    show_result("\n".join(lines), data, as_json)
+    show_result("\n".join(lines), data)
 
 
-def _run_of_size(
-    experiment: str, sets: tuple[str, ...], models: tuple[str, ...], options: SizeOptions, as_json: bool
-) -> None:
+def _run_of_size(experiment: str, sets: tuple[str, ...], models: tuple[str, ...], options: SizeOptions) -> None:
     """Measure what is missing, then make the tables and the figure from all results."""
     from graphmetric.reproduction.figure import draw_frontier
     from graphmetric.reproduction.frontier import (
@@ -162,15 +156,14 @@ def _run_of_size(
     )
 
     learned = [LearnedContender(name, folder) for name, folder in map(_named_model, models)]
-    if experiment == "at-size":
-        run_at_size(sets or PANELS, [*CONTENDERS, *learned], options)
-    elif experiment == "random-pairs":
-        run_random_pairs(sets or PANELS, [*CONTENDERS, *learned], options)
+    if experiment != "frontier":
+        run = run_at_size if experiment == "at-size" else run_random_pairs
+        run(sets or PANELS, [*CONTENDERS, *learned], options)
     lines = [write_report(options.out)]
     if experiment != "random-pairs":
         drawn = draw_frontier(options.out, sets or PANELS, validation=options.part == "validation")
         lines.append(f"Drawn: {drawn}")
-    show_result("\n".join(lines), {"out": str(options.out), "results": read_results(options.out)}, as_json)
+    show_result("\n".join(lines), {"out": str(options.out), "results": read_results(options.out)})
 
 
 def _named_model(text: str) -> tuple[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphmetric._foundation.atomic_files import check_writable, system_errors_named, write_file
-from graphmetric._foundation.options import parse_json
+from graphmetric._foundation.atomic_files import system_errors_named, write_file
+from graphmetric._foundation.limits import paced
+from graphmetric._foundation.options import format_csv, parse_json
 from graphmetric._foundation.progress import progress
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_graph, reading_options, stream_source
 from graphmetric.cli.index import known_id
 from graphmetric.cli.options import (
     COUNT,
-    FILE,
     FOLDER,
     NOT_NEGATIVE,
+    OUT_FILE,
     RenamedOption,
-    costs_of,
     device_option,
     ignore_option,
     jobs_option,
@@ -35,8 +33,8 @@ from graphmetric.cli.options import (
     time_limit_option,
     view_option,
 )
-from graphmetric.cli.output import output_errors_named, printable, show, show_result, to_json
-from graphmetric.errors import GraphMetricError, InvalidArgument, SearchInterrupted, UnknownFormat
+from graphmetric.cli.output import output_errors_named, printable, show, show_result, to_json, wants_json
+from graphmetric.errors import InvalidArgument, SearchInterrupted, UnknownFormat
 from graphmetric.graphs.graph import Graph
 
 if TYPE_CHECKING:
@@ -54,9 +52,23 @@ _PICTURES = (".svg", ".png", ".html")
 _TABLES = (".csv", ".jsonl")
 _COLUMNS = ("query", "query_id", "rank", "id", "distance", "exact", "lower", "upper", "proven", "explanation")
 """All files have the same columns; the last five are empty unless they were asked for."""
+_WHERE = "Only graphs with this metadata. Can be repeated."
 _BATCH_SECONDS = 0.5
 """About how long a batch of queries should take; its hits are written when it ends."""
 _LARGEST_BATCH = 256
+
+
+def _conditions(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -> dict[str, Any] | None:
+    found: dict[str, Any] = {}
+    for text in given:
+        key, sign, value = text.partition("=")
+        if not sign:
+            raise InvalidArgument(f"--where takes key=value; got {text!r}")
+        try:
+            found[key] = parse_json(value)
+        except ValueError:
+            found[key] = value
+    return found or None
 
 
 @click.command(cls=GraphCommand)
@@ -76,16 +88,16 @@ _LARGEST_BATCH = 256
 )
 @time_limit_option("60 for each query", "Seconds after which a certified search reports what it has proven.")
 @view_option
-@click.option("--where", multiple=True, metavar="KEY=VALUE", help="Only graphs with this metadata. Can be repeated.")
+@click.option("--where", multiple=True, metavar="KEY=VALUE", callback=_conditions, help=_WHERE)
 @ignore_option(" Needs --certified. By default what the index or its model ignores.")
 @limit_option(" Needs --certified.")
 @click.option("--distinct", is_flag=True, help="Show only the first of several isomorphic graphs.")
 @click.option("--candidates", type=COUNT, help="Look at this many graphs only. Faster, but may miss near ones.")
 @click.option("--explain", is_flag=True, help="Also show how the query becomes each graph.")
-@click.option("--plot", type=FILE, help="Draw the query and the hits side by side: .svg, .png or .html.")
+@click.option("--plot", type=OUT_FILE, help="Draw the query and the hits side by side: .svg, .png or .html.")
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, allow_dash=True),
+    type=OUT_FILE,
     help="Search for all graphs of QUERY and write the hits to this .csv or .jsonl file, or to - for standard output.",
 )
 @smiles_option
@@ -99,9 +111,6 @@ def search_command(
     query: str,
     k: int,
     radius: float | None,
-    ignore: tuple[str, ...],
-    edit_limits: dict[str, int] | None,
-    where: tuple[str, ...],
     explain: bool,
     plot: str | None,
     out: str | None,
@@ -109,7 +118,6 @@ def search_command(
     by_id: bool,
     device: str,
     reading: Reading,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Find the graphs of INDEX that are nearest to QUERY. INDEX is a folder that `graphmetric index` wrote,
@@ -137,8 +145,7 @@ def search_command(
     _check_targets(plot, out)
     opened = GraphIndex.load(index, device=device)
     options["certified"] |= opened.model is None
-    options |= {"where": dict(map(_condition, where)) or None, "costs": costs_of(ignore), "limits": edit_limits}
-    _check_options(options, ignore, radius)
+    _check_options(options, radius)
 
     def search(graphs: Sequence[Graph], **more: Any) -> list[SearchResult]:
         if radius is None:
@@ -150,21 +157,21 @@ def search_command(
         return [str(opened.explain(result.query, hit)) if explain else None for hit in result]
 
     if out is not None and not by_id and not smiles:
-        _answer_all(*stream_source(query, reading), out, as_json, search, explained)
+        _answer_all(*stream_source(query, reading), out, search, explained)
         return
     advice = " or search for all of them with --out hits.csv"
     graph = opened.graph(known_id(opened, query)) if by_id else open_graph(query, reading, smiles=smiles, advice=advice)
     if smiles:
         graph = opened.as_query(graph)
     if out is not None:
-        _answer_all([graph], 1, out, as_json, search, explained)
+        _answer_all([graph], 1, out, search, explained)
         return
 
     def show_hits(result: SearchResult) -> None:
         explanations = explained(result)
         counts = _what_counts(opened, None if options["certified"] else opened.model, options["costs"])
         data = {**_as_data(result, explanations), "counts": counts}
-        show_result(f"{_in_words(result, explanations)}\n{counts}", data, as_json)
+        show_result(f"{_in_words(result, explanations)}\n{counts}", data)
 
     try:
         with progress("search", None) as bar:
@@ -179,21 +186,18 @@ def search_command(
 
 
 def _check_targets(plot: str | None, out: str | None) -> None:
-    """Refuse files that cannot be written before anything is searched."""
+    """Refuse files of other kinds before anything is searched."""
     if plot is not None and out is not None:
         raise InvalidArgument("--plot draws the hits of one query: leave out --out")
     if plot is not None and Path(plot).suffix not in _PICTURES:
         raise UnknownFormat(f"hits are drawn as {', '.join(_PICTURES)}", plot)
     if out not in (None, "-") and Path(str(out)).suffix.lower() not in _TABLES:
         raise UnknownFormat(f"hits are written as {' or '.join(_TABLES)}, or to - for standard output", out)
-    for target in (plot, out):
-        if target not in (None, "-"):
-            check_writable(str(target))
 
 
-def _check_options(options: Mapping[str, Any], ignore: tuple[str, ...], radius: float | None) -> None:
+def _check_options(options: Mapping[str, Any], radius: float | None) -> None:
     """Refuse options that have no meaning together."""
-    if ignore and not options["certified"]:
+    if options["costs"] and not options["certified"]:
         raise InvalidArgument("--ignore goes with --certified: a learned distance ignores what its training did")
     if options["limits"] and not options["certified"]:
         raise InvalidArgument("--limit goes with --certified: a learned distance does not count edits")
@@ -205,16 +209,6 @@ def _how_far(known: SearchProgress) -> str:
     """What a certified search knows so far, in a few words."""
     counts = f"{known.found:,} found, {known.excluded:,} excluded, {known.open:,} open"
     return counts if known.least_open is None else f"{counts}, none of these nearer than {known.least_open:.4g}"
-
-
-def _condition(text: str) -> tuple[str, Any]:
-    key, sign, value = text.partition("=")
-    if not sign:
-        raise InvalidArgument(f"--where takes key=value; got {text!r}")
-    try:
-        return key, parse_json(value)
-    except ValueError:
-        return key, value
 
 
 def _what_counts(index: GraphIndex, model: LearnedDistance | None, costs: EditCosts | None) -> str:
@@ -268,18 +262,16 @@ def _draw(result: SearchResult, suffix: str) -> bytes | str:
     return draw_hits(result) if suffix == ".svg" else page_of_hits(result)
 
 
-def _answer_all(
-    queries: Iterable[Graph], total: int | None, out: str, as_json: bool, search: Search, explain: Explain
-) -> None:
+def _answer_all(queries: Iterable[Graph], total: int | None, out: str, search: Search, explain: Explain) -> None:
     """Search for one batch of queries after another; hits that are written stay if the command is stopped."""
-    describe = _json_line if (as_json if out == "-" else out.lower().endswith(".jsonl")) else _csv_lines
+    describe = _json_line if (wants_json() if out == "-" else out.lower().endswith(".jsonl")) else _csv_lines
     done = {"queries": 0, "hits": 0, "out_of_time": 0}
     started = time.perf_counter()
     try:
         with _opened(out) as write, progress("search", total, "queries") as bar:
             if describe is _csv_lines:
-                write(_as_csv([_COLUMNS]))
-            for batch in _batches(queries):
+                write(format_csv([_COLUMNS]))
+            for batch in paced(queries, _BATCH_SECONDS, most=_LARGEST_BATCH):
                 lines = []
                 for result in search(batch):
                     lines.append(describe(done["queries"], result, explain(result)))
@@ -300,32 +292,7 @@ def _answer_all(
     if out == "-":
         show(text, err=True)
     else:
-        show_result(f"{text}; hits in {out}", {**done, "seconds": seconds, "out": out}, as_json)
-
-
-def _batches(queries: Iterable[Graph]) -> Iterator[list[Graph]]:
-    """Batches that take about half a second each. If a query cannot be read, those before it are answered first."""
-    batch: list[Graph] = []
-    size, started = 1, time.perf_counter()
-    try:
-        for query in queries:
-            batch.append(query)
-            if len(batch) < size:
-                continue
-            ready, batch = batch, []
-            yield ready
-            seconds = time.perf_counter() - started
-            if seconds < _BATCH_SECONDS / 2:
-                size = min(2 * size, _LARGEST_BATCH)
-            elif seconds > 2 * _BATCH_SECONDS:
-                size = max(1, size // 2)
-            started = time.perf_counter()
-    except GraphMetricError:
-        if batch:
-            yield batch
-        raise
-    if batch:
-        yield batch
+        show_result(f"{text}; hits in {out}", {**done, "seconds": seconds, "out": out})
 
 
 @contextmanager
@@ -356,10 +323,4 @@ def _csv_lines(position: int, result: SearchResult, explanations: Sequence[str |
         numbers = (hit.distance, hit.exact, hit.lower, hit.upper)
         shown = [None if number is None else f"{number:.7g}" for number in numbers]
         rows.append([position, _plain(result.query.id), rank, _plain(hit.id), *shown, hit.proven, explanation])
-    return _as_csv(rows)
-
-
-def _as_csv(rows: Iterable[Sequence[Any]]) -> str:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+    return format_csv(rows)

@@ -10,7 +10,6 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.atomic_files import check_writable
 from graphmetric.cli.graph_sources import (
     GraphCommand,
     Reading,
@@ -24,7 +23,6 @@ from graphmetric.cli.options import (
     FOLDER,
     FRACTION,
     SECONDS,
-    costs_of,
     ignore_option,
     jobs_option,
     json_option,
@@ -95,13 +93,11 @@ def train_command(
     source: str,
     out: str,
     labels: str | None,
-    ignore: tuple[str, ...],
     holdout: str | None,
     resume: bool,
     overwrite: bool,
     reading: Reading,
     all_graphs: bool,
-    as_json: bool,
     **options: Any,
 ) -> None:
     """Learn a distance from the graphs of SOURCE: a file, a folder or a data set.
@@ -123,11 +119,10 @@ def train_command(
     """
     from graphmetric.estimator import GraphDistance
 
-    check_writable(out, folder=True)
     checkpoint = _checkpoint_folder(Path(out), resume, overwrite)
     graphs, distances, val = _without_test_graphs(open_source(source, reading), labels, all_graphs)
     if distances is None:
-        warn_of_unequal_numbers(graphs, ignore)
+        warn_of_unequal_numbers(graphs, options["costs"])
     held_out = None
     if holdout is not None:
         if val is not None:
@@ -138,7 +133,7 @@ def train_command(
         held_out = _hold_out(graphs, distances, holdout, reading, options["random_state"])
         graphs = held_out.graphs[held_out.train]
         distances = None if distances is None else distances.among(held_out.train)
-    model = GraphDistance(costs=costs_of(ignore), checkpoint=checkpoint, verbose=True, **options)
+    model = GraphDistance(checkpoint=checkpoint, verbose=True, **options)
     try:
         model.fit(graphs, distances, val)
     except KeyboardInterrupt:
@@ -152,7 +147,7 @@ def train_command(
     if held_out is not None and _measure(model, held_out):
         model.save(out)
     report = {key: value for key, value in model.report_.items() if key != "history"}
-    show_result(_in_words(report, out), {"out": out, **report}, as_json)
+    show_result(_in_words(report, out), {"out": out, **report})
 
 
 def _checkpoint_folder(out: Path, resume: bool, overwrite: bool) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,14 +74,9 @@ class MeasuredAxioms:
         """Plain data for a record."""
         names = ("count", "tested", "share", "max_depth", "mean_depth")
         found = self.triangles
-        return {
-            "graphs": self.graphs,
-            "identity": self.identity,
-            "asymmetry": self.asymmetry,
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
             "smallest": None if math.isnan(self.smallest) else self.smallest,
             "triangles": None if found is None else {name: getattr(found, name) for name in names},
-            "unseparated": self.unseparated,
-            "tolerance": self.tolerance,
         }
 
     def __str__(self) -> str:
@@ -105,7 +100,6 @@ def measure_axioms(
     classes: ArrayLike | None = None,
     tolerance: float = 1e-6,
     sample: int | None = None,
-    random_state: int = 0,
     n_jobs: int = -1,
 ) -> MeasuredAxioms:
     """Measure identity, symmetry, non-negativity, the triangle inequality and, with ``classes``, separation.
@@ -116,7 +110,6 @@ def measure_axioms(
         classes: The isomorphism class of each graph; graphs of one class count as copies of each other.
         tolerance: Differences up to this part of the largest distance count as rounding.
         sample: Number of triangles to draw, for large matrices; None: all.
-        random_state: Seed of the sample.
         n_jobs: Threads; -1: one per core.
     """
     matrix = _finite(distances, "distances")
@@ -129,9 +122,7 @@ def measure_axioms(
     if not (matrix < -zero).any():
         cut = np.maximum(both, 0.0)  # a distance below zero by a rounding is zero
         np.fill_diagonal(cut, 0.0)
-        violations = triangle_violations(
-            cut, tolerance=tolerance, sample=sample, random_state=random_state, n_jobs=n_jobs
-        )
+        violations = triangle_violations(cut, tolerance=tolerance, sample=sample, n_jobs=n_jobs)
     return MeasuredAxioms(
         graphs=len(matrix),
         identity=_largest(np.diagonal(matrix), matrix[alike], _finite([] if copies is None else copies, "copies")),

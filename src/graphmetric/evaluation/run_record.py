@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from graphmetric._foundation.atomic_files import make_folder, write_file
+from graphmetric._foundation.options import format_csv
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.evaluation.scores import format_score, title_of
 
@@ -256,15 +257,13 @@ class ResultTable:
 
     def to_csv(self) -> str:
         """The table for programs: plain units, every digit, empty where there is no value."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
         head = [f"{dataset} {metric} {what}" for dataset, metric in self.columns for what in ("mean", "spread", "runs")]
-        writer.writerow(["protocol", "method", "source", *head])
+        lines: list[list[Any]] = [["protocol", "method", "source", *head]]
         for row in self.rows:
             found = (row.cells.get(column) for column in self.columns)
             values = [value for cell in found for value in (cell or (None, None, None))]
-            writer.writerow([self.protocol, row.method, row.source, *values])
-        return text.getvalue()
+            lines.append([self.protocol, row.method, row.source, *values])
+        return format_csv(lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,14 +281,11 @@ class PublishedResult:
 
 def _read_published() -> tuple[PublishedResult, ...]:
     text = (files(__package__) / "published.csv").read_text(encoding="utf-8")
-    return tuple(
-        PublishedResult(scores={name: float(row[name]) for name in METRICS if row[name]}, **_words_of(row))
-        for row in csv.DictReader(io.StringIO(text))
-    )
-
-
-def _words_of(row: Mapping[str, str]) -> dict[str, str]:
-    return {name: text for name, text in row.items() if name not in METRICS}
+    found = []
+    for row in csv.DictReader(io.StringIO(text)):
+        scores = {name: float(value) for name in METRICS if (value := row.pop(name))}
+        found.append(PublishedResult(scores=scores, **row))
+    return tuple(found)
 
 
 PUBLISHED = _read_published()

@@ -128,11 +128,10 @@ def mean_rank_correlation(pairs: NDArray[np.int64], predicted: ArrayLike, true: 
     ``pairs`` is (n, 2), each pair once. A graph counts if it has partners at two different true distances; NaN if
     none does.
     """
-    query = np.asarray(pairs).T.ravel()
-    order = np.argsort(query, kind="stable")
-    ends = np.flatnonzero(np.diff(query[order])) + 1
-    both = (np.split(np.tile(values, 2)[order], ends) for values in check_against_truth(predicted, true))
-    return mean_or_nan(spearman_rho(a, b) for a, b in zip(*both, strict=True) if len(b) and b.min() < b.max())
+    guesses, truth = (np.tile(values, 2) for values in check_against_truth(predicted, true))
+    partners = _group(np.asarray(pairs).T.ravel(), None)
+    varied = (own for own in partners if truth[own].min() < truth[own].max())
+    return mean_or_nan(spearman_rho(guesses[own], truth[own]) for own in varied)
 
 
 def spearman_rho(predicted: Floats, true: Floats) -> float:
@@ -327,7 +326,7 @@ def errors_by_size(
     return SizeErrors(_means(size, groups), _counts(groups), _means(np.abs(error), groups), _means(error, groups))
 
 
-def _group(values: Floats, bins: int | None) -> list[NDArray[np.intp]]:
+def _group(values: NDArray[Any], bins: int | None) -> list[NDArray[np.intp]]:
     """Positions of the values in each bin that has any, ascending by value."""
     if bins is not None and bins < 1:
         raise InvalidArgument(f"bins must be 1 or more, or None for one bin per value; got {bins}")

@@ -8,7 +8,7 @@ settles, forgets those whose multiplier fell to zero, and ends when the duality 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from graphmetric.metric_repair._kernels.triangles import (
     PairValues,
     add_forces,
     number_sides,
-    order_triangles,
     sweep_bounds,
     sweep_evenly,
     sweep_weighted,
@@ -101,7 +100,7 @@ class ScanAndSweep:
                 found = self._merged.whole.given, Certificate(True, 0.0, 0.0, 0.0)
             else:
                 with progress("repairing distances", _PERCENT, "%") as shown:
-                    found = self._approach(max_scans, _ViolationProgress(shown, self._smallest))
+                    found = self._approach(max_scans, shown)
         except OutOfTime:
             _, bound = self._active.rebuild()
             found = self._certify(self._finish_late(completed), bound)
@@ -116,11 +115,13 @@ class ScanAndSweep:
         rounding = ROUNDING * self._problem.largest
         return not len(self._scanner.find(self._active.x, rounding, enough=1, deadline=self._working).triangles)
 
-    def _approach(self, max_scans: int, shown: _ViolationProgress) -> tuple[Matrix, Certificate]:
+    def _approach(self, max_scans: int, shown: Progress) -> tuple[Matrix, Certificate]:
         objective, bound = self._active.rebuild()
+        first = 2 * self._smallest
         while True:
             scan, complete = self._scan()
-            shown.at(scan.largest)
+            first = max(first, scan.largest)
+            _show_violation(shown, first, scan.largest, self._smallest)
             feasible = complete and scan.largest <= self._smallest
             solved = feasible and self._problem.is_tight(objective, bound, self._tolerance)
             stopped = self._scans >= max_scans
@@ -162,12 +163,8 @@ class ScanAndSweep:
     def _sweep(self, violation: float) -> None:
         """Sweep until the changes are small against the violation that the last scan found."""
         goal = max(_SETTLED * violation, self._finest * self._smallest)
-        for sweep in range(_MOST_SWEEPS):
+        for _ in self._active.swept.settle(goal, self._working):
             self._sweeps += 1
-            if self._active.sweep(1.0 if sweep == 0 else _OVER_RELAXATION, self._working) <= goal:
-                return
-            if sweep % _EXTRAPOLATED == _EXTRAPOLATED - 1:
-                self._active.extrapolate()
 
     def _finish(self, bound: float, *, near: bool) -> tuple[Matrix, Certificate]:
         """Turn the current matrix into one that keeps all constraints, and certify it."""
@@ -202,27 +199,89 @@ class ScanAndSweep:
         return min(found, key=problem.measure)
 
 
-class _ViolationProgress:
+def _show_violation(shown: Progress, first: float, violation: float, smallest: float) -> None:
     """Progress on a logarithmic scale from the first violation to the tolerance."""
-
-    def __init__(self, shown: Progress, smallest: float) -> None:
-        self._shown, self._smallest = shown, smallest
-        self._first = self._percent = 0.0
-
-    def at(self, violation: float) -> None:
-        self._first = max(self._first, violation, 2 * self._smallest)
-        reached = math.log(self._first / max(violation, self._smallest)) / math.log(self._first / self._smallest)
-        amount = max(0, int(_PERCENT * reached - self._percent))
-        self._percent += amount
-        self._shown.advance(amount, f"largest violation {violation:.1e}")
+    reached = math.log(first / max(violation, smallest)) / math.log(first / smallest)
+    shown.advance(max(0, int(_PERCENT * reached) - shown.done), f"largest violation {violation:.1e}")
 
 
-class _Moment(NamedTuple):
-    """Where the multipliers and values were at the last extrapolation."""
+class SweptList:
+    """A list of constraints with their multipliers, and the values x = d - W^-1 A' multipliers that belong to them."""
 
-    multipliers: Floats
-    bounds: Floats
-    values: Floats
+    def __init__(self, constraints: Constraints, bounds: BoundConstraints, given: Floats, inverse: Floats) -> None:
+        """``given`` and ``inverse``, d and 1 / weight, are those of the pairs in the order of their numbers."""
+        self._constraints, self._bounds, self._given = constraints, bounds, given
+        self._pairs = PairValues(given.copy(), inverse)
+        self._before: list[Floats] | None = None  # multipliers and values at the last extrapolation
+        self.evaluate()
+
+    @property
+    def values(self) -> Floats:
+        """x of each pair."""
+        return self._pairs.value
+
+    def settle(self, goal: float, deadline: Deadline) -> Iterator[None]:
+        """Sweep until no change is above the goal; yields before every sweep."""
+        for sweep in range(_MOST_SWEEPS):
+            yield
+            if self.sweep(1.0 if sweep == 0 else _OVER_RELAXATION, deadline) <= goal:
+                return
+            if sweep % _EXTRAPOLATED == _EXTRAPOLATED - 1:
+                self.extrapolate()
+
+    def sweep(self, omega: float, deadline: Deadline) -> float:
+        """One pass of over-relaxation over all constraints; gives the largest change.
+
+        Raises:
+            OutOfTime: The deadline has passed; the multipliers are as good as after a whole pass, only not as far.
+        """
+        step = sweep_weighted if len(self._constraints.gain) else sweep_evenly
+        listed, bounds = self._constraints, self._bounds
+        largest = float(sweep_bounds(bounds, self._pairs, omega)) if len(bounds.pair) else 0.0
+        for start in range(0, len(listed.sides), _SLICE):
+            deadline.check()
+            part = slice(start, start + _SLICE)
+            some = Constraints(listed.sides[part], listed.multiplier[part], listed.gain[part])  # views
+            largest = max(largest, float(step(some, self._pairs, omega)))
+        return largest
+
+    def extrapolate(self) -> None:
+        """Go on in the direction of the multipliers since the last call, as far as that raises the dual objective.
+
+        Where multipliers can be traded for each other, sweeps alone creep along in one direction without end.
+        """
+        before, multipliers, bound_multipliers = self._before, self._constraints.multiplier, self._bounds.multiplier
+        now = self._before = [values.copy() for values in (multipliers, bound_multipliers, self._pairs.value)]
+        if before is None:
+            return
+        triangles, bounds, moved = (new - old for new, old in zip(now, before, strict=True))
+        length = self._find_step(triangles, bounds, moved)
+        if length <= 0:
+            return
+        _, reached = self.evaluate()
+        np.maximum(0.0, now[0] + length * triangles, out=multipliers)
+        np.maximum(0.0, now[1] + length * bounds, out=bound_multipliers)
+        if self.evaluate()[1] < reached:
+            multipliers[:], bound_multipliers[:] = now[:2]
+            self.evaluate()
+
+    def evaluate(self) -> tuple[float, float]:
+        """Set the values of the pairs from the multipliers; gives objective and dual objective."""
+        force, bounds = np.zeros(len(self._given)), self._bounds
+        add_forces(self._constraints, bounds, force)
+        moved = force * self._pairs.inverse_weight
+        np.subtract(self._given, moved, out=self.values)
+        objective = _dot(force, moved) / 2
+        return objective, _dot(force, self._given) - _dot(bounds.sign * bounds.limit, bounds.multiplier) - objective
+
+    def _find_step(self, triangles: Floats, bounds: Floats, moved: Floats) -> float:
+        """Where the dual objective, a parabola, is highest along a direction of multipliers; x moves by ``moved``."""
+        x, sides, bound = self.values, self._constraints.sides, self._bounds
+        violation = x[sides[:, 0]] - x[sides[:, 1]] - x[sides[:, 2]]
+        slope = _dot(triangles, violation) + _dot(bounds * bound.sign, x[bound.pair] - bound.limit)
+        free = self._pairs.inverse_weight > 0
+        curvature = float((moved[free] ** 2 / self._pairs.inverse_weight[free]).sum())
+        return min(slope / curvature, _LONGEST_STEP) if curvature > 0 else 0.0
 
 
 class ActiveSet:
@@ -239,7 +298,6 @@ class ActiveSet:
         self._bounded, self._bounds = _list_bounds(problem, duals)
         self._include(duals.triangles, duals.multipliers / problem.scale)
         self._number_pairs()
-        self._before: _Moment | None = None
         self.rebuild()
 
     @property
@@ -253,53 +311,16 @@ class ActiveSet:
         self._triangles, self._keys = self._triangles[kept], self._keys[kept]
         self._multipliers = self._multipliers[kept]
         self._include(triangles, np.zeros(len(triangles)))
-        self._write(self._given)
+        self._write(self._problem.given[self._rows, self._columns])
         self._number_pairs()
-        self._before = None
-        self._evaluate()
-
-    def sweep(self, omega: float, deadline: Deadline) -> float:
-        """One pass of over-relaxation over all constraints; gives the largest change. It does not update ``x``.
-
-        Raises:
-            OutOfTime: The deadline has passed; the multipliers are as good as after a whole pass, only not as far.
-        """
-        step = sweep_evenly if self._problem.inverse_weights is None else sweep_weighted
-        largest, listed = float(sweep_bounds(self._bounds, self._pairs, omega)), self._constraints
-        for start in range(0, len(listed.sides), _SLICE):
-            deadline.check()
-            part = slice(start, start + _SLICE)
-            some = Constraints(listed.sides[part], listed.multiplier[part], listed.gain[part])  # views
-            largest = max(largest, float(step(some, self._pairs, omega)))
-        return largest
-
-    def extrapolate(self) -> None:
-        """Go on in the direction of the multipliers since the last call, as far as that raises the dual objective.
-
-        Where multipliers can be traded for each other, sweeps alone creep along in one direction without end.
-        """
-        before, multipliers, bound_multipliers = self._before, self._constraints.multiplier, self._bounds.multiplier
-        now = self._before = _Moment(multipliers.copy(), bound_multipliers.copy(), self._pairs.value.copy())
-        if before is None:
-            return
-        triangles, bounds = now.multipliers - before.multipliers, now.bounds - before.bounds
-        length = self._find_step(triangles, bounds, now.values - before.values)
-        if length <= 0:
-            return
-        _, reached = self._evaluate()
-        np.maximum(0.0, now.multipliers + length * triangles, out=multipliers)
-        np.maximum(0.0, now.bounds + length * bounds, out=bound_multipliers)
-        if self._evaluate()[1] < reached:
-            multipliers[:], bound_multipliers[:] = now.multipliers, now.bounds
-            self._evaluate()
 
     def rebuild(self) -> tuple[float, float]:
         """Write the matrix that belongs to the multipliers into ``x``, free of the rounding of many steps.
 
         Returns its objective and the dual objective. No metric within the bounds has an objective below the second.
         """
-        objectives = self._evaluate()
-        self._write(self._pairs.value)
+        objectives = self.swept.evaluate()
+        self._write(self.swept.values)
         return objectives
 
     def describe(self) -> RepairDuals:
@@ -318,8 +339,7 @@ class ActiveSet:
             i, j, k = triangles.T
             free = ~(fixed[i, j] & fixed[i, k] & fixed[j, k])
             triangles, multipliers = triangles[free], multipliers[free]
-        keys = np.empty(len(triangles), np.int64)
-        order_triangles(triangles, len(self.x), keys)
+        keys = _sweep_order(triangles, len(self.x))
         self._keys, order = np.unique(np.concatenate([self._keys, keys]), return_index=True)  # the first of equal ones
         self._triangles = np.concatenate([self._triangles, triangles])[order]
         self._multipliers = np.concatenate([self._multipliers, multipliers])[order]
@@ -339,31 +359,22 @@ class ActiveSet:
         if self._problem.inverse_weights is not None:
             inverse = self._problem.inverse_weights[*where]
             gain = 1.0 / inverse[sides].sum(axis=1)
-        self._constraints = Constraints(sides, self._multipliers, gain)
-        self._given: Floats = self._problem.given[*where]
-        self._pairs = PairValues(self._given.copy(), inverse)
-
-    def _evaluate(self) -> tuple[float, float]:
-        """Set the values of the pairs from the multipliers; gives objective and dual objective."""
-        force, bounds = np.zeros(len(self._given)), self._bounds
-        add_forces(self._constraints, bounds, force)
-        moved = force * self._pairs.inverse_weight
-        np.subtract(self._given, moved, out=self._pairs.value)
-        objective = _dot(force, moved) / 2
-        return objective, _dot(force, self._given) - _dot(bounds.sign * bounds.limit, bounds.multiplier) - objective
-
-    def _find_step(self, triangles: Floats, bounds: Floats, moved: Floats) -> float:
-        """Where the dual objective, a parabola, is highest along a direction of multipliers; x moves by ``moved``."""
-        x, sides, bound = self._pairs.value, self._constraints.sides, self._bounds
-        violation = x[sides[:, 0]] - x[sides[:, 1]] - x[sides[:, 2]]
-        slope = _dot(triangles, violation) + _dot(bounds * bound.sign, x[bound.pair] - bound.limit)
-        free = self._pairs.inverse_weight > 0
-        curvature = float((moved[free] ** 2 / self._pairs.inverse_weight[free]).sum())
-        return min(slope / curvature, _LONGEST_STEP) if curvature > 0 else 0.0
+        constraints = Constraints(sides, self._multipliers, gain)
+        self.swept = SweptList(constraints, self._bounds, self._problem.given[*where], inverse)
 
     def _write(self, values: Floats) -> None:
         self.x[self._rows, self._columns] = values
         self.x[self._columns, self._rows] = values
+
+
+def _sweep_order(triangles: Triangles, m: int) -> NDArray[np.int64]:
+    """Keys by which triangles are sorted: corners a < b < c, then which of them is opposite the long side.
+
+    In this order a sweep goes along two rows of the matrix at a time.
+    """
+    i, j, k = triangles.T.astype(np.int64)
+    a, c = np.minimum(i, k), np.maximum(j, k)
+    return np.asarray(((a * m + (i + j + k - a - c)) * m + c) * 3 + (k > i) + (k > j))
 
 
 def _dot(first: Floats, second: Floats) -> float:

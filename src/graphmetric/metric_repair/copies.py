@@ -93,36 +93,26 @@ def merge_copies(problem: NearnessProblem) -> MergedProblem:
 
 
 def _find_first_copies(problem: NearnessProblem) -> Items:
-    """For each item the first one that it is a copy of, most often itself."""
+    """For each item the first one that it is a copy of, most often itself.
+
+    Almost all rows that are not copies are told apart by one number each: without v_pq, the rows of copies p and q have
+    the same sum, in which every column has a random factor.
+    """
     parts = [values for values in (problem.given, problem.inverse_weights) if values is not None]
-    checks = [_Checksum(values) for values in parts]
     first = np.arange(len(problem.given))
+    factors = np.random.default_rng(0).random(len(first))
+    sums = [np.einsum("ij,j->i", values, factors) - np.diagonal(values) * factors for values in parts]
+    slacks = [_ROUNDING * len(first) * float(values.max(initial=0.0)) for values in parts]
     for p in range(len(first)):
         if first[p] != p:
             continue
-        others = np.flatnonzero(np.all([check.may_swap(p) for check in checks], axis=0) & (first > p))
-        for values in parts:
+        others = np.flatnonzero(first > p)
+        for values, total, slack in zip(parts, sums, slacks, strict=True):
+            apart = total[p] - values[p] * factors - (total - values[p] * factors[p])
+            others = others[np.abs(apart[others]) <= slack]
             others = others[_can_swap(values, p, others)]
         first[others] = p
     return first
-
-
-class _Checksum:
-    """Tells almost all rows that are not copies apart by one number each, in m^2 steps for all pairs."""
-
-    def __init__(self, values: Matrix) -> None:
-        self._values = values
-        self._factors = np.random.default_rng(0).random(len(values))
-        self._sums = np.einsum("ij,j->i", values, self._factors) - np.diagonal(values) * self._factors
-        self._slack = _ROUNDING * len(values) * float(values.max(initial=0.0))
-
-    def may_swap(self, p: int) -> NDArray[np.bool_]:
-        """For each q, whether p and q may be copies: without v_pq their rows must have the same sum."""
-        between = self._values[p]
-        mine = self._sums[p] - between * self._factors
-        theirs = self._sums - between * self._factors[p]
-        likely: NDArray[np.bool_] = np.abs(mine - theirs) <= self._slack
-        return likely
 
 
 def _can_swap(values: Matrix, p: int, others: Items) -> NDArray[np.bool_]:
@@ -130,8 +120,7 @@ def _can_swap(values: Matrix, p: int, others: Items) -> NDArray[np.bool_]:
     same = values[others] == values[p]
     same[:, p] = True
     same[np.arange(len(others)), others] = True
-    swappable: NDArray[np.bool_] = same.all(axis=1)
-    return swappable
+    return np.asarray(same.all(axis=1))
 
 
 def _choose_seconds(problem: NearnessProblem, firsts: Items, group: Items) -> Items:

@@ -79,10 +79,6 @@ class RepairResult:
         return notebook_view("The nearest metric", facts(about), matrix_table(self.matrix))
 
 
-def _no_copies() -> NDArray[np.int32]:
-    return np.empty(0, np.int32)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class RepairDuals:
     """The multipliers that prove a repair; constraints that are not listed have multiplier zero.
@@ -99,7 +95,7 @@ class RepairDuals:
     """(b, 2) rows (i, j), i < j, whose distance is held back by a bound."""
     bound_multipliers: Floats
     """(b,) above 0 for the upper bound, below 0 for the lower."""
-    copy_of: NDArray[np.int32] = field(default_factory=_no_copies)
+    copy_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     """(m,) the first item of which each is a copy, most often itself; empty where no item is a copy of another."""
 
     @classmethod
@@ -176,6 +172,11 @@ class NearnessProblem:
     """The largest given distance, or the lower bound if that is above it; tolerances are parts of this."""
     largest_inverse: float
     """The largest 1/w of distances that can move apart from each other."""
+
+    @property
+    def inverse_or_ones(self) -> Matrix:
+        """(m, m) 1/w."""
+        return np.ones_like(self.given) if self.inverse_weights is None else self.inverse_weights
 
     def measure(self, x: Matrix, norm: Norm = "l2") -> float:
         """The weighted norm of x - d over pairs i < j; of the squares of l2, half the sum."""

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric._foundation.limits import clock
+from graphmetric._foundation.limits import Deadline, clock
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair._kernels.row_repair import RowProblem, RowSolution, project_row
+from graphmetric.metric_repair._kernels.row_repair import RowProblem, find_largest_excess, find_violated
+from graphmetric.metric_repair._kernels.triangles import BoundConstraints, Constraints
+from graphmetric.metric_repair.active_set import SweptList
 from graphmetric.metric_repair.nearness import (
+    Certificate,
     Floats,
     Matrix,
     RepairResult,
@@ -25,6 +28,7 @@ from graphmetric.metric_repair.nearness import (
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 
 _MOST_SCANS = 200
+_SETTLED = 0.1  # of the largest violation: changes below this are not worth another sweep
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,27 +131,46 @@ def repair_rows(
 
 
 def _project(problem: RowProblem, tolerance: float, allowed: float, started: float) -> RowRepair:
-    """Solve for one of each set of items whose rows of the metric are the same, since they get the same distance."""
-    twin = _first_twins(problem.base)
-    ones, group = np.unique(twin, return_inverse=True)
-    small = problem if len(ones) == len(twin) else _join_twins(problem, ones, group)
-    y = small.given.copy()
-    found: RowSolution = project_row(small, y, tolerance, allowed, _MOST_SCANS)
+    """Scan for violated constraints and sweep over them until no constraint is violated and the gap is closed.
+
+    Items whose rows of the metric are the same get the same distance: one of each set is solved for.
+    """
+    ones, group = np.unique(_first_twins(problem.base), return_inverse=True)
+    small = problem if len(ones) == len(group) else _join_twins(problem, ones, group)
+    y, codes, multipliers = small.given, np.empty(0, np.int64), np.empty(0)
+    least = bound = 0.0
+    sweeps = scans = 0
+    while True:
+        violated, violation = find_violated(small, y, 0.5 * allowed)
+        scans += 1
+        if scans == _MOST_SCANS or (violation <= allowed and abs(least - bound) <= tolerance * least):
+            break
+        held = multipliers > 0
+        codes, first = np.unique(np.concatenate([codes[held], violated]), return_index=True)
+        multipliers = np.concatenate([multipliers[held], np.zeros(len(violated))])[first]
+        swept = _list_constraints(small, codes, multipliers)
+        sweeps += sum(1 for _ in swept.settle(_SETTLED * violation, Deadline()))
+        least, bound = swept.evaluate()
+        y = swept.values[: len(y)]
     free = problem.give > 0
     row = np.where(free, y[group], problem.given)
     objective = float(((row - problem.given)[free] ** 2 / problem.give[free]).sum() / 2)
-    gap = abs(found.slackness) / objective if objective else 0.0
-    return RowRepair(
-        row=row,
-        converged=found.violation <= allowed and gap <= tolerance,
-        max_violation=float(found.violation),
-        duality_gap=float(gap),
-        objective=objective,
-        changed=int(np.count_nonzero(row != problem.given)),
-        sweeps=found.sweeps,
-        scans=found.scans,
-        seconds=clock() - started,
-    )
+    gap, excess = abs(least - bound) / objective if objective else 0.0, float(find_largest_excess(small, y))
+    certificate = Certificate(excess <= allowed and gap <= tolerance, excess, gap, objective)
+    changed = int(np.count_nonzero(row != problem.given))
+    return RowRepair(row, *certificate, changed, sweeps, scans, clock() - started)
+
+
+def _list_constraints(problem: RowProblem, codes: NDArray[np.int64], multipliers: Floats) -> SweptList:
+    """The constraints as triangles whose third side, a distance of the metric, is fixed; it follows the entries."""
+    m, i, j, is_sum = len(problem.given), codes >> 32, (codes >> 1) & 0x7FFFFFFF, (codes & 1).astype(np.bool_)
+    third = m + np.arange(len(codes))
+    sides = np.where(is_sum, (third, i, j), (i, j, third)).T
+    gain = 1 / (problem.give[i] + problem.give[j])
+    constraints = Constraints(np.ascontiguousarray(sides, np.int32), multipliers, gain)
+    bounds = BoundConstraints(np.empty(0, np.int32), np.empty(0), np.empty(0), np.empty(0))
+    given = np.concatenate([problem.given, problem.base[i, j]])
+    return SweptList(constraints, bounds, given, np.concatenate([problem.give, np.zeros(len(codes))]))
 
 
 def _first_twins(metric: Matrix) -> NDArray[np.int64]:

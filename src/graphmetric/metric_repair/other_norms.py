@@ -166,16 +166,12 @@ class L1Programme:
         self._number[self._pairs] = np.arange(len(self._pairs[0]))
         self._number += self._number.T
         self._unit = max(problem.largest, problem.lower)  # the solver's numbers are about one, whatever the bounds
-        given = problem.given[self._pairs]
-        self._given, self._weight = given / self._unit, np.ones_like(given)
+        self._given = problem.given[self._pairs] / self._unit
+        inverse = problem.inverse_or_ones[self._pairs]
+        self._weight = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=inverse > 0)
         # No nearest metric is above the largest given distance: cut off there, it would be a metric, and nearer.
-        self._low = (problem.lower - given) / self._unit
-        self._high = (max(min(problem.upper, problem.largest), problem.lower) - given) / self._unit
-        if problem.inverse_weights is not None:
-            inverse = problem.inverse_weights[self._pairs]
-            free = inverse > 0
-            self._weight = np.divide(1.0, inverse, out=np.zeros_like(inverse), where=free)
-            self._low, self._high = np.where(free, self._low, 0.0), np.where(free, self._high, 0.0)
+        ends = problem.lower, max(min(problem.upper, problem.largest), problem.lower)
+        self._low, self._high = (np.where(inverse > 0, end / self._unit - self._given, 0.0) for end in ends)
         self._triangles = np.empty((0, 3), np.int32)
         self._multipliers = np.empty(0)
 
@@ -265,7 +261,7 @@ def _find_least_change(
     given, goal = problem.given, np.maximum(problem.given, problem.lower)
     if len(given) < 2:
         return given.copy(), 0.0, 0
-    inverse = problem.inverse_weights if problem.inverse_weights is not None else np.ones_like(given)
+    inverse = problem.inverse_or_ones
     change, steps = _leave_bounds(problem, inverse), 0
     while True:
         below, above = _allowed(problem, inverse, change)

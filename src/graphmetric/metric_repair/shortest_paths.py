@@ -51,10 +51,8 @@ def shortest_path_closure(distances: ArrayLike, *, time_limit: float | None = No
     return matrix
 
 
-def close_in_place(
-    matrix: Matrix, threads: int, deadline: Deadline | None = None, *, rounds: int | None = None
-) -> None:
-    """Replace distances by shortest paths; a single round leaves violations of the size of rounding errors.
+def close_in_place(matrix: Matrix, threads: int, deadline: Deadline | None = None, *, once: bool = False) -> None:
+    """Replace distances by shortest paths; ``once`` leaves violations of the size of rounding errors.
 
     Raises:
         OutOfTime: The deadline has passed; the matrix is between the given one and the closure.
@@ -63,8 +61,8 @@ def close_in_place(
     threads = 1 if len(matrix) < _FEW_ITEMS else threads
     tiles = range(0, len(matrix), TILE)
     blocks = [range(start, start + TILE) for start in tiles]
-    done = 0
-    while rounds is None or done < rounds:
+    shorter = 1
+    while shorter:  # rounding may leave more to do; every round only lowers, so this ends
         shorter = 0
         for via in tiles:
             until.check()
@@ -75,15 +73,14 @@ def close_in_place(
                 return int(relax_rows(matrix, via, rows.start))
 
             shorter += sum(run_blocks(relax, blocks, threads, until))
-        done += 1
-        if not shorter:  # rounding may leave more to do; every round only lowers, so this ends
+        if once:
             return
 
 
 def time_closure(threads: int) -> float:
     """Seconds that shortest paths take, divided by the cube of the items, from a small trial."""
     started = clock()
-    close_in_place(np.ones((_TRIAL, _TRIAL)), threads, rounds=1)
+    close_in_place(np.ones((_TRIAL, _TRIAL)), threads, once=True)
     return (clock() - started) / _TRIAL**3
 
 
@@ -149,7 +146,7 @@ def close_paths(
     """
     closed = keep_bounds(problem, x)
     if not near:
-        close_in_place(closed, scanner.threads, deadline, rounds=1)
+        close_in_place(closed, scanner.threads, deadline, once=True)
         return closed
     while len(found := scanner.find(closed, ROUNDING * problem.largest, deadline=deadline).triangles):
         while lower_long_sides(found, closed):

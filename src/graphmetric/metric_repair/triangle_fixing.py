@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from graphmetric._foundation.limits import Deadline, OutOfTime, check_memory, clock, effective_n_jobs
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.metric_repair._kernels.triangles import certify_triangles, sweep_triangles
+from graphmetric.metric_repair._kernels.triangles import sweep_triangles
 from graphmetric.metric_repair.active_set import ScanAndSweep
 from graphmetric.metric_repair.copies import merge_copies
 from graphmetric.metric_repair.nearness import (
@@ -217,19 +217,23 @@ def dense_fixing(
     while not finished and sweeps < max_sweeps:
         changes = sweep_triangles(x, z)
         sweeps += 1
-        finished = changes <= (tolerance * problem.largest if stop == "changes" else 0.0)
-        if stop == "certificate" and sweeps % _SWEEPS_PER_CERTIFICATE == 0:
-            matrix, certificate = _certify(problem, x, z, tolerance)
-            if certificate.converged:
-                return problem.answer(matrix, certificate, sweeps, sweeps, started)
-    matrix, certificate = _certify(problem, x, z, tolerance)
-    return problem.answer(matrix, certificate, sweeps, sweeps, started)
+        if stop == "changes":
+            finished = changes <= tolerance * problem.largest
+        else:
+            finished = not changes or (
+                sweeps % _SWEEPS_PER_CERTIFICATE == 0 and _certify(problem, x, tolerance)[1].converged
+            )
+    return problem.answer(*_certify(problem, x, tolerance), sweeps, sweeps, started)
 
 
-def _certify(problem: NearnessProblem, x: Matrix, z: Matrix, tolerance: float) -> tuple[Matrix, Certificate]:
-    """The matrix whose upper half is ``x``, and how near it is."""
-    violation, slackness = certify_triangles(x, z)
+def _certify(problem: NearnessProblem, x: Matrix, tolerance: float) -> tuple[Matrix, Certificate]:
+    """The matrix whose upper half is ``x``, and how near it is.
+
+    The multipliers have moved d to x = d - A' z. So the sum over all triangles of multiplier times violation, z'A x, by
+    which the objective exceeds its lower bound, is the sum over pairs of (d - x) x.
+    """
     upper = np.triu(x, 1)
     matrix = upper + upper.T
-    bound = problem.measure(matrix) + slackness
-    return matrix, problem.certify(matrix, bound, tolerance, violation=violation)
+    bound = problem.measure(matrix) + float(((problem.given - matrix) * matrix).sum()) / 2
+    *_, depths = TriangleScanner(len(x), 1).count(matrix, 0.0, 1)
+    return matrix, problem.certify(matrix, bound, tolerance, violation=float(depths.max(initial=0.0)))

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphmetric._foundation.limits import effective_n_jobs
+from graphmetric._foundation.options import checked_count
 from graphmetric.datasets import Dataset
 from graphmetric.distance import Axiom
 from graphmetric.edit_distance import EditCosts, normalized_distance
@@ -440,28 +441,20 @@ def _count_queries_trained_on(model: GraphDistance, queries: GraphCollection) ->
 
 def _describe_seen(model: GraphDistance, task: RankingTask, seen: int | None) -> str:
     """Whether the model was trained on the queries, for the reader of the scores."""
+    learned, ranked = int(model.report_["graphs"]["training_graphs"]), len(task.database)
     if seen == 0:
         return "None of the queries is a graph that the model was fitted to, nor a copy of one."
     if seen is not None:
-        return (
-            f"{seen:,} of {len(task.queries):,} queries are graphs that the model was fitted to, or copies of them: "
-            "on these, the scores flatter it."
-        )
-    learned = int(model.report_["graphs"]["training_graphs"])
+        which = f"{seen:,} of {len(task.queries):,} queries are graphs that the model was fitted to, or copies of them"
+        return f"{which}: on these, the scores flatter it."
+    trained = f"The model was trained on {learned:,} graphs"
     if not task.split:
-        return (
-            f"The model was trained on {learned:,} graphs; if the queries are among them, it has seen them and the "
-            "scores flatter it."
-        )
-    if learned > len(task.database):
-        return (
-            f"The model was trained on {learned:,} graphs, more than the {len(task.database):,} that are ranked here: "
-            "if they came from this data, it has seen the queries and the scores flatter it."
-        )
-    return (
-        f"The model was trained on {learned:,} graphs. The split holds the queries out, but only whoever trained the "
-        "model knows that they were not among its training graphs."
-    )
+        return f"{trained}; if the queries are among them, it has seen them and the scores flatter it."
+    if learned > ranked:
+        doubt = "if they came from this data, it has seen the queries and the scores flatter it"
+        return f"{trained}, more than the {ranked:,} that are ranked here: {doubt}."
+    doubt = "only whoever trained the model knows that they were not among its training graphs"
+    return f"{trained}. The split holds the queries out, but {doubt}."
 
 
 def _notes_on_truth(model: GraphDistance, task: RankingTask, bounds: TrueBounds, searched: bool) -> Iterator[str]:
@@ -513,7 +506,7 @@ def _costs_of(model: GraphDistance, costs: EditCosts | None) -> EditCosts:
 
 def _check_counts(queries: int | None, label_budget: int, time_limit: float | None) -> None:
     for name, value in (("queries", queries), ("label_budget", label_budget)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-            raise InvalidArgument(f"{name} must be a whole number, 1 or more; got {value!r}")
+        if value is not None:
+            checked_count(value, name)
     if time_limit is not None and not time_limit > 0:
         raise InvalidArgument(f"time_limit must be a number of seconds above 0, or None; got {time_limit!r}")

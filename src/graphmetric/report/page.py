@@ -14,7 +14,7 @@ from graphmetric._foundation.atomic_files import make_folder, write_file
 from graphmetric._foundation.markup import Markup, element, join, say, shorten
 from graphmetric.drawing import draw_graph, label_colors
 from graphmetric.drawing.page import Plot, card, legend, render_page, section
-from graphmetric.evaluation import Calibration, SizeErrors
+from graphmetric.evaluation import Calibration, Scores, SizeErrors
 from graphmetric.evaluation.scores import format_score
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.learned.model_card import show_value
@@ -43,21 +43,11 @@ def write_report(evaluation: ModelEvaluation, path: str | os.PathLike[str], *, c
 def render_report(evaluation: ModelEvaluation, *, command: str | None = None) -> str:
     """The page as text."""
     task = evaluation.task
-    parts = [
-        _headline(evaluation),
-        _notes(evaluation),
-        _nearest_graphs(evaluation),
-        _errors(evaluation),
-        _axioms(evaluation),
-        _scores(evaluation),
-        _measurement(evaluation),
-        _reproduction(command),
-    ]
-    return render_page(
-        f"How good is this distance on {evaluation.name}?",
-        f"A learned distance against the truth: {len(task.queries):,} graphs {task.rule}, {evaluation.pairs:,} pairs.",
-        parts,
-    )
+    sections = (_headline, _notes, _nearest_graphs, _errors, _axioms, _scores, _measurement)
+    parts = [*(show(evaluation) for show in sections), _reproduction(command)]
+    asked = f"{len(task.queries):,} graphs {task.rule}, {evaluation.pairs:,} pairs"
+    title = f"How good is this distance on {evaluation.name}?"
+    return render_page(title, f"A learned distance against the truth: {asked}.", parts)
 
 
 def score_table(found: ModelEvaluation) -> tuple[list[str], list[list[str]]]:
@@ -78,12 +68,9 @@ def score_table(found: ModelEvaluation) -> tuple[list[str], list[list[str]]]:
 
 def _bound_rows(found: ModelEvaluation) -> list[list[str]]:
     both = (found.bound_scores, found.size_bound_scores)
+    sure = "share of the {0} predicted nearest that certainly are, and that may be, among the {0} nearest"
     precisions = [
-        [
-            f"p@{k}",
-            *(_span(scores.precision[k], ".3f") for scores in both),
-            f"share of the {k} predicted nearest that certainly are, and that may be, among the {k} nearest",
-        ]
+        [f"p@{k}", *(_span(scores.precision[k], ".3f") for scores in both), sure.format(k)]
         for k in found.bound_scores.precision
     ]
     return [
@@ -105,10 +92,8 @@ def _show_score(name: str, paper: float, raw: float) -> tuple[str, str]:
     """A score on both scales, with units where they differ; a dash where it exists on one scale only."""
     if name == "mse":
         return f"{format_score('mse', paper)} × 10⁻³", f"{raw:.3f} edits²"
-    if name == "mae":
-        return "–", f"{raw:.3f} edits"
-    if name == "exact hits":
-        return "–", f"{raw:.1%}"
+    if name in ("mae", "exact hits"):
+        return "–", f"{raw:.3f} edits" if name == "mae" else f"{raw:.1%}"
     return format_score(name, paper), format_score(name, raw)
 
 
@@ -123,14 +108,13 @@ def _explain(name: str) -> str:
 
 def _headline(found: ModelEvaluation) -> Markup:
     """The numbers to remember, each with a sentence for someone who has never seen it."""
-    cards = _score_cards(found) if found.raw_scores is not None else _bound_cards(found)
+    scores, floor = found.raw_scores, found.size_scores
+    cards = _bound_cards(found) if scores is None or floor is None else _score_cards(found, scores, floor)
     return element("section", *cards, _seen_card(found), _metric_card(found), class_="cards")
 
 
-def _score_cards(found: ModelEvaluation) -> list[Markup]:
-    k, scores, floor = found.nearest, found.raw_scores, found.size_scores
-    assert scores is not None
-    assert floor is not None
+def _score_cards(found: ModelEvaluation, scores: Scores, floor: Scores) -> list[Markup]:
+    k = found.nearest
     cards = [
         card(
             f"{k * scores.ranking.precision[k]:.1f} of {k}",
@@ -259,16 +243,10 @@ def _axioms(found: ModelEvaluation) -> Markup:
     for axiom in found.axioms:
         _, formula, meaning = AXIOMS[axiom.name]
         mark = element("span", say("✓" if axiom.holds else "✗"), class_="yes" if axiom.holds else "no")
-        rows.append(
-            element(
-                "tr",
-                element("td", mark),
-                element("th", say(axiom.name), element("code", say(formula)), scope="row"),
-                element("td", say(meaning)),
-                element("td", say(axiom.promise), class_="promise"),
-                element("td", say(axiom.measured)),
-            )
-        )
+        name = element("th", say(axiom.name), element("code", say(formula)), scope="row")
+        promise = element("td", say(axiom.promise), class_="promise")
+        words, measured = (element("td", say(text)) for text in (meaning, axiom.measured))
+        rows.append(element("tr", element("td", mark), name, words, promise, measured))
     return section(
         "Is it a metric?",
         "What holds by construction holds for all graphs, whatever was learned. All axioms were also measured, on "
@@ -281,15 +259,10 @@ def _axioms(found: ModelEvaluation) -> Markup:
 def _scores(found: ModelEvaluation) -> Markup:
     """Every number on both scales, or against the bounds."""
     titles, rows = score_table(found)
-    lines = [
-        element(
-            "tr",
-            element("th", say(name), scope="row"),
-            *(element("td", say(value), class_="number") for value in values),
-            element("td", say(meaning)),
-        )
-        for name, *values, meaning in rows
-    ]
+    lines = []
+    for name, *values, meaning in rows:
+        numbers = (element("td", say(value), class_="number") for value in values)
+        lines.append(element("tr", element("th", say(name), scope="row"), *numbers, element("td", say(meaning))))
     lead = (
         "Benchmarks rank by the paper's scale, 1 − exp(−edits / mean number of nodes), in which the same edits weigh "
         "more between small graphs. Users mostly think in edits. “Size alone” is the difference of the numbers of "
@@ -410,23 +383,16 @@ class Gallery:
 
     def _neighbour(self, neighbour: Neighbour, *, mark: bool) -> Markup:
         verdict = {True: "right", False: "wrong", None: "open"}[neighbour.right] if mark else "plain"
-        numbers = element(
-            "span",
-            element("b", say(f"{_SIGNS[verdict]}{neighbour.predicted:.1f}")),
-            say(f"true {neighbour.true}"),
-            title=f"predicted {neighbour.predicted:.3f} edits, truly {neighbour.true}",
-        )
+        predicted = element("b", say(f"{_SIGNS[verdict]}{neighbour.predicted:.1f}"))
+        hint = f"predicted {neighbour.predicted:.3f} edits, truly {neighbour.true}"
+        numbers = element("span", predicted, say(f"true {neighbour.true}"), title=hint)
         return self._tile(neighbour.graph, numbers, verdict)
 
     def _tile(self, position: int, caption: Markup, kind: str) -> Markup:
         graph = self._graphs[position]
         name = f"#{position}" if graph.id is None else str(graph.id)
-        return element(
-            "figure",
-            element("div", self._drawn[position], class_="graph"),
-            element("figcaption", caption, element("small", say(shorten(name, 24)), title=name)),
-            class_=f"tile {kind}",
-        )
+        words = element("figcaption", caption, element("small", say(shorten(name, 24)), title=name))
+        return element("figure", element("div", self._drawn[position], class_="graph"), words, class_=f"tile {kind}")
 
     def _draw(self, position: int) -> Markup:
         graph = self._graphs[position]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric._foundation.limits import Deadline, clock
+from graphmetric._foundation.limits import Deadline, paced
 from graphmetric._foundation.progress import Progress, progress
 from graphmetric.datasets import Dataset
 from graphmetric.edit_distance import BranchBound, EditCosts, EditDistanceMethod, ExactSearch, pairwise_edit_distances
@@ -24,6 +24,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation.protocols import Positions
 from graphmetric.evaluation.scores import Floats, nearest_for_certain, precision_between
 from graphmetric.graphs.collection import GraphCollection
+from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training.supervision import read_distances
 
 QUERIES = 100
@@ -193,10 +194,7 @@ class KnownDistances:
 
     graphs: int
     """The number of graphs in the collection."""
-    pairs: Positions
-    """(n, 2): positions of graphs."""
-    lower: Floats
-    upper: Floats
+    bounds: PairBounds
     origin: str
     """Where they come from, in words."""
 
@@ -205,22 +203,23 @@ class KnownDistances:
         """Take distances in any form that ``GraphDistance.fit`` takes; pairs without an upper bound are left out."""
         labels = read_distances(distances, graphs)
         known = np.isfinite(labels.upper) & (labels.pairs[:, 0] != labels.pairs[:, 1])
-        return cls(graphs, labels.pairs[known], labels.lower[known], labels.upper[known], "given with the graphs")
+        return cls(graphs, labels.take(known), "given with the graphs")
 
     @classmethod
     def of_dataset(cls, data: Dataset) -> KnownDistances:
         """The distances that come with a data set."""
         i, j, distance = data.known_pairs
-        pairs, origin = np.column_stack([i, j]), f"of the data set: {data.distance_kind}"
-        return cls(len(data.graphs), pairs, distance, distance, origin)
+        known = PairBounds(np.column_stack([i, j]), distance, distance)
+        return cls(len(data.graphs), known, f"of the data set: {data.distance_kind}")
 
     def between(self, queries: Positions, database: Positions) -> TrueBounds:
         """The bounds of the distances between queries and database, as far as they are known."""
         row, column = self._places(queries), self._places(database)
         bounds = np.full((2, len(queries), len(database)), np.nan)
-        for first, second in (self.pairs.T, self.pairs.T[::-1]):
+        pairs, known = self.bounds.pairs, (self.bounds.lower, self.bounds.upper)
+        for first, second in (pairs.T, pairs.T[::-1]):
             here = (row[first] >= 0) & (column[second] >= 0)
-            bounds[:, row[first[here]], column[second[here]]] = self.lower[here], self.upper[here]
+            bounds[:, row[first[here]], column[second[here]]] = np.compress(here, known, axis=1)
         return TrueBounds(*bounds)
 
     def draw(self, plan: RankingTask, count: int, rng: np.random.Generator) -> RankingTask:
@@ -232,7 +231,7 @@ class KnownDistances:
     def partners(self, database: Positions) -> NDArray[np.int64]:
         """For each graph of the collection, the number of graphs of the database to which its distance is known."""
         among = self._places(database) >= 0
-        first, second = self.pairs.T
+        first, second = self.bounds.pairs.T
         starts = np.concatenate([first[among[second]], second[among[first]]])
         return np.bincount(starts, minlength=self.graphs)
 
@@ -273,16 +272,15 @@ def search_bounds(
 
     def improve(order: Positions, method: Callable[[int], EditDistanceMethod], shown: Progress | None) -> None:
         """Work through the pairs in chunks of about half a second; ``method`` gets the number of pairs left."""
-        done, size = 0, _FIRST_CHUNK
-        while done < len(order) and until.left > 0:
-            chunk, started = order[done : done + size], clock()
-            how = method(len(order) - done)
+        left = len(order)
+        for chunk in paced(order.tolist(), _CHUNK_SECONDS, first=_FIRST_CHUNK, most=_LARGEST_CHUNK):
+            if until.left <= 0:
+                return
+            how = method(left)
             found = pairwise_edit_distances(graphs, pairs=pairs[chunk], method=how, costs=costs, n_jobs=n_jobs)
             lower[chunk] = np.maximum(lower[chunk], found.lower)
             upper[chunk] = np.minimum(upper[chunk], found.upper)
-            done += len(chunk)
-            pace = _CHUNK_SECONDS / max(clock() - started, 1e-6)
-            size = int(np.clip(size * min(pace, 4.0), 1, _LARGEST_CHUNK))
+            left -= len(chunk)
             if shown is not None:
                 shown.advance(len(chunk), f"{float((lower == upper).mean()):.0%} of all proven")
 

@@ -58,55 +58,42 @@ def solve_by_paths(cost: Floats, n: int, work: PathWork) -> None:
             n_free = reassign_free_rows(cost, n, work, n_free)
     for f in range(n_free):
         source = work.places[FREE_ROWS, f]
-        sink = find_nearest_free(cost, n, work, source)
-        if sink < 0:
-            sink = find_shortest_path(cost, n, work, source)
-        flip_path(work, sink, source)
+        flip_path(work, find_shortest_path(cost, n, work, source), source)
 
 
 @part
 def reduce_columns(cost: Floats, n: int, work: PathWork) -> None:
     """Dual of a column: its least cost; from the last column on, the first row that attains it takes the column."""
-    row_match, column_match, times_chosen, dual = (
-        work.places[ROW_MATCH],
-        work.places[COLUMN_MATCH],
-        work.places[TIMES_CHOSEN],
-        work.values[COLUMN_DUAL],
-    )
+    places, dual = work.places, work.values[COLUMN_DUAL]
     for j in range(n):
-        times_chosen[j] = 0
-        column_match[j] = 0
+        places[TIMES_CHOSEN, j] = 0
+        places[COLUMN_MATCH, j] = 0
         dual[j] = cost[0, j]
     for i in range(1, n):
         for j in range(n):
             if cost[i, j] < dual[j]:
                 dual[j] = cost[i, j]
-                column_match[j] = i
+                places[COLUMN_MATCH, j] = i
     for j in range(n - 1, -1, -1):
-        row = column_match[j]
-        times_chosen[row] += 1
-        if times_chosen[row] == 1:
-            row_match[row] = j
+        row = places[COLUMN_MATCH, j]
+        places[TIMES_CHOSEN, row] += 1
+        if places[TIMES_CHOSEN, row] == 1:
+            places[ROW_MATCH, row] = j
         else:
-            column_match[j] = -1
+            places[COLUMN_MATCH, j] = -1
 
 
 @part
 def transfer_reductions(cost: Floats, n: int, work: PathWork) -> int:
     """Lower the dual of a column whose row wanted no other one; list the rows without a column; returns how many."""
-    row_match, free_rows, times_chosen, dual = (
-        work.places[ROW_MATCH],
-        work.places[FREE_ROWS],
-        work.places[TIMES_CHOSEN],
-        work.values[COLUMN_DUAL],
-    )
+    places, dual = work.places, work.values[COLUMN_DUAL]
     n_free = 0
     for i in range(n):
-        if times_chosen[i] == 0:
-            free_rows[n_free] = i
+        if places[TIMES_CHOSEN, i] == 0:
+            places[FREE_ROWS, n_free] = i
             n_free += 1
-        elif times_chosen[i] == 1:
-            own = row_match[i]
+        elif places[TIMES_CHOSEN, i] == 1:
+            own = places[ROW_MATCH, i]
             least = np.inf
             for j in range(n):
                 if j != own:
@@ -118,15 +105,10 @@ def transfer_reductions(cost: Floats, n: int, work: PathWork) -> int:
 @part
 def reassign_free_rows(cost: Floats, n: int, work: PathWork, n_free: int) -> int:
     """Give every free row its best column, taking it from whoever has it; that row is free in the next round."""
-    row_match, column_match, free_rows, dual = (
-        work.places[ROW_MATCH],
-        work.places[COLUMN_MATCH],
-        work.places[FREE_ROWS],
-        work.values[COLUMN_DUAL],
-    )
+    places, dual = work.places, work.values[COLUMN_DUAL]
     still_free = 0
     for f in range(n_free):
-        i = free_rows[f]
+        i = places[FREE_ROWS, f]
         best, second = 0, 0
         least, next_least = cost[i, 0] - dual[0], np.inf
         for j in range(1, n):
@@ -137,38 +119,18 @@ def reassign_free_rows(cost: Floats, n: int, work: PathWork, n_free: int) -> int
                 else:
                     next_least, second = least, best
                     least, best = slack, j
-        loser = column_match[best]
+        loser = places[COLUMN_MATCH, best]
         if least < next_least:
             dual[best] -= next_least - least
         elif loser >= 0:
             best = second
-            loser = column_match[best]
-        row_match[i] = best
-        column_match[best] = i
+            loser = places[COLUMN_MATCH, best]
+        places[ROW_MATCH, i] = best
+        places[COLUMN_MATCH, best] = i
         if loser >= 0:
-            free_rows[still_free] = loser
+            places[FREE_ROWS, still_free] = loser
             still_free += 1
     return still_free
-
-
-@part
-def find_nearest_free(cost: Floats, n: int, work: PathWork, source: int) -> int:
-    """The first free column among those nearest to a free row; -1 if all of them are matched.
-
-    What `find_shortest_path` would find in its first step, without the preparation for further ones.
-    """
-    column_match, parent_row, dual = work.places[COLUMN_MATCH], work.places[PARENT_ROW], work.values[COLUMN_DUAL]
-    nearest, least = -1, np.inf
-    for j in range(n):
-        slack = cost[source, j] - dual[j]
-        if slack <= least:
-            if slack < least:
-                least, nearest = slack, -1
-            if nearest < 0 and column_match[j] < 0:
-                nearest = j
-    if nearest >= 0:
-        parent_row[nearest] = source
-    return nearest
 
 
 @part
@@ -177,17 +139,11 @@ def find_shortest_path(cost: Floats, n: int, work: PathWork, source: int) -> int
 
     `COLUMN_ORDER` holds three groups: done, at the current least distance, all others.
     """
-    column_match, parent_row, order, dual, distance = (
-        work.places[COLUMN_MATCH],
-        work.places[PARENT_ROW],
-        work.places[COLUMN_ORDER],
-        work.values[COLUMN_DUAL],
-        work.values[DISTANCE],
-    )
+    places, dual, distance = work.places, work.values[COLUMN_DUAL], work.values[DISTANCE]
     for j in range(n):
         distance[j] = cost[source, j] - dual[j]
-        parent_row[j] = source
-        order[j] = j
+        places[PARENT_ROW, j] = source
+        places[COLUMN_ORDER, j] = j
     done, reached = 0, 0
     settled = 0  # columns that were done when the current least distance was found
     while True:
@@ -195,27 +151,27 @@ def find_shortest_path(cost: Floats, n: int, work: PathWork, source: int) -> int
             settled = done
             reached = gather_nearest(work, n, done)
             for k in range(done, reached):
-                column = order[k]
-                if column_match[column] < 0:
+                column = places[COLUMN_ORDER, k]
+                if places[COLUMN_MATCH, column] < 0:
                     lower_duals(work, settled, distance[column])
                     return column
-        column = order[done]
+        column = places[COLUMN_ORDER, done]
         done += 1
-        row = column_match[column]
+        row = places[COLUMN_MATCH, column]
         reach = distance[column]
         offset = cost[row, column] - dual[column] - reach
         for k in range(reached, n):
-            j = order[k]
+            j = places[COLUMN_ORDER, k]
             through = cost[row, j] - dual[j] - offset
             if through < distance[j]:
-                parent_row[j] = row
+                places[PARENT_ROW, j] = row
                 distance[j] = through
                 if through == reach:
-                    if column_match[j] < 0:
+                    if places[COLUMN_MATCH, j] < 0:
                         lower_duals(work, settled, reach)
                         return j
-                    order[k] = order[reached]
-                    order[reached] = j
+                    places[COLUMN_ORDER, k] = places[COLUMN_ORDER, reached]
+                    places[COLUMN_ORDER, reached] = j
                     reached += 1
 
 
@@ -269,17 +225,8 @@ def _type_highest_bit(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
-def _type_lowest_bit(typing_context: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.uint64), generate
-
-
 highest_bit = cast(Callable[[np.uint64], int], intrinsic(_type_highest_bit))
 """Position of the highest bit of a word that is not zero."""
-lowest_bit = cast(Callable[[np.uint64], int], intrinsic(_type_lowest_bit))
-"""Position of the lowest bit of a word that is not zero."""
 
 
 class StarWork(NamedTuple):
@@ -314,11 +261,9 @@ def solve_by_stars(cost: Floats, n: int, work: StarWork) -> None:
 def star_row_minima(cost: Floats, n: int, n_words: int, work: StarWork) -> int:
     """Reduce rows, note the zeros, star the first zero of each row whose column has no star. Returns how many."""
     places = work.places
-    for j in range(n):
-        places[COLUMN_STAR, j] = -1
-        work.duals[COLUMN_SHIFT, j] = 0
-    for word in range(n_words):
-        work.open_columns[word] = ALL_BITS
+    places[COLUMN_STAR, :n] = -1
+    work.duals[COLUMN_SHIFT, :n] = 0
+    work.open_columns[:n_words] = ALL_BITS
     n_starred = 0
     for i in range(n):
         least = cost[i, 0]
@@ -333,7 +278,7 @@ def star_row_minima(cost: Floats, n: int, n_words: int, work: StarWork) -> int:
             work.zeros[i, word] = bits
             bits &= work.open_columns[word]
             if places[ROW_STAR, i] < 0 and bits != 0:
-                star = 64 * word + lowest_bit(bits)
+                star = 64 * word + highest_bit(bits & (~bits + ONE_BIT))  # the lowest bit, which is left alone
                 places[ROW_STAR, i] = star
                 places[COLUMN_STAR, star] = i
                 work.open_columns[word] ^= ONE_BIT << (np.uint64(star) & LOW_BITS)
@@ -344,10 +289,9 @@ def star_row_minima(cost: Floats, n: int, n_words: int, work: StarWork) -> int:
 @part
 def cover_starred_columns(n: int, n_words: int, work: StarWork) -> None:
     """Start of a phase: columns with a star are covered, rows are not."""
-    for word in range(n_words):
-        work.open_columns[word] = 0
+    work.open_columns[:n_words] = 0
+    work.places[ROW_COVERED, :n] = 0
     for j in range(n):
-        work.places[ROW_COVERED, j] = 0
         if work.places[COLUMN_STAR, j] < 0:
             work.open_columns[j >> 6] |= ONE_BIT << (np.uint64(j) & LOW_BITS)
 

@@ -70,82 +70,58 @@ def allocate_bipartite(largest_first: int, largest_second: int) -> BipartiteWork
 def match_bipartite(
     problem: PackedProblem, profiles: Profiles, pairs: Integers, by_stars: bool, work: BipartiteWork, node_map: Integers
 ) -> None:
-    """Write node maps (-1: deleted) for rows (i, j) of ``pairs``, assigned as "Hungarian" (``by_stars``) or as "VJ"."""
-    first = problem.first
+    """Write node maps (-1: deleted) for rows (i, j) of ``pairs``, assigned as "Hungarian" (``by_stars``) or as "VJ".
+
+    The larger graph has the rows, the first one if both are of one size.
+    """
+    first, second = problem.first, problem.second
     for p in range(len(pairs)):
         i, j = pairs[p, 0], pairs[p, 1]
-        n_total = fill_local_costs(problem, profiles, i, j, work)
+        n_first = first.node_start[i + 1] - first.node_start[i]
+        n_second = second.node_start[j + 1] - second.node_start[j]
+        if n_first >= n_second:
+            fill_local_costs(problem, profiles, i, j, work.difference, work.cost)
+        else:
+            fill_local_costs(problem, profiles, i, j, work.difference, work.cost.T)
         if by_stars:
-            solve_by_stars(work.cost, n_total, work.stars)
+            solve_by_stars(work.cost, n_first + n_second, work.stars)
             row_match = work.stars.places[ROW_STAR]
         else:
-            solve_by_paths(work.cost, n_total, work.paths)
+            solve_by_paths(work.cost, n_first + n_second, work.paths)
             row_match = work.paths.places[ROW_MATCH]
-        n_first = first.node_start[i + 1] - first.node_start[i]
-        read_assignment(n_first, n_total - n_first, row_match, node_map[p])
+        read_assignment(n_first, n_second, row_match, node_map[p])
 
 
 @part
-def fill_local_costs(problem: PackedProblem, profiles: Profiles, i: int, j: int, work: BipartiteWork) -> int:
-    """The square matrix of the pair; the larger graph has the rows, the first one if both are of one size.
-
-    Returns the number of rows.
-    """
+def fill_local_costs(
+    problem: PackedProblem, profiles: Profiles, i: int, j: int, difference: Integers, cost: Floats
+) -> None:
+    """The square matrix of the pair, the first graph and dummies for the second as its rows."""
     first, second, costs = problem
     first_node, second_node = first.node_start[i], second.node_start[j]
     n_first, n_second = first.node_start[i + 1] - first_node, second.node_start[j + 1] - second_node
-    n_rows, n_columns = max(n_first, n_second), min(n_first, n_second)
-    cost, difference = work.cost, work.difference
-    fill_dummies(n_rows, n_columns, cost)
     compare_incident_edges(problem, profiles, i, j, difference)
+    for row in range(n_first + n_second):  # dummies match each other at no cost, and no node but their own
+        for column in range(n_first + n_second):
+            cost[row, column] = 0 if row >= n_first and column >= n_second else np.inf
     for u in range(n_first):
         code = first.node_code[first_node + u]
-        removal = costs.node_delete[code] + profiles[0].edge_removal[first_node + u]
-        if n_first >= n_second:
-            cost[u, n_columns + u] = removal
-        else:
-            cost[n_rows + u, u] = removal
+        cost[u, n_second + u] = costs.node_delete[code] + profiles[0].edge_removal[first_node + u]
         for v in range(n_second):
-            local = costs.node_substitute[code, second.node_code[second_node + v]] + difference[u, v]
-            if n_first >= n_second:
-                cost[u, v] = local
-            else:
-                cost[v, u] = local
+            cost[u, v] = costs.node_substitute[code, second.node_code[second_node + v]] + difference[u, v]
     for v in range(n_second):
-        removal = costs.node_insert[second.node_code[second_node + v]] + profiles[1].edge_removal[second_node + v]
-        if n_first >= n_second:
-            cost[n_rows + v, v] = removal
-        else:
-            cost[v, n_columns + v] = removal
-    return int(n_first + n_second)
-
-
-@part
-def fill_dummies(n_rows: int, n_columns: int, cost: Floats) -> None:
-    """Dummies match each other at no cost, and no node but their own."""
-    for row in range(n_rows):
-        for column in range(n_columns, n_rows + n_columns):
-            cost[row, column] = np.inf
-    for row in range(n_rows, n_rows + n_columns):
-        for column in range(n_columns):
-            cost[row, column] = np.inf
-        for column in range(n_columns, n_rows + n_columns):
-            cost[row, column] = 0
+        code = second.node_code[second_node + v]
+        cost[n_first + v, v] = costs.node_insert[code] + profiles[1].edge_removal[second_node + v]
 
 
 @part
 def read_assignment(n_first: int, n_second: int, row_match: Integers, node_map: Integers) -> None:
     """Read the map from the matches of all rows."""
-    for u in range(len(node_map)):
-        node_map[u] = -1
-    if n_first >= n_second:
-        for u in range(n_first):
-            if row_match[u] < n_second:
-                node_map[u] = row_match[u]
-    else:
-        for v in range(n_second):
-            if row_match[v] < n_first:
-                node_map[row_match[v]] = v
+    node_map[:] = -1
+    for row in range(max(n_first, n_second)):
+        u, v = (row, row_match[row]) if n_first >= n_second else (row_match[row], row)
+        if u < n_first and v < n_second:
+            node_map[u] = v
 
 
 class OpenList(NamedTuple):
@@ -175,8 +151,7 @@ def search_published_beam(
         fill_adjacency(first, i, costs.edge_reverse, opened.adjacency, FIRST)
         fill_adjacency(second, j, costs.edge_reverse, opened.adjacency, SECOND)
         path = find_complete_path(problem, i, j, width, opened)
-        for u in range(node_map.shape[1]):
-            node_map[p, u] = -1
+        node_map[p, :] = -1
         for u in range(first.node_start[i + 1] - first.node_start[i]):
             node_map[p, u] = opened.paths[path, IMAGES + u]
 
@@ -190,8 +165,7 @@ def find_complete_path(problem: PackedProblem, i: int, j: int, width: int, opene
     current, trial = width, width + 1
     for slot in range(width):
         order[slot] = slot
-    for field in range(IMAGES):
-        paths[0, field] = 0
+    paths[0, :IMAGES] = 0
     order[0] = 0
     n_open = 1
     while True:
@@ -218,8 +192,7 @@ def find_complete_path(problem: PackedProblem, i: int, j: int, width: int, opene
 @fragment
 def mark_used(opened: OpenList, current: int, n_second: int) -> None:
     """List which nodes of the second graph the current path has used."""
-    for v in range(n_second):
-        opened.used[v] = 0
+    opened.used[:n_second] = 0
     for u in range(opened.paths[current, N_HANDLED]):
         if opened.paths[current, IMAGES + u] >= 0:
             opened.used[opened.paths[current, IMAGES + u]] = 1

@@ -14,7 +14,8 @@ columns that pass this are looked at in double precision.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,22 +140,6 @@ def number_pair(first: int, second: int, pairs: PairNumbers, count: int) -> tupl
 
 
 @entry
-def order_triangles(triangles: NDArray[np.int32], m: int, keys: NDArray[np.int64]) -> None:
-    """Keys by which triangles are sorted: corners a < b < c, then which of them is opposite the long side.
-
-    In this order a sweep goes along two rows of the matrix at a time.
-    """
-    for t in range(len(triangles)):
-        i, j, k = np.int64(triangles[t, 0]), np.int64(triangles[t, 1]), np.int64(triangles[t, 2])
-        if k < i:
-            keys[t] = ((k * m + i) * m + j) * 3
-        elif k < j:
-            keys[t] = ((i * m + k) * m + j) * 3 + 1
-        else:
-            keys[t] = ((i * m + j) * m + k) * 3 + 2
-
-
-@entry
 def lower_long_sides(triangles: NDArray[np.int32], x: Floats) -> int:
     """Cut the long side of each triangle to the length of the way round; gives how many were cut."""
     lowered = 0
@@ -196,25 +181,6 @@ def fix_side(
     x[left] -= theta
     x[right] -= theta
     return abs(theta)
-
-
-@entry
-def certify_triangles(x: Floats, z: Floats) -> tuple[float, float]:
-    """The largest violation, and the sum over all triangles of multiplier times violation.
-
-    That sum is the lower bound of the objective minus the objective. ``x`` is read above its diagonal only.
-    """
-    m, t, violation, slackness = len(x), 0, -np.inf, 0.0
-    for i in range(m):
-        for j in range(i + 1, m):
-            for k in range(j + 1, m):
-                first = x[i, j] - x[i, k] - x[j, k]
-                second = x[i, k] - x[i, j] - x[j, k]
-                third = x[j, k] - x[i, j] - x[i, k]
-                violation = max(violation, first, second, third)
-                slackness += z[t] * first + z[t + 1] * second + z[t + 2] * third
-                t += 3
-    return violation, slackness
 
 
 @entry
@@ -362,7 +328,7 @@ def scan_rows(
                     elif mode == LIST:
                         count = list_all(rows, p, q, threshold, near, found, count)
                     else:
-                        count_all(rows, p, q, threshold, near, found)
+                        count = count_all(rows, p, q, threshold, near, found, count)
                     near[q] = leg
             place[COLUMN] = q + 1
         place[ROW], place[COLUMN] = stop, 0
@@ -386,20 +352,6 @@ def find_widest(first: Units, second: Units) -> int:
         apart = np.int16(first[j] - second[j])
         highest, lowest = max(highest, apart), min(lowest, apart)
     return max(int(highest), -int(lowest))
-
-
-@part
-def list_all(rows: ScanRows, p: int, q: int, threshold: float, near: Units, found: FoundTriangles, count: int) -> int:
-    """List every violated triangle with the shorter leg p-q; ``near`` is row p without the columns p and q."""
-    far, leg = rows.coarse[q], rows.coarse[p, q]
-    for start in range(0, len(near), CHUNK):
-        end = min(start + CHUNK, len(near))
-        if find_widest(near[start:end], far[start:end]) >= leg:
-            for begin in range(start, end, SPAN):
-                stop = min(begin + SPAN, end)
-                if find_widest(near[begin:stop], far[begin:stop]) >= leg:
-                    count = list_span(rows, p, q, threshold, (begin, stop), found, count)
-    return count
 
 
 @part
@@ -473,20 +425,9 @@ def write_triangle(row: NDArray[np.int32], p: int, q: int, j: int, near_is_long:
 
 
 @part
-def count_all(rows: ScanRows, p: int, q: int, threshold: float, near: Units, found: FoundTriangles) -> None:
-    """Count what :func:`list_all` lists; with a flag instead of a second loop, listing is a tenth slower."""
-    far, leg = rows.coarse[q], rows.coarse[p, q]
-    for start in range(0, len(near), CHUNK):
-        end = min(start + CHUNK, len(near))
-        if find_widest(near[start:end], far[start:end]) >= leg:
-            for begin in range(start, end, SPAN):
-                stop = min(begin + SPAN, end)
-                if find_widest(near[begin:stop], far[begin:stop]) >= leg:
-                    count_span(rows, p, q, threshold, (begin, stop), found)
-
-
-@part
-def count_span(rows: ScanRows, p: int, q: int, threshold: float, span: tuple[int, int], found: FoundTriangles) -> None:
+def count_span(
+    rows: ScanRows, p: int, q: int, threshold: float, span: tuple[int, int], found: FoundTriangles, count: int
+) -> int:
     """Count the violated triangles with the shorter leg p-q and their third corner within the span."""
     near, far, leg = rows.exact[p], rows.exact[q], rows.exact[p, q]
     for j in range(span[0], span[1]):
@@ -496,6 +437,7 @@ def count_span(rows: ScanRows, p: int, q: int, threshold: float, span: tuple[int
             found.depth[0] += depth
             if depth > found.depth[-1]:
                 keep_deep(p, q, j, near[j] > far[j], depth, found)
+    return count
 
 
 @part
@@ -509,3 +451,30 @@ def keep_deep(p: int, q: int, j: int, near_is_long: bool, depth: float, found: F
         place -= 1
     found.depth[place] = depth
     write_triangle(found.triangles[place - 1], p, q, j, near_is_long)
+
+
+def _look_at_spans(visit: Callable[..., int]) -> Callable[..., int]:
+    """A loop that calls ``visit`` where 16-bit values leave a violated triangle with the shorter leg p-q possible.
+
+    With a flag instead of a loop for each visitor, listing is a tenth slower.
+    """
+
+    @part
+    def look_at_spans(
+        rows: ScanRows, p: int, q: int, threshold: float, near: Units, found: FoundTriangles, count: int
+    ) -> int:
+        """Visit spans of columns; ``near`` is row p without the columns p and q."""
+        far, leg = rows.coarse[q], rows.coarse[p, q]
+        for start in range(0, len(near), CHUNK):
+            end = min(start + CHUNK, len(near))
+            if find_widest(near[start:end], far[start:end]) >= leg:
+                for begin in range(start, end, SPAN):
+                    stop = min(begin + SPAN, end)
+                    if find_widest(near[begin:stop], far[begin:stop]) >= leg:
+                        count = visit(rows, p, q, threshold, (begin, stop), found, count)
+        return count
+
+    return cast(Callable[..., int], look_at_spans)
+
+
+list_all, count_all = _look_at_spans(list_span), _look_at_spans(count_span)
