@@ -148,33 +148,32 @@ class SearchRequest(GraphQuery):
     )
 
 
-class DistanceRequest(_Asked):
-    """The distance of two graphs."""
-
+class _PairAsked(_Asked):
     first: GraphQuery
     second: GraphQuery
-    learned: StrictBool = Field(default=False, description="Also the learned distance, if the index has a model.")
     limits: EditLimits | None = None
     time_limit: TimeLimit = 5.0
+
+
+class DistanceRequest(_PairAsked):
+    """The distance of two graphs."""
+
+    learned: StrictBool = Field(default=False, description="Also the learned distance, if the index has a model.")
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"first": {"smiles": "CCO"}, "second": {"smiles": "CCN"}, "time_limit": 2}]}
     )
 
 
-class ExplainRequest(_Asked):
+class ExplainRequest(_PairAsked):
     """How one graph becomes another: node map, edits, and where to draw the nodes."""
 
-    first: GraphQuery
-    second: GraphQuery
     certified: StrictBool = Field(
         default=True, description="By an exact search; if false, by the alignment of the model or a beam search."
     )
     node_map: Annotated[list[Node | None], Field(fail_fast=True, max_length=100_000)] | None = Field(
         default=None, description="A node map that is known already, such as that of a hit: nothing is searched."
     )
-    limits: EditLimits | None = None
-    time_limit: TimeLimit = 5.0
     draw: StrictBool = Field(default=False, description="Also two drawings as SVG, matched nodes in the same place.")
 
     model_config = ConfigDict(
@@ -291,21 +290,21 @@ class SearchAnswer(_Answer):
     report: Report
 
 
-class DistanceAnswer(_Answer):
+class _PairAnswer(_Answer):
+    distance: Aligned
+    first: dict[str, Any]
+    second: dict[str, Any]
+
+
+class DistanceAnswer(_PairAnswer):
     """An edit distance, and the learned one if it was asked for."""
 
-    distance: Aligned
     learned: float | None
-    first: dict[str, Any]
-    second: dict[str, Any]
 
 
-class ExplainAnswer(_Answer):
+class ExplainAnswer(_PairAnswer):
     """An edit distance with its edits; graphs and layout to draw it."""
 
-    distance: Aligned
-    first: dict[str, Any]
-    second: dict[str, Any]
     layout: list[Annotated[list[float], _PAIR]] | None
     """Places for the nodes of the first graph, then for the inserted ones; null if they are too many to draw."""
     places: list[int]

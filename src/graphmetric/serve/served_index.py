@@ -16,11 +16,10 @@ import numpy as np
 
 from graphmetric import __version__
 from graphmetric.drawing.alignment import draw_aligned_pair
-from graphmetric.drawing.layout import lay_out
 from graphmetric.drawing.svg import draw_graph, label_colors
 from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
 from graphmetric.edit_distance.edit_path import edit_path_of
-from graphmetric.edit_distance.limited import COUNTED_KINDS, check_limits
+from graphmetric.edit_distance.limited import COUNTED_KINDS
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs
 from graphmetric.formats.conversion import from_smiles
@@ -44,7 +43,15 @@ from graphmetric.serve.schema import (
     SearchRequest,
 )
 from graphmetric.serve.settings import ServiceSettings
-from graphmetric.serve.wire import number, write_alignment, write_graph, write_labels, write_progress, write_result
+from graphmetric.serve.wire import (
+    number,
+    write_alignment,
+    write_graph,
+    write_labels,
+    write_layout,
+    write_progress,
+    write_result,
+)
 
 _DEFAULT_K = 10
 _EXPLAINED_HITS = 50
@@ -208,18 +215,10 @@ class ServedIndex:
         self, asked: SearchRequest, stop: Stop, report: Callable[[dict[str, Any]], None] | None = None
     ) -> dict[str, Any]:
         """The answer to a search; ``report`` gets what is known while a certified search goes on."""
-        query, k = self.resolve(asked), asked.k
-        if k is None:
-            k = _DEFAULT_K if asked.within is None else MOST_HITS
-        certified = self.is_certified(asked)
-        options: dict[str, Any] = {
-            "view": asked.view,
-            "certified": certified,
-            "where": asked.where or None,
-            "distinct": asked.distinct,
-        }
-        if asked.limits:
-            options["limits"] = check_limits(asked.limits)
+        query, certified = self.resolve(asked), self.is_certified(asked)
+        k = asked.k or (_DEFAULT_K if asked.within is None else MOST_HITS)
+        options: dict[str, Any] = {name: getattr(asked, name) for name in ("view", "distinct")}
+        options |= {"certified": certified, "where": asked.where or None, "limits": asked.limits or None}
         if certified:
 
             def watch(progress: SearchProgress) -> bool:
@@ -256,14 +255,11 @@ class ServedIndex:
             if self.index.model is None:
                 raise InvalidArgument("the index has no model, so there is no learned distance: leave out learned")
             learned = number(self.index.model.measure(first, second))
-        found = self._measure(first, second, asked.limits, stop)
-        return {
-            "distance": write_alignment(found, listed=True),
-            "learned": learned,
-            "first": write_graph(first),
-            "second": write_graph(second),
-            **self.stamp,
-        }
+        return {**self._write_pair(self._measure(first, second, asked.limits, stop)), "learned": learned}
+
+    def _write_pair(self, found: EditDistance) -> dict[str, Any]:
+        graphs = {"first": write_graph(found.first), "second": write_graph(found.second)}
+        return {"distance": write_alignment(found, listed=True), **graphs, **self.stamp}
 
     def _measure(self, first: Graph, second: Graph, limits: Mapping[str, int] | None, stop: Stop) -> EditDistance:
         return graph_edit_distance(
@@ -292,15 +288,8 @@ class ServedIndex:
         if asked.draw and drawable:
             labels = [*(first.node_labels or ()), *(second.node_labels or ())]
             svg = draw_aligned_pair(found, label_colors(labels))
-        return {
-            "distance": write_alignment(found, listed=True),
-            "first": write_graph(first),
-            "second": write_graph(second),
-            "layout": _points(joint) if drawable else None,
-            "places": places,
-            "svg": svg,
-            **self.stamp,
-        }
+        layout = write_layout(joint) if drawable else None
+        return {**self._write_pair(found), "layout": layout, "places": places, "svg": svg}
 
     def _follow(self, first: Graph, second: Graph, node_map: list[int | None]) -> EditDistance:
         """The edits of a node map that the client knows."""
@@ -365,7 +354,7 @@ class ServedIndex:
     def graph(self, text: str) -> dict[str, Any]:
         """A graph of the index, and where to draw its nodes."""
         graph = self.index.graph(self.find_id(text))
-        layout = _points(graph) if self._is_drawable(graph) else None
+        layout = write_layout(graph) if self._is_drawable(graph) else None
         return {"graph": write_graph(graph), "layout": layout, **self.stamp}
 
     def draw(self, query: GraphQuery) -> str:
@@ -389,11 +378,6 @@ class ServedIndex:
     def _is_drawable(self, graph: Graph) -> bool:
         most = self.settings.max_drawn
         return graph.num_nodes <= most and graph.num_edges <= _EDGES_DRAWN * most
-
-
-def _points(graph: Graph) -> list[list[float]]:
-    points: list[list[float]] = np.round(lay_out(graph), 3).tolist()
-    return points
 
 
 def _places(found: EditDistance) -> list[int]:

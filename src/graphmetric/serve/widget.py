@@ -12,12 +12,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from graphmetric.drawing.layout import lay_out
 from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.graph import Graph
 from graphmetric.search import GraphIndex, SearchHit, SearchResult
-from graphmetric.serve.wire import read_graph, write_alignment, write_graph, write_labels, write_result
+from graphmetric.serve.wire import read_graph, write_alignment, write_graph, write_labels, write_layout, write_result
 
 _MODULES = ("dom.js", "drawing.js", "pair.js", "sketch.js", "widget.js")
 _LARGEST_DRAWN = 150
@@ -120,9 +119,7 @@ def _write(index: GraphIndex, result: SearchResult, question: str, drawing: dict
 
 
 def _layout(graph: Graph) -> list[list[float]] | None:
-    if graph.num_nodes > _LARGEST_DRAWN:
-        return None
-    return [[round(x, 3), round(y, 3)] for x, y in lay_out(graph).tolist()]
+    return write_layout(graph) if graph.num_nodes <= _LARGEST_DRAWN else None
 
 
 def _join_modules() -> str:
