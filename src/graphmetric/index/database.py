@@ -28,6 +28,7 @@ from graphmetric.errors import InvalidArgument, MissingExtra, StoreError
 if TYPE_CHECKING:
     import psycopg
     from psycopg import Connection, Cursor
+    from psycopg.sql import Composed
 
 _SCHEMES = ("postgresql://", "postgres://")
 DEFAULT_SCHEMA, DEFAULT_INDEX = "graphmetric", "index"
@@ -201,7 +202,9 @@ class Database:
         """Do work that changes nothing in one transaction; it is tried again when the connection is lost."""
         return self._try(lambda: self._transact(work))
 
-    def ask(self, query: bytes, values: Sequence[Any] = (), settings: Mapping[str, str] | None = None) -> list[Any]:
+    def ask(
+        self, query: bytes | Composed, values: Sequence[Any] = (), settings: Mapping[str, str] | None = None
+    ) -> list[Any]:
         """The rows that one query gives; tried again like :meth:`read`.
 
         Other queries of the same connection may see the ``settings`` as well.

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
 from graphmetric._foundation.options import parse_json
@@ -36,6 +36,9 @@ from graphmetric.index.indexed_graphs import IndexedGraphs, OpenSegment
 from graphmetric.index.segment import GraphWriter, SegmentBuilder, StoredSegment
 from graphmetric.index.segment_folder import SegmentFolder, read_segment
 from graphmetric.index.vector_lists import VectorLists
+
+if TYPE_CHECKING:
+    from graphmetric.learned.learned_distance import LearnedDistance
 
 try:
     import fcntl
@@ -81,10 +84,7 @@ class Manifest:
 class IndexRecord:
     """What is written beside the graphs of an index."""
 
-    model: str | None
-    """The digest of the model; None if the index has none."""
-    save_model: Callable[[Path], object]
-    """Writes the model into a folder."""
+    model: LearnedDistance | None
     costs: EditCosts | None
     next_number: int
     """The id for the next graph that has none."""
@@ -285,10 +285,11 @@ class IndexFolder:
 
     def _describe(self, segments: tuple[StoredSegment, ...], record: IndexRecord) -> Manifest:
         """Write what belongs to these segments, and publish all of it."""
-        if record.model is not None and not self._model(record.model).exists():
-            record.save_model(self._model(record.model))
+        digest = None if record.model is None else record.model.digest
+        if record.model is not None and not (folder := self._model(record.model.digest)).exists():
+            record.model.save(folder)
         parts = {part: self.write_part(part, content) for part, content in record.parts.items()}
-        return self.publish(Manifest(record.model, record.next_number, segments, record.costs, **parts))
+        return self.publish(Manifest(digest, record.next_number, segments, record.costs, **parts))
 
     def _open_graphs(self, manifest: Manifest, verify: bool | None) -> IndexedGraphs:
         graphs = IndexedGraphs()

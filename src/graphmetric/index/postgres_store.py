@@ -25,7 +25,7 @@ import secrets
 import tempfile
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -78,6 +78,9 @@ _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}")
 _TYPES = {"position": "int8", "id_keys": "int8", "nodes": "int4", "edge_count": "int4", "flags": "int2"}
 _TYPES |= {"to_empty": "float4", "vectors": "vector", "facts": "int8[]"}
 
+_STORED = tuple(one.name for one in fields(IndexEntry) if one.name != "parts")
+"""What the catalogue has in a row of its own; parts have a table."""
+
 _CREATE = """
 create table {schema}.about (version integer not null);
 insert into {schema}.about values (1);
@@ -114,12 +117,10 @@ class TableWriter:
 
     def __init__(self, cursor: Cursor[Any], address: DatabaseAddress, about: IndexEntry, numbered: range, shift: int):
         """``numbered`` are ids of graphs that had none, which are raised by ``shift``."""
-        from psycopg import sql
-
         self.about, self._cursor, self._schema = about, cursor, address.schema
-        self._table = sql.Identifier(address.schema, f"graphs_{about.number}")
+        self._table = address.schema, f"graphs_{about.number}"
         self._numbered, self._shift = numbered, shift
-        self._vocabularies, self._known = _read_labels(cursor, address.schema, about.number), dict[str, int]()
+        self._vocabularies = _read_labels(cursor, address.schema, about.number)
         self._known = {name: len(labels) for name, labels in self._vocabularies.items()}
         self._keys: list[NDArray[np.uint64]] = []
 
@@ -150,7 +151,7 @@ class TableWriter:
             for code, label in enumerate(labels.values())
             if code >= self._known.get(name, 0)
         ]
-        statement = self._sql("copy {labels} from stdin", labels=_named(self._schema, "labels"))
+        statement = self._sql("copy {labels} from stdin", labels=(self._schema, "labels"))
         with self._cursor.copy(statement) as copy:
             for row in rows:
                 copy.write_row(row)
@@ -256,8 +257,8 @@ class PostgresStore:
 
     def size(self) -> int:
         table = f'"{self._address.schema}".graphs_{self._read().number}'
-        query = "select pg_total_relation_size(%s::regclass)"
-        return int(self._database.read(lambda cursor: cursor.execute(query, (table,)).fetchall())[0][0])
+        query = b"select pg_total_relation_size(%s::regclass)"
+        return int(self._database.ask(query, (table,))[0][0])
 
     def read(self) -> Manifest:
         return self._read().manifest()
@@ -280,7 +281,7 @@ class PostgresStore:
     @contextmanager
     def model(self, digest: str) -> Iterator[Path]:
         query = self._sql("select file, content from {models} where digest = %s")
-        files = self._database.read(lambda cursor: cursor.execute(query, (digest,)).fetchall())
+        files = self._database.ask(query, (digest,))
         if not files:
             raise StoreError(f"lacks the model {digest[:12]} of its index: build the index again", self.place)
         with tempfile.TemporaryDirectory() as folder:
@@ -292,12 +293,13 @@ class PostgresStore:
 
     def read_part(self, part: Part, digest: str) -> bytes:
         query = self._sql("select content from {parts} where part = %s and digest = %s")
-        found = self._database.read(lambda cursor: cursor.execute(query, (part, digest)).fetchone())
-        if found is None:
+        found = self._database.ask(query, (part, digest))
+        if not found:
             raise StoreError(f"has another edition of what is {part}: load the index again", self.place)
-        if hashlib.sha256(found[0]).hexdigest() != digest:
+        content = bytes(found[0][0])
+        if hashlib.sha256(content).hexdigest() != digest:
             raise StoreError(f"holds what is {part}, but its SHA-256 does not match", self.place)
-        return bytes(found[0])
+        return content
 
     def replace(
         self, make: Make, record: Callable[[], IndexRecord], base: str | None
@@ -321,13 +323,13 @@ class PostgresStore:
             if old is not None:
                 cursor.execute(self._sql("insert into {retired} (number) values (%s)"), (old.number,))
             about = self._publish(cursor, replace(writer.about, edition=1), record())
-            cursor.execute(compose("analyze {table}", table=_named(self._address.schema, f"graphs_{number}")))
+            cursor.execute(compose("analyze {table}", table=(self._address.schema, f"graphs_{number}")))
             self._clean(cursor, about)
             return about
 
         return self._open_graphs(self._database.write_once(work))
 
-    def append(self, make: Make, record: IndexRecord, numbered: range) -> tuple[Manifest, IndexedGraphs]:
+    def append(self, make: Make, numbered: range) -> tuple[Manifest, IndexedGraphs]:
         def change(cursor: Cursor[Any], about: IndexEntry) -> IndexEntry:
             shift = about.next_number - numbered.start
             writer = TableWriter(cursor, self._address, about, numbered, shift)
@@ -342,7 +344,7 @@ class PostgresStore:
         keys = signed(id_keys(ids))
 
         def change(cursor: Cursor[Any], about: IndexEntry) -> IndexEntry:
-            table = _named(self._address.schema, f"graphs_{about.number}")
+            table = self._address.schema, f"graphs_{about.number}"
             query = compose("update {table} set removed = %s where removed is null and id_keys = any(%s)", table=table)
             statement = compose("{query} returning id_keys", query=query)
             gone = {row[0] for row in cursor.execute(statement, (about.edition + 1, keys)).fetchall()}
@@ -380,7 +382,6 @@ class PostgresStore:
         token = secrets.token_hex(8)
 
         def work(cursor: Cursor[Any]) -> IndexEntry:
-            self._check_version(cursor)
             before = self._locked(cursor)
             about = replace(change(cursor, before), edition=before.edition + 1, token=token)
             if carry:
@@ -410,28 +411,28 @@ class PostgresStore:
         names = []
         if self._database.read(self._check_version):
             query = self._sql("select name from {indexes} order by name limit 8")
-            names = [row[0] for row in self._database.read(lambda cursor: cursor.execute(query).fetchall())]
+            names = [row[0] for row in self._database.ask(query)]
         there = f"there are: {', '.join(names)}" if names else "there is none"
         raise StoreError(f"has no index {self._address.index!r}; {there}", self.place)
 
     def _find(self, cursor: Cursor[Any], lock: bool = False) -> IndexEntry | None:
         if not self._check_version(cursor):
             return None
-        query = self._sql(
-            "select number, edition, token, graphs, next_position, next_number, model, costs, kinds, basis "
-            "from {indexes} where name = %s" + (" for update" if lock else "")
-        )
+        text = "select {columns} from {indexes} where name = %s" + (" for update" if lock else "")
+        query = self._sql(text, columns=compose(", ".join(_STORED)))
         row = cursor.execute(query, (self._address.index,)).fetchone()
         if row is None:
             return None
-        parts = cursor.execute(self._sql("select part, digest from {parts} where number = %s"), (row[0],)).fetchall()
-        known = {part: digest for part, digest in parts if part in get_args(Part)}
+        entry = dict(zip(_STORED, row, strict=True))
+        query = self._sql("select part, digest from {parts} where number = %s")
+        parts = cursor.execute(query, (entry["number"],)).fetchall()
+        entry["parts"] = {part: digest for part, digest in parts if part in get_args(Part)}
         try:
-            kinds = {name: (kind, tuple(shape)) for name, (kind, shape) in json.loads(row[8]).items()}
+            kinds = json.loads(entry["kinds"]).items()
+            entry["kinds"] = {name: (kind, tuple(shape)) for name, (kind, shape) in kinds}
         except (ValueError, TypeError, AttributeError) as error:
             raise StoreError(f"has a catalogue that cannot be read: {error}", self.place) from None
-        about: tuple[Any, ...] = (*row[:8], kinds, row[9], known)
-        return IndexEntry(*about)
+        return IndexEntry(**entry)
 
     def _locked(self, cursor: Cursor[Any]) -> IndexEntry:
         """The catalogue's row of the index, which no other writer changes until the end of the transaction."""
@@ -441,7 +442,7 @@ class PostgresStore:
         return found
 
     def _check_base(self, cursor: Cursor[Any], base: str | None) -> IndexEntry | None:
-        present = self._find(cursor, lock=True) if self._check_version(cursor) else None
+        present = self._find(cursor, lock=True)
         if base is not None and present is not None and present.token != base:
             raise self._changed()
         return present
@@ -481,22 +482,12 @@ class PostgresStore:
         """Write the row of the catalogue, and with a record also what belongs to the index beside its graphs."""
         if record is not None:
             costs = None if record.costs is None else json.dumps(record.costs.to_dict())
-            about = replace(about, model=record.model, costs=costs, next_number=record.next_number)
+            model = None if record.model is None else record.model.digest
+            about = replace(about, model=model, costs=costs, next_number=record.next_number)
             self._write_model(cursor, record)
             about = replace(about, parts=self._write_parts(cursor, about.number, record))
-        values = {
-            "name": self._address.index,
-            "number": about.number,
-            "edition": about.edition,
-            "token": about.token,
-            "graphs": about.graphs,
-            "next_position": about.next_position,
-            "next_number": about.next_number,
-            "model": about.model,
-            "costs": about.costs,
-            "kinds": json.dumps(dict(about.kinds)),
-            "basis": about.basis,
-        }
+        values = {name: getattr(about, name) for name in _STORED}
+        values |= {"name": self._address.index, "kinds": json.dumps(dict(about.kinds))}
         statement = self._sql(
             "insert into {indexes} ({names}) values ({values}) on conflict (name) do update set ({names}) = ({new})",
             names=compose(", ".join(values)),
@@ -511,14 +502,15 @@ class PostgresStore:
     def _write_model(self, cursor: Cursor[Any], record: IndexRecord) -> None:
         if record.model is None:
             return
-        there = cursor.execute(self._sql("select 1 from {models} where digest = %s limit 1"), (record.model,))
+        digest = record.model.digest
+        there = cursor.execute(self._sql("select 1 from {models} where digest = %s limit 1"), (digest,))
         if there.fetchone() is not None:
             return
         with tempfile.TemporaryDirectory() as folder:
-            record.save_model(Path(folder) / "model")
+            record.model.save(Path(folder) / "model")
             for path in sorted((Path(folder) / "model").iterdir()):
                 statement = self._sql("insert into {models} values (%s, %s, %s) on conflict do nothing")
-                cursor.execute(statement, (record.model, path.name, path.read_bytes()))
+                cursor.execute(statement, (digest, path.name, path.read_bytes()))
 
     def _write_parts(
         self, cursor: Cursor[Any], number: int, record: IndexRecord, kept: Sequence[str] = ()
@@ -541,7 +533,7 @@ class PostgresStore:
         if row is None:
             return digests
         points = np.frombuffer(row[0], dtype="<f4").reshape(-1, 2)
-        old, new = (TableRows(self._database, one).read_keys(cursor) for one in (before, about))
+        old, new = (TableRows(self._database, one).read_positions(cursor) for one in (before, about))
         moved = np.full((len(new), 2), np.nan, dtype="<f4")
         moved[np.isin(new, old, assume_unique=True)] = points[np.isin(old, new, assume_unique=True)]
         content = moved.tobytes()
@@ -552,17 +544,17 @@ class PostgresStore:
 
     def _clean(self, cursor: Cursor[Any], about: IndexEntry) -> None:
         """Delete what went out of use so long ago that nobody reads it."""
-        old = compose("now() - interval {kept}", kept=_literal(_KEPT))
-        table = _named(self._address.schema, f"graphs_{about.number}")
+        old = compose("now() - interval {kept}", kept=_KEPT)
+        table = self._address.schema, f"graphs_{about.number}"
         out_of_use = "select max(edition) from {editions} where number = %s and written < {old}"
         statement = "delete from {table} where removed <= (" + out_of_use + ")"
         cursor.execute(self._sql(statement, table=table, old=old), (about.number,))
         retired = cursor.execute(self._sql("select number from {retired} where since < {old}", old=old)).fetchall()
         for (number,) in retired:
-            table = _named(self._address.schema, f"graphs_{int(number)}")
+            table = self._address.schema, f"graphs_{int(number)}"
             cursor.execute(compose("drop table if exists {table}", table=table))
             for name in ("labels", "parts", "editions", "retired"):
-                where = _named(self._address.schema, name)
+                where = self._address.schema, name
                 cursor.execute(compose("delete from {where} where number = %s", where=where), (number,))
         unused = "delete from {models} where digest not in (select model from {indexes} where model is not null)"
         cursor.execute(self._sql(unused))
@@ -571,21 +563,8 @@ class PostgresStore:
         """A statement; tables are known by their names in braces."""
         schema = self._address.schema
         names = ("about", "indexes", "labels", "models", "parts", "editions", "retired")
-        tables = {name: _named(schema, name) for name in names}
-        numbers = _literal(f'"{schema}".numbers')
-        return compose(text, **{**tables, "schema": _named(schema), "numbers": numbers, **parts})
-
-
-def _named(*names: str) -> Any:
-    from psycopg import sql
-
-    return sql.Identifier(*names)
-
-
-def _literal(value: str) -> Any:
-    from psycopg import sql
-
-    return sql.Literal(value)
+        tables: dict[str, Any] = {name: (schema, name) for name in names}
+        return compose(text, **tables | {"schema": (schema,), "numbers": f'"{schema}".numbers'} | parts)
 
 
 def _cut(array: NDArray[Any], ptr: NDArray[np.int64]) -> list[bytes]:
@@ -597,9 +576,7 @@ def _cut(array: NDArray[Any], ptr: NDArray[np.int64]) -> list[bytes]:
 
 def _read_labels(cursor: Cursor[Any], schema: str, number: int) -> dict[str, dict[Hashable, Hashable]]:
     """The vocabularies of a table, as a builder of segments continues them."""
-    query = compose(
-        "select kind, label from {labels} where number = %s order by kind, code", labels=_named(schema, "labels")
-    )
+    query = compose("select kind, label from {labels} where number = %s order by kind, code", labels=(schema, "labels"))
     found: dict[str, dict[Hashable, Hashable]] = {}
     for kind, text in cursor.execute(query, (number,)).fetchall():
         if kind in LABEL_COLUMNS:

@@ -134,7 +134,9 @@ class Segment:
         return self.arrays[classes] if classes in self.arrays else self.arrays["certificates"]
 
     def learned(self, chosen: NDArray[np.int64]) -> Arrays:
-        """What a model made of chosen graphs, without what follows from it."""
+        """What a model made of chosen graphs, without what follows from it; nothing where there is no model."""
+        if "vectors" not in self.arrays:
+            return {}
         names = ("vectors", "projected", "to_empty")
         arrays = {name: self.arrays[name][chosen] for name in names if name in self.arrays}
         arrays["seen"] = self.names("seen")[chosen]

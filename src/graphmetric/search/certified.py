@@ -29,6 +29,7 @@ from graphmetric.edit_distance import (
 from graphmetric.edit_distance.collection_bounds import count_graphs, digest_branches
 from graphmetric.edit_distance.edit_path import Edge
 from graphmetric.edit_distance.limited import LimitedAnswer, LimitedSearch, check_limits
+from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.nearest import EncodedCandidates, beyond
 from graphmetric.edit_distance.normalize import View
@@ -111,10 +112,17 @@ class CertifiedOptions:
 
     costs: EditCosts
     view: View = "raw"
-    time_limit: float | None = CERTIFIED_SECONDS
+    time_limit: TimeLimit = "auto"
     n_jobs: int | None = -1
     watch: Callable[[SearchProgress], object] | None = None
     limits: Mapping[str, int] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The time limit of each query."""
+        if self.time_limit is None:
+            return np.inf
+        return CERTIFIED_SECONDS if self.time_limit == "auto" else self.time_limit
 
     def __post_init__(self) -> None:
         if self.limits is not None:
@@ -123,7 +131,7 @@ class CertifiedOptions:
             raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {self.costs!r}")
         if self.view == "steinhaus" and not self.costs.is_unit:
             raise InvalidArgument("the Steinhaus view of edit distances is for unit costs; use view='raw' with others")
-        if self.time_limit is not None:
+        if self.time_limit not in (None, "auto"):
             checked_number(self.time_limit, "time_limit", "a number of seconds, or None")
         if self.watch is not None and not callable(self.watch):
             raise InvalidArgument(f"watch must be a function of the progress of a search; got {self.watch!r}")
@@ -279,7 +287,7 @@ class CertifiedSearch:
             radius=radius,
             tighten=(lambda numbers: bounds.by_branches(row, classes[numbers])) if bounds.knows_branches else None,
             row=0 if self._shared is None else row,
-            deadline=np.inf if options.time_limit is None else clock() + options.time_limit,
+            deadline=clock() + options.seconds,
             watch=watch,
             solve_limited=None if options.limits is None else solve,
         )
