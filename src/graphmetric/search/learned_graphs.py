@@ -21,6 +21,7 @@ from graphmetric.distance.pair_distance import StoredGraphs
 from graphmetric.distance.representation import Structure
 from graphmetric.edit_distance.normalize import View
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
+from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import Chunk, GraphDescriber, OpenSegment, Positions, as_bytes, describe_graphs
 from graphmetric.index.segment import Arrays
 from graphmetric.index.vector_lists import VectorLists
@@ -40,6 +41,7 @@ class Query:
     side: Side
     """All of them, as the head compares them."""
     row: int
+    graph: Graph
     vector: Floats
     """Its index vector."""
     view: View
@@ -57,7 +59,8 @@ class Query:
             arrays = learned.cpu_head.index_arrays(encoded)
             node_ptr = torch.cat([encoded.start, encoded.size.sum()[None]])
             side = _read_side(learned, arrays, as_bytes(names), node_ptr, encoded.structure)
-        return [cls(side, row, vector, view) for row, vector in enumerate(arrays["vectors"])]
+        both = zip(graphs, arrays["vectors"], strict=True)
+        return [cls(side, row, graph, vector, view) for row, (graph, vector) in enumerate(both)]
 
     @cached_property
     def alone(self) -> Side:
@@ -71,6 +74,8 @@ class LearnedSegment:
     def __init__(self, model: LearnedDistance, opened: OpenSegment) -> None:
         self._model, self._head, self._segment = model, model.cpu_head, opened.segment
         self.lists: VectorLists | None = opened.lists
+        self.offset = opened.offset
+        """The position of its first graph among all graphs of the index."""
 
     def __len__(self) -> int:
         return len(self._segment)
@@ -172,8 +177,6 @@ class SegmentSelection(NamedTuple):
     """The part of a selection that lies in one segment: the first graph of each class that the model sees."""
 
     segment: LearnedSegment
-    offset: int
-    """The position of the first graph of the segment among all graphs of the index."""
     positions: Positions
     """Rising, counted from the first graph of the segment."""
     copies: NDArray[np.int64]
