@@ -24,11 +24,13 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
+import numpy as np
+
+from graphmetric._foundation.atomic_files import make_folder, system_errors_named, write_file
 from graphmetric._foundation.options import parse_json
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import FileError
@@ -134,19 +136,20 @@ class IndexFolder:
         """Write what is not there yet: all that is new since the base, or the whole index."""
         with self.writing():
             at_home = self._is_at(base)
-            segments = graphs.segments
-            before = [one.stored for one in segments]
-            try:
-                for one in segments:
-                    if one.stored is None or not at_home:
-                        with self.new_segment() as part:
-                            part.write(one.segment)
-                            one.stored = self.adopt(part, part.finish(one.segment, one.lists))
-                return self._describe(tuple(one.describe() for one in segments), record)
-            except BaseException:  # what was not published is removed from the disk
-                for one, stored in zip(segments, before, strict=True):
-                    one.stored = stored
-                raise
+            stored = tuple(self._store(one, at_home) for one in graphs.segments)
+            manifest = self._describe(stored, record)
+            for one, own in zip(graphs.segments, stored, strict=True):  # now that it is published
+                one.stored = own
+            return manifest
+
+    def _store(self, one: OpenSegment, at_home: bool) -> StoredSegment:
+        """What the description says of a segment, which is written unless it is there."""
+        stored = one.stored if at_home else None
+        if stored is None:
+            with self.new_segment() as part:
+                part.write(one.segment)
+                stored = self.adopt(part, part.finish(one.segment, one.lists))
+        return replace(stored, removed=tuple(np.flatnonzero(~one.alive).tolist()))
 
     @contextmanager
     def model(self, digest: str) -> Iterator[Path]:
@@ -244,8 +247,7 @@ class IndexFolder:
     def write_part(self, part: Part, content: bytes) -> str:
         """Write a part; returns its digest, for the description."""
         digest = hashlib.sha256(content).hexdigest()
-        with atomic_write(self.part(part, digest)) as file:
-            file.write(content)
+        write_file(self.part(part, digest), content)
         return digest
 
     def new_segment(self) -> SegmentFolder:
@@ -270,8 +272,7 @@ class IndexFolder:
             "next_number": manifest.next_number,
             "segments": [asdict(segment) for segment in manifest.segments],
         }
-        with atomic_write(self.path / MANIFEST) as file:
-            file.write(json.dumps({**plain, "sha256": _digest(plain)}).encode())
+        write_file(self.path / MANIFEST, json.dumps({**plain, "sha256": _digest(plain)}))
         self._remove_unused(manifest)
         return self.read()
 

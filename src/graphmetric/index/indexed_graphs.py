@@ -78,11 +78,6 @@ class OpenSegment:
     def __len__(self) -> int:
         return len(self.segment)
 
-    def describe(self) -> StoredSegment:
-        """What the description of the index says about it."""
-        assert self.stored is not None
-        return replace(self.stored, removed=tuple(np.flatnonzero(~self.alive).tolist()))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:

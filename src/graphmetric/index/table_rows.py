@@ -349,9 +349,6 @@ class TableSegment(Segment):
         found = self.rows.fetch(self.rows.positions[chosen], names) if names else {}
         return {name: found[name] for name in names}
 
-    def note(self, k: int) -> tuple[Hashable, dict[str, Any]]:
-        return next(self.notes(np.array([k])))
-
     def notes(self, chosen: Positions) -> Iterator[tuple[Hashable, dict[str, Any]]]:
         for start in range(0, len(chosen), BLOCK):
             found = self.rows.fetch(self.rows.positions[chosen[start : start + BLOCK]], ("note_sizes", "note"))
@@ -369,10 +366,6 @@ class TableSegment(Segment):
         assemble = cache(lambda: GraphCollection._of(self._assemble(found)))  # when one of them is looked at
         notes = dict(zip(order.tolist(), enumerate(_read_notes(found)), strict=True))
         return [(notes[k][1][0], partial(_with_note, assemble, notes[k][0], notes[k][1])) for k in chosen]
-
-    @cached_property
-    def metadata(self) -> list[dict[str, Any]]:
-        return [facts for _, facts in self.notes(np.arange(len(self)))]
 
     def _assemble(self, found: Arrays) -> Columns:
         """Columns of graphs, checked like those of a file: a database is not believed more."""

@@ -387,17 +387,9 @@ def _explain(
     if original is not None:
         node_map, kept = node_map.copy(), node_map >= 0
         node_map[kept] = match_nodes(original(), found)[node_map[kept]]
-    return EditDistance(
-        first=query,
-        second=found,
-        costs=options.costs,
-        method="exact",
-        lower=bounds[0],
-        upper=bounds[1],
-        value=bounds[1],
-        node_map=tuple(None if v < 0 else v for v in node_map.tolist()),
-        nodes_expanded=0,
-        seconds=seconds,
-        limits=options.limits,
-        replaced=replaced,
+    lower, upper = bounds
+    images = tuple(None if v < 0 else v for v in node_map.tolist())
+    known = EditDistance(
+        query, found, options.costs, "exact", lower, upper, upper, images, nodes_expanded=0, seconds=seconds
     )
+    return replace(known, limits=options.limits, replaced=replaced)

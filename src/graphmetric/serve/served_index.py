@@ -302,18 +302,8 @@ class ServedIndex:
         if first.directed != second.directed:
             raise InvalidArgument("one graph is directed and the other is not; there are no edits between them")
         total = float(edit_path_of(first, second, tuple(node_map), self.index.costs).counts.total)
-        return EditDistance(
-            first=first,
-            second=second,
-            costs=self.index.costs,
-            method="node_map",
-            lower=0.0,
-            upper=total,
-            value=total,
-            node_map=tuple(node_map),
-            nodes_expanded=0,
-            seconds=0.0,
-        )
+        costs, given = self.index.costs, tuple(node_map)
+        return EditDistance(first, second, costs, "node_map", 0.0, total, total, given, nodes_expanded=0, seconds=0.0)
 
     def embed(self, query: GraphQuery) -> dict[str, Any]:
         """The vector of a graph and its place on the map."""
