@@ -43,6 +43,12 @@ _LOST = ("08", "57P")
 """States of errors after which a connection is gone."""
 _IN_THE_WAY = ("40001", "40P01")
 """States of errors of transactions that got into each other's way."""
+_PROBLEMS = {
+    "55P03": "is being written by another process; try again later",
+    "57014": "did not answer in time, or was told to stop: {said}",
+    "42P01": "was replaced since this index was opened: load it again ({said})",
+}
+"""What states of errors mean."""
 MOST_CONNECTIONS = 24
 """Connections of a process to one address. A server by itself takes a hundred from all its clients."""
 _IDLE = 8
@@ -142,7 +148,10 @@ class ConnectionPool:
                 self._address.shown,
             )
         try:
-            connection = self._take() or self._connect()
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect()
             try:
                 self._adjust(connection, settings)
                 yield connection
@@ -168,11 +177,6 @@ class ConnectionPool:
                 connection.execute("select set_config(%s, %s, false)", (name, value))
                 own[name] = value
 
-    def _take(self) -> Connection[Any] | None:
-        with suppress(IndexError):
-            return self._idle.pop()
-        return None
-
     def _connect(self) -> Connection[Any]:
         from pgvector.psycopg import register_vector
 
@@ -196,7 +200,7 @@ class Database:
     def __init__(self, address: DatabaseAddress) -> None:
         self.address = address
         self._psycopg = _load_psycopg()
-        self._pool = ConnectionPool.of(address, self._psycopg), os.getpid()
+        self._pool = ConnectionPool.of(address, self._psycopg)
 
     def read(self, work: Callable[[Cursor[Any]], Result]) -> Result:
         """Do work that changes nothing in one transaction; it is tried again when the connection is lost."""
@@ -257,11 +261,8 @@ class Database:
             return work(cursor)
 
     def _connections(self) -> ConnectionPool:
-        pool, process = self._pool
-        if process != os.getpid():  # the connections belong to the parent process
-            pool = ConnectionPool.of(self.address, self._psycopg)
-            self._pool = pool, os.getpid()
-        return pool
+        self._pool = ConnectionPool.of(self.address, self._psycopg)  # a forked process has its own
+        return self._pool
 
     def _may_pass(self, error: psycopg.Error) -> bool:
         """Whether another attempt may succeed. After a loss the other idle connections are likely lost, too."""
@@ -278,14 +279,7 @@ class Database:
     def _told(self, error: psycopg.Error, more: str = "") -> StoreError:
         """The error as this package tells it."""
         said = " ".join(self.address.hide(str(error)).split()) or type(error).__name__
-        if error.sqlstate == "55P03":
-            problem = "is being written by another process; try again later"
-        elif error.sqlstate == "57014":
-            problem = f"did not answer in time, or was told to stop: {said}"
-        elif error.sqlstate == "42P01":
-            problem = f"was replaced since this index was opened: load it again ({said})"
-        else:
-            problem = f"cannot be read or written: {said}"
+        problem = _PROBLEMS.get(error.sqlstate or "", "cannot be read or written: {said}").format(said=said)
         return StoreError(problem + more, self.address.shown)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -311,27 +312,17 @@ class QuerySearch:
         order = np.lexsort((positions, search.upper_rates[found[places]]))[: search.wanted]
         positions, places = positions[order], places[order]
         numbers = found[places]
-        raw = [bound[numbers] for bound in (search.bounds.lower, search.bounds.upper)]
-        proven = search.proven(numbers).tolist()
-        shown = [view.show(bound, numbers) for bound in raw]
-        hits = []
-        listed = graphs.hits(positions.tolist())
-        for k, (position, (id, load)) in enumerate(zip(positions.tolist(), listed, strict=True)):
+        bounds = [bound[numbers] for bound in (search.bounds.lower, search.bounds.upper)]
+        raw = zip(*(bound.tolist() for bound in bounds), strict=True)
+        shown = zip(*(view.show(bound, numbers) for bound in bounds), strict=True)
+        listed, proven, hits = graphs.hits(positions.tolist()), search.proven(numbers).tolist(), []
+        for k, ((id, load), (low, high), (lower, upper)) in enumerate(zip(listed, raw, shown, strict=True)):
             first = int(selection.first[self._classes[numbers[k]]])
-            original = None if first == position else graphs.loader(first)
-            low, high = float(raw[0][k]), float(raw[1][k])
-            lower, upper = shown[0][k], shown[1][k]
-            edits = partial(
-                _explain,
-                view.query,
-                maps[places[k]].copy(),
-                original,
-                (low, high),
-                self._asked.options,
-                search.replaced.get(int(numbers[k])),
-                seconds,
-            )
-            hits.append(SearchHit(id, upper, load, upper if low == high else None, lower, upper, proven[k], edits))
+            original = None if first == positions[k] else graphs.loader(first)
+            node_map, replaced = maps[places[k]].copy(), search.replaced.get(int(numbers[k]))
+            found_map = FoundMap(view.query, node_map, original, (low, high), self._asked.options, replaced, seconds)
+            exact = upper if low == high else None
+            hits.append(SearchHit(id, upper, load, exact, lower, upper, proven[k], found_map.explain))
         return tuple(hits)
 
 
@@ -373,23 +364,26 @@ def match_nodes(graph: Graph, copy: Graph) -> NDArray[np.int64]:
     return counterpart
 
 
-def _explain(
-    query: Graph,
-    node_map: NDArray[np.int64],
-    original: Callable[[], Graph] | None,
-    bounds: tuple[float, float],
-    options: CertifiedOptions,
-    replaced: frozenset[Edge] | None,
-    seconds: float,
-    found: Graph,
-) -> EditDistance:
-    """Bounds and edits; the map leads to the original, of which the graph that was found may be a copy."""
-    if original is not None:
-        node_map, kept = node_map.copy(), node_map >= 0
-        node_map[kept] = match_nodes(original(), found)[node_map[kept]]
-    lower, upper = bounds
-    images = tuple(None if v < 0 else v for v in node_map.tolist())
-    known = EditDistance(
-        query, found, options.costs, "exact", lower, upper, upper, images, nodes_expanded=0, seconds=seconds
-    )
-    return replace(known, limits=options.limits, replaced=replaced)
+class FoundMap(NamedTuple):
+    """A node map from a query to a graph, and bounds of their edit distance."""
+
+    query: Graph
+    node_map: NDArray[np.int64]
+    original: Callable[[], Graph] | None
+    """Makes the graph that the map leads to, where a copy of that was found."""
+    bounds: tuple[float, float]
+    options: CertifiedOptions
+    replaced: frozenset[Edge] | None
+    seconds: float
+
+    def explain(self, found: Graph) -> EditDistance:
+        """Bounds and edits to the graph that was found."""
+        node_map, (lower, upper), costs = self.node_map.copy(), self.bounds, self.options.costs
+        if self.original is not None:
+            kept = node_map >= 0
+            node_map[kept] = match_nodes(self.original(), found)[node_map[kept]]
+        images = tuple(None if v < 0 else v for v in node_map.tolist())
+        known = EditDistance(
+            self.query, found, costs, "exact", lower, upper, upper, images, nodes_expanded=0, seconds=self.seconds
+        )
+        return replace(known, limits=self.options.limits, replaced=self.replaced)

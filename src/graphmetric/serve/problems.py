@@ -38,6 +38,12 @@ _TOLD = {
     503: ("The service is busy", "Try again after the number of seconds in the header Retry-After."),
 }
 """Title and advice of a problem, by its status."""
+_DETAILS = {
+    400: "the body is not JSON that can be read: too deep, with numbers that are too long, or not UTF-8",
+    404: "this path is not a route of the service",
+    405: "this route exists, but not for this method",
+}
+"""What errors of the framework mean here."""
 _MOST_ERRORS, _LONGEST_INPUT = 10, 80
 
 
@@ -90,13 +96,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, RequestValidationError):
         return _of_validation(error)
     if isinstance(error, AnyHTTPException):
-        detail = str(error.detail)
-        if error.status_code == 404:
-            detail = "this path is not a route of the service"
-        elif error.status_code == 405:
-            detail = "this route exists, but not for this method"
-        elif error.status_code == 400:
-            detail = "the body is not JSON that can be read: too deep, with numbers that are too long, or not UTF-8"
+        detail = _DETAILS.get(error.status_code, str(error.detail))
         return Problem(error.status_code, detail, headers=error.headers)
     if isinstance(error, MissingExtra):
         return Problem(501, str(error), advice="Install the extra where the service runs, or ask in another form.")

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from graphmetric import __version__
-from graphmetric.drawing.alignment import draw_aligned_pair
+from graphmetric.drawing.alignment import draw_aligned_pair, lay_over
 from graphmetric.drawing.svg import draw_graph, label_colors
 from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
 from graphmetric.edit_distance.edit_path import edit_path_of
@@ -281,8 +281,7 @@ class ServedIndex:
         else:
             hit = SearchHit(second.id, float("nan"), lambda: second)
             found = self.index.explain(first, hit).alignment
-        places = _places(found)
-        joint = _joint(found, places)
+        places, joint = lay_over(found)
         drawable = found.node_map is not None and self._is_drawable(joint)
         svg = None
         if asked.draw and drawable:
@@ -368,20 +367,6 @@ class ServedIndex:
     def _is_drawable(self, graph: Graph) -> bool:
         most = self.settings.max_drawn
         return graph.num_nodes <= most and graph.num_edges <= _EDGES_DRAWN * most
-
-
-def _places(found: EditDistance) -> list[int]:
-    """For each node of the second graph its place in the joint layout: that of its partner, or a new one."""
-    partner = {v: u for u, v in enumerate(found.node_map or ()) if v is not None}
-    inserted = count(found.first.num_nodes)
-    return [partner[v] if v in partner else next(inserted) for v in range(found.second.num_nodes)]
-
-
-def _joint(found: EditDistance, places: list[int]) -> Graph:
-    """Both graphs laid over each other."""
-    edges = {tuple(sorted(edge)) for edge in found.first.edges.tolist()}
-    edges |= {tuple(sorted((places[u], places[v]))) for u, v in found.second.edges.tolist()}
-    return Graph(max([found.first.num_nodes - 1, *places], default=-1) + 1, sorted(edges))
 
 
 def _is_short(value: Any) -> bool:

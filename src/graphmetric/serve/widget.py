@@ -41,14 +41,12 @@ def explore(
     """
     if not isinstance(index, GraphIndex):
         raise InvalidArgument(f"explore takes a GraphIndex; got {type(index).__name__}")
-    state: dict[str, Any] = {"question": str(query)} if isinstance(query, str | int) else {"drawing": _drawn(query)}
+    state: dict[str, Any] = {"question": str(query)}
+    if not isinstance(query, str | int):
+        graph = as_graph(query)
+        state = {"drawing": {"graph": write_graph(graph), "layout": _layout(graph)}}
     chosen = index.model is None if certified is None else certified
     return _widget_class()(index, k, time_limit, certified=chosen, **state)
-
-
-def _drawn(query: Any) -> dict[str, Any]:
-    graph = as_graph(query)
-    return {"graph": write_graph(graph), "layout": _layout(graph)}
 
 
 @cache
