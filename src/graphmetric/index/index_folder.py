@@ -304,16 +304,13 @@ class IndexFolder:
         return self.path / f"model-{digest[:16]}"
 
     def _remove_unused(self, manifest: Manifest) -> None:
-        used = {segment.name for segment in manifest.segments}
-        unused = [entry for entry in (self.path / SEGMENTS).iterdir() if entry.name not in used]
-        kept = None if manifest.model is None else self._model(manifest.model)
-        unused += [entry for entry in self.path.glob("model-*") if entry != kept]
-        unused += self.path.glob(f".{MANIFEST}*{_UNFINISHED}")
-        for part in get_args(Part):
-            digest = getattr(manifest, part)
-            used_file = None if digest is None else self.part(part, digest)
-            unused += [entry for entry in self.path.glob(f"{part}-*") if entry != used_file]
-            unused += self.path.glob(f".{part}-*{_UNFINISHED}")
+        named = {part: getattr(manifest, part) for part in get_args(Part)}
+        used = {MANIFEST, LOCK, SEGMENTS, *(self.part(part, digest).name for part, digest in named.items() if digest)}
+        if manifest.model is not None:
+            used.add(self._model(manifest.model).name)
+        unused = [self.path / name for name in self._entries() if name not in used and _OURS.fullmatch(name)]
+        kept = {segment.name for segment in manifest.segments}
+        unused += [entry for entry in (self.path / SEGMENTS).iterdir() if entry.name not in kept]
         for entry in unused:
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)

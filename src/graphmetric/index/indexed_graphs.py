@@ -125,7 +125,7 @@ class IndexedGraphs:
     def __init__(self) -> None:
         self.segments: list[OpenSegment] = []
         self._everything: dict[Classes, Selection] = {}  # all graphs, removed ones included
-        self._unconditional: dict[Classes, Selection] = {}  # what may be an answer without a condition
+        self._unconditional: dict[tuple[Classes, bool], Selection] = {}  # what may be an answer without a condition
         self._coded: dict[str, CodedFact | None] = {}  # metadata that conditions have asked for
 
     def append(self, segment: OpenSegment) -> None:
@@ -228,11 +228,17 @@ class IndexedGraphs:
         They are taken together in classes of isomorphic graphs ("certificates"), or in those that the model of the
         index does not tell apart ("seen").
         """
-        if where is not None or distinct:
-            return self._choose(where, distinct, classes)
-        if classes not in self._unconditional:
-            self._unconditional[classes] = self._choose(None, False, classes)
-        return self._unconditional[classes]
+        if where is None and (classes, distinct) in self._unconditional:
+            return self._unconditional[classes, distinct]
+        chosen = self.alive
+        if where is not None:
+            chosen &= self._meets(where)
+        if distinct:
+            chosen = np.isin(np.arange(self.size), self._divide(chosen, "certificates").first)
+        found = self._divide(chosen, classes)
+        if where is None:
+            self._unconditional[classes, distinct] = found
+        return found
 
     def near(
         self, vector: NDArray[np.float32], count: int, where: Condition | None
@@ -256,14 +262,6 @@ class IndexedGraphs:
             alive = np.flatnonzero(one.alive)
             for start in range(0, max(1, len(alive)), CHUNK):
                 yield Chunk.stored(one.segment, alive[start : start + CHUNK])
-
-    def _choose(self, where: Condition | None, distinct: bool, classes: Classes) -> Selection:
-        chosen = self.alive
-        if where is not None:
-            chosen &= self._meets(where)
-        if distinct:
-            chosen = np.isin(np.arange(self.size), self._divide(chosen, "certificates").first)
-        return self._divide(chosen, classes)
 
     def _meets(self, where: Condition) -> NDArray[np.bool_]:
         """Which graphs, removed ones included, meet a condition."""

@@ -107,11 +107,19 @@ class TableRows(Mapping[str, NDArray[Any]]):
     """
 
     def __init__(
-        self, database: Database, about: IndexEntry, chosen: Positions | None = None, earlier: TableRows | None = None
+        self,
+        database: Database,
+        about: IndexEntry,
+        chosen: Positions | None = None,
+        columns: Arrays | None = None,
+        earlier: TableRows | None = None,
     ) -> None:
-        """``chosen`` are positions in the table, None for all; ``earlier`` are all rows of an earlier edition."""
+        """``chosen`` are positions in the table, None for all; ``columns`` are known of them.
+
+        ``earlier`` are all rows of an earlier edition.
+        """
         self.database, self.about, self._chosen = database, about, chosen
-        self._columns: Arrays = {}
+        self._columns: Arrays = columns or {}
         self._arrays: Arrays = {}
         learned = [name for name in ("vectors", "projected", "states", "axes", "seen", "basis") if name in about.kinds]
         self._names = [*_SEGMENT, *learned, *(["to_empty"] if learned else [])]
@@ -175,9 +183,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
 
     def take(self, keys: Positions, names: Sequence[str]) -> TableRows:
         """Some rows, with some of their columns, which are read now."""
-        part = TableRows(self.database, self.about, keys)
-        part._columns = self.fetch(keys, names)
-        return part
+        return TableRows(self.database, self.about, keys, self.fetch(keys, names))
 
     def near(
         self, vector: NDArray[np.float32], count: int, digests: list[int], names: Sequence[str], scan: bool = False
@@ -201,9 +207,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
 
         (row,) = self.database.read(look_at_all) if scan else self.database.ask(query, values, effort)
         columns = self._decode(["position", *names], row)
-        part = TableRows(self.database, self.about, columns.pop("position"))
-        part._columns = columns
-        return part
+        return TableRows(self.database, self.about, columns.pop("position"), columns)
 
     def fetch(self, keys: Positions, names: Sequence[str]) -> Arrays:
         """Columns of rows at rising positions, read now."""

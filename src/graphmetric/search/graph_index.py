@@ -330,12 +330,9 @@ class GraphIndex:
         if (live := self._live) is not None:
             self._follow(live, *live.remove(names))
             return
-        positions = []
-        for name in names:
-            position = self._graphs.find(name)
-            if position is None:
-                raise InvalidArgument(f"the index has no graph {name!r}; nothing was removed")
-            positions.append(position)
+        positions = [self._graphs.find(name) for name in names]
+        if None in positions:
+            raise InvalidArgument(f"the index has no graph {names[positions.index(None)]!r}; nothing was removed")
         self._graphs.remove(np.array(positions, dtype=np.int64))
 
     def save(self, folder: str | os.PathLike[str] | VectorStore) -> None:

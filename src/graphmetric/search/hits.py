@@ -125,11 +125,8 @@ class SearchProgress:
     least_open: float | None
     """None of these is nearer than this; None where there are none."""
     seconds: float
-    make_result: Callable[[], SearchResult]
-
-    def result(self) -> SearchResult:
-        """What is known so far; only while the search waits for the answer of ``watch``."""
-        return self.make_result()
+    result: Callable[[], SearchResult]
+    """A function that makes what is known so far; only while the search waits for the answer of ``watch``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

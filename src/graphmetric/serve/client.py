@@ -208,7 +208,7 @@ class RemoteIndex:
             return read_result({"hits": news["hits"], "view": view, "report": report}, query, self.costs, self.graph)
 
         names = ("found", "excluded", "open", "least_open", "seconds")
-        return SearchProgress(number, **{name: news[name] for name in names}, make_result=make)
+        return SearchProgress(number, **{name: news[name] for name in names}, result=make)
 
     def _result(self, answer: dict[str, Any]) -> SearchResult:
         return read_result(answer, read_graph(answer["query"]), self.costs, self.graph)
