@@ -74,10 +74,9 @@ class Manifest:
     """The segments of a folder; a database keeps graphs by rows."""
     costs: EditCosts | None = None
     """The edit costs of certified searches; None for those of the model, or unit costs without one."""
-    remembered: str | None = None
-    """The digest of what searches have proven; None if nothing is remembered."""
-    map: str | None = None
-    """The digest of the places of the graphs in the plane; None if no map was built."""
+    parts: Mapping[Part, str] = field(default_factory=dict)
+    """The digests of what searches have proven, if it is remembered, and of the places of the graphs in the plane, if a
+    map was built."""
     edition: str = ""
     """A new random text each time the index is written."""
 
@@ -204,7 +203,7 @@ class IndexFolder:
                 next_number=int(plain["next_number"]),
                 segments=segments,
                 costs=None if costs is None else EditCosts.from_dict(costs),
-                **{part: _file_name(plain[part]) for part in get_args(Part) if plain.get(part) is not None},
+                parts={part: _file_name(plain[part]) for part in get_args(Part) if plain.get(part) is not None},
                 edition=str(plain["edition"]),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -268,7 +267,7 @@ class IndexFolder:
             "edition": secrets.token_hex(8),
             "model": manifest.model,
             "costs": None if manifest.costs is None else manifest.costs.to_dict(),
-            **{part: getattr(manifest, part) for part in get_args(Part)},
+            **{part: manifest.parts.get(part) for part in get_args(Part)},
             "next_number": manifest.next_number,
             "segments": [asdict(segment) for segment in manifest.segments],
         }
@@ -290,7 +289,7 @@ class IndexFolder:
         if record.model is not None and not (folder := self._model(record.model.digest)).exists():
             record.model.save(folder)
         parts = {part: self.write_part(part, content) for part, content in record.parts.items()}
-        return self.publish(Manifest(digest, record.next_number, segments, record.costs, **parts))
+        return self.publish(Manifest(digest, record.next_number, segments, record.costs, parts))
 
     def _open_graphs(self, manifest: Manifest, verify: bool | None) -> IndexedGraphs:
         graphs = IndexedGraphs()
@@ -304,8 +303,7 @@ class IndexFolder:
         return self.path / f"model-{digest[:16]}"
 
     def _remove_unused(self, manifest: Manifest) -> None:
-        named = {part: getattr(manifest, part) for part in get_args(Part)}
-        used = {MANIFEST, LOCK, SEGMENTS, *(self.part(part, digest).name for part, digest in named.items() if digest)}
+        used = {MANIFEST, LOCK, SEGMENTS, *(self.part(*named).name for named in manifest.parts.items())}
         if manifest.model is not None:
             used.add(self._model(manifest.model).name)
         unused = [self.path / name for name in self._entries() if name not in used and _OURS.fullmatch(name)]

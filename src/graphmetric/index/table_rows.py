@@ -88,8 +88,7 @@ class IndexEntry:
 
     def manifest(self) -> Manifest:
         costs = None if self.costs is None else EditCosts.from_dict(json.loads(self.costs))
-        parts: dict[str, Any] = {str(part): digest for part, digest in self.parts.items()}
-        return Manifest(self.model, self.next_number, (), costs, edition=self.token, **parts)
+        return Manifest(self.model, self.next_number, (), costs, self.parts, self.token)
 
 
 class EarlierRows(NamedTuple):

@@ -170,11 +170,11 @@ class GraphIndex:
         store = open_store(folder)
 
         def choose(manifest: Manifest) -> tuple[LearnedSearches | None, bytes | None]:
-            points = None if manifest.map is None else store.read_part("map", manifest.map)
+            points = store.read_part("map", manifest.parts["map"]) if "map" in manifest.parts else None
             return _choose_model(store, model, (n_jobs, device), manifest), points
 
         (learned, points), manifest, graphs = store.open(choose, verify)
-        index, digest = cls(costs=manifest.costs), manifest.remembered
+        index, digest = cls(costs=manifest.costs), manifest.parts.get("remembered")
         index._learned = learned
         index._memory = SearchMemory(None if digest is None else partial(store.read_part, "remembered", digest))
         index._move(store, manifest, graphs, None if points is None else _parse_points(points, len(graphs)))
@@ -595,9 +595,9 @@ class GraphIndex:
     def _follow(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs) -> None:
         """Take over an edition that was just written; what searches have proven stays."""
         points = None
-        if manifest.map is not None:
+        if "map" in manifest.parts:
             with suppress(FileError):  # another writer has moved the map on; the next load finds it
-                points = _parse_points(store.read_part("map", manifest.map), len(graphs))
+                points = _parse_points(store.read_part("map", manifest.parts["map"]), len(graphs))
         self._move(store, manifest, graphs, points)
 
     def _base(self, store: VectorStore) -> str | None:
