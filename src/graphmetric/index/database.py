@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -133,9 +134,8 @@ class ConnectionPool:
     def of(cls, address: DatabaseAddress, psycopg: Any) -> ConnectionPool:
         """The pool of this process for an address; a forked process has its own."""
         with cls._of_lock:
-            pool = cls._of.get(key := (address.conninfo, os.getpid()))
-            if pool is None:
-                pool = cls._of[key] = cls(address, psycopg)
+            key = address.conninfo, os.getpid()
+            pool = cls._of[key] = cls._of.get(key) or cls(address, psycopg)
             return pool
 
     @contextmanager
@@ -226,12 +226,10 @@ class Database:
         Whether a connection that broke at the end had committed is not known, so ``is_done`` is asked before every
         attempt but the first; returns None where the work was done.
         """
-        attempts = 0
+        earlier = count()
 
         def attempt(cursor: Cursor[Any]) -> Result | None:
-            nonlocal attempts
-            attempts += 1
-            return None if attempts > 1 and is_done(cursor) else work(cursor)
+            return None if next(earlier) and is_done(cursor) else work(cursor)
 
         return self._try(lambda: self._transact(attempt))
 

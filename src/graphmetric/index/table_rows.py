@@ -211,7 +211,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
     def fetch(self, keys: Positions, names: Sequence[str]) -> Arrays:
         """Columns of rows at rising positions, read now."""
         blocks = ((keys[start : start + BLOCK].tolist(),) for start in range(0, max(1, len(keys)), BLOCK))
-        found = self._read("position = any(%s)", ["position", *names], blocks)
+        found = self.read("position = any(%s)", ["position", *names], blocks)
         if len(found["position"]) != len(keys):
             raise self.gone()
         return found
@@ -267,9 +267,9 @@ class TableRows(Mapping[str, NDArray[Any]]):
         """A column of all visible rows from a position on."""
         firsts = range(start, max(start + 1, self.about.next_position), BLOCK)
         blocks = ((*self.limits, first, first + BLOCK) for first in firsts)
-        return self._read("{visible} and position >= %s and position < %s", [name], blocks)[name]
+        return self.read("{visible} and position >= %s and position < %s", [name], blocks)[name]
 
-    def _read(self, condition: str, names: Sequence[str], blocks: Iterable[Sequence[Any]]) -> Arrays:
+    def read(self, condition: str, names: Sequence[str], blocks: Iterable[Sequence[Any]]) -> Arrays:
         """Columns of the rows that meet a condition, for one block of its values after another."""
         wanted = self._needed(names)
         query = self.sql("select {columns} from {table} where " + condition, wanted)
@@ -441,12 +441,8 @@ class TableGraphs(IndexedGraphs):
         digests = self._digests(where)
         if digests is None:
             return super()._meets(where)
-        query = self.rows.sql(
-            "select coalesce(string_agg(int8send(position), ''::bytea order by position), ''::bytea) "
-            "from {table} where {visible} and facts @> %s"
-        )
-        (row,) = self.rows.run(query, (*self.rows.limits, digests))
-        return np.isin(self.rows.positions, np.frombuffer(row[0], dtype=">i8"), assume_unique=True)
+        found = self.rows.read("{visible} and facts @> %s", ["position"], [(*self.rows.limits, digests)])["position"]
+        return np.isin(self.rows.positions, found, assume_unique=True)
 
     def _digests(self, where: Condition | None) -> list[int] | None:
         """What the facts of a graph must contain; None for a condition that only Python can check."""
