@@ -161,7 +161,8 @@ class Segment:
 
     def hits(self, chosen: Sequence[int]) -> list[tuple[Hashable, Callable[[], Graph]]]:
         """For each of a few graphs its id and a function that makes it, also after the index has changed."""
-        return [(self.note(k)[0], partial(self.graph, k)) for k in chosen]
+        notes = self.notes(np.array(chosen, dtype=np.int64))
+        return [(id, partial(self.graph, k)) for k, (id, _) in zip(chosen, notes, strict=True)]
 
     @cached_property
     def metadata(self) -> list[dict[str, Any]]:
