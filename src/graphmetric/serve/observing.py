@@ -29,7 +29,7 @@ class Metrics:
         ProcessCollector(**own)
         self._requests = Counter("graphmetric_requests", "Requests", ["route", "status"], **own)
         self._seconds = Histogram("graphmetric_request_seconds", "Time to answer", ["route"], buckets=_SECONDS, **own)
-        self._under_way = Gauge("graphmetric_requests_under_way", "Requests that are being answered", **own)
+        self.under_way = Gauge("graphmetric_requests_under_way", "Requests that are being answered", **own)
         self.cancelled = Counter("graphmetric_cancelled", "Requests whose client has left", **own)
         self.swaps = Counter("graphmetric_editions", "Editions that were taken over", ["result"], **own)
         self._own = own
@@ -38,13 +38,8 @@ class Metrics:
         """A number that is read whenever metrics are asked for."""
         Gauge(f"graphmetric_{name}", help, **self._own).set_function(read)
 
-    def begin(self) -> None:
-        """A request has come."""
-        self._under_way.inc()
-
     def end(self, route: str, status: int, seconds: float) -> None:
         """A request has been answered."""
-        self._under_way.dec()
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
@@ -74,9 +69,9 @@ class Observer:
                 status, started = message["status"], True
             await send(message)
 
-        self._metrics.begin()
         try:
-            await self._app(scope, receive, noted)
+            with self._metrics.under_way.track_inprogress():
+                await self._app(scope, receive, noted)
         except TimeoutError:
             logger.info("the client does not take its answer")
         except Exception as error:

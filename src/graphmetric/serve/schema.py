@@ -19,13 +19,11 @@ from pydantic import (
 )
 
 from graphmetric.edit_distance.limited import COUNTED_KINDS
-from graphmetric.serve.settings import ServiceSettings
 
 MOST_HITS = 1000
 LONGEST_LABEL = 64
 LONGEST_SMILES = 1000
 MOST_FILES_GRAPHS = 100
-_DEFAULTS = ServiceSettings()
 _LARGE = 2**53
 _PAIR = Field(min_length=2, max_length=2)
 
@@ -181,12 +179,14 @@ class ExplainRequest(_PairAsked):
     )
 
 
-class EmbedRequest(_Asked):
-    """The vector of a graph, and its place on the map."""
-
+class _GraphAsked(_Asked):
     query: GraphQuery
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": {"smiles": "CCO"}}]})
+
+
+class EmbedRequest(_GraphAsked):
+    """The vector of a graph, and its place on the map."""
 
 
 class ReadRequest(_Asked):
@@ -197,12 +197,8 @@ class ReadRequest(_Asked):
     model_config = ConfigDict(json_schema_extra={"examples": [{"file": {"name": "one.smi", "text": "CCO ethanol\n"}}]})
 
 
-class DrawRequest(_Asked):
+class DrawRequest(_GraphAsked):
     """A drawing of a graph."""
-
-    query: GraphQuery
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"query": {"smiles": "CCO"}}]})
 
 
 class _Answer(BaseModel):
