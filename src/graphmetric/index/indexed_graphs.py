@@ -56,11 +56,15 @@ class Chunk(NamedTuple):
         graphs = GraphCollection._of(replace(segment.collection(chosen).columns, metadata=metadata))
         return cls(graphs, ids, {"certificates": segment.arrays["certificates"][chosen], **segment.learned(chosen)})
 
+    @property
+    def certificates(self) -> list[str] | None:
+        """The certificates of the graphs, if they are known."""
+        known = self.known.get("certificates")
+        return None if known is None else [row.tobytes().hex() for row in known]
+
     def without_notes(self) -> tuple[GraphCollection, list[str] | None]:
         """The graphs without ids and metadata, which workers need not see, and their certificates if they are known."""
-        certificates = self.known.get("certificates")
-        known = None if certificates is None else [row.tobytes().hex() for row in certificates]
-        return GraphCollection._of(replace(self.graphs.columns, ids=None, metadata=None)), known
+        return GraphCollection._of(replace(self.graphs.columns, ids=None, metadata=None)), self.certificates
 
 
 class OpenSegment:
@@ -382,7 +386,7 @@ class GraphDescriber:
     def describe(self, chunks: Iterator[Chunk], executor: Any = None) -> Iterator[tuple[Chunk, Arrays]]:
         """Chunks with what is found out about their graphs, here or in the workers of an executor."""
         if executor is None:
-            return ((chunk, describe_graphs(*chunk.without_notes())) for chunk in chunks)
+            return ((chunk, describe_graphs(chunk.graphs, chunk.certificates)) for chunk in chunks)
         return map_in_order(executor, describe_graphs, chunks, Chunk.without_notes)
 
     def copy(self, chunks: Iterator[Chunk]) -> Iterator[tuple[Chunk, Arrays]]:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from graphmetric.errors import InvalidArgument, MissingExtra
 from graphmetric.formats.conversion import as_graph
@@ -280,11 +279,17 @@ def _cluster(points: Floats) -> NDArray[np.int64]:
     sample = points[:: max(1, len(points) // _SAMPLE)]
     centers = sample[:1]
     while len(centers) < min(_CLUSTERS, len(sample)):
-        centers = np.vstack([centers, sample[cdist(sample, centers, "sqeuclidean").min(axis=1).argmax()]])
+        centers = np.vstack([centers, sample[_gaps(sample, centers).min(axis=1).argmax()]])
     for _ in range(_ROUNDS):
-        nearest = cdist(sample, centers, "sqeuclidean").argmin(axis=1)
+        nearest = _gaps(sample, centers).argmin(axis=1)
         members = [sample[nearest == k] for k in range(len(centers))]
         centers = np.array([own.mean(axis=0) if len(own) else centers[k] for k, own in enumerate(members)])
-    numbers = cdist(points, centers, "sqeuclidean").argmin(axis=1)
+    numbers = _gaps(points, centers).argmin(axis=1)
     order = np.argsort(-np.bincount(numbers, minlength=len(centers)), kind="stable")
     return np.asarray(np.argsort(order)[numbers])
+
+
+def _gaps(points: Floats, centers: Floats) -> Floats:
+    """Squared distances of points to centers."""
+    gaps: Floats = (points**2).sum(axis=1)[:, None] - 2 * points @ centers.T + (centers**2).sum(axis=1)
+    return gaps

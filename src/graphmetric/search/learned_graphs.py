@@ -192,7 +192,7 @@ class SegmentEncoder(GraphDescriber):
 
     def describe(self, chunks: Iterator[Chunk], executor: Any = None) -> Iterator[tuple[Chunk, Arrays]]:
         if executor is None:
-            return ((chunk, describe_learned(self, *chunk.without_notes())) for chunk in chunks)
+            return ((chunk, describe_learned(self, chunk.graphs, chunk.certificates)) for chunk in chunks)
         return self._describe_elsewhere(chunks, executor)
 
     def copy(self, chunks: Iterator[Chunk]) -> Iterator[tuple[Chunk, Arrays]]:
