@@ -18,7 +18,7 @@ import numpy as np
 import graphmetric as gm
 from graphmetric.edit_distance import blocks
 from graphmetric.edit_distance.store import Block
-from graphmetric.index.indexed_graphs import describe_graphs, without_notes
+from graphmetric.index.indexed_graphs import Chunk, describe_graphs
 from graphmetric.index.segment import SegmentBuilder
 from graphmetric.index.segment_folder import SegmentFolder
 from graphmetric.learned.learned_distance import LearnedDistance
@@ -56,18 +56,19 @@ def measure_block(name: str, graphs: gm.GraphCollection) -> None:
 def measure_chunk(graphs: gm.GraphCollection, model: LearnedDistance | None) -> None:
     """Print what a chunk of an index with a model, or without one, costs for each graph."""
     encoder = None if model is None else SegmentEncoder(model)
-    sent = without_notes(graphs)
+    chunk = Chunk(graphs, range(len(graphs)), {})
+    sent, _ = chunk.without_notes()
 
     def work() -> object:
         return describe_graphs(sent) if encoder is None else describe_learned(encoder, sent)
 
-    rows, ids = work(), list(range(len(graphs)))
+    rows = work()
     worker = cpu(work, rounds=2)
-    carried = cpu(lambda: pickle.dumps(without_notes(graphs))) + cpu(pickle.loads, pickle.dumps(rows))
+    carried = cpu(lambda: pickle.dumps(chunk.without_notes())) + cpu(pickle.loads, pickle.dumps(rows))
     with tempfile.TemporaryDirectory() as folder, SegmentFolder(Path(folder) / "segment") as place:
         builder = SegmentBuilder(place.open_rows)
-        builder.append(graphs.columns, ids, rows)
-        caller = carried + cpu(builder.append, graphs.columns, ids, rows)
+        builder.append(graphs.columns, chunk.ids, rows)
+        caller = carried + cpu(builder.append, graphs.columns, chunk.ids, rows)
     kind = "without a model" if model is None else f"with a {model.cpu_head.kind} head"
     each = 1e6 / len(graphs)
     print(f"an index {kind}: {each * worker:.1f} us a graph in the worker, {each * caller:.1f} in the caller,")

@@ -66,7 +66,7 @@ def test_an_end_that_comes_with_a_heartbeat_is_not_lost() -> None:
         """The news arrive at the moment at which nobody waits any longer."""
 
         async def wait(self) -> NoReturn:
-            news.finish("result", {})
+            news.tell("result", {})
             await asyncio.sleep(0)
             raise TimeoutError
 

@@ -123,15 +123,24 @@ def _align(result: Alignment) -> tuple[_Side, _Side, Positions, Scale]:
     first, second, node_map = result.first, result.second, result.node_map
     if node_map is None:
         raise InvalidArgument(f"method {result.method} gives no node map to draw")
-    place_of = {v: u for u, v in enumerate(node_map) if v is not None}
-    back = [place_of.get(v) for v in range(second.num_nodes)]
-    inserted = count(first.num_nodes)
-    places = [next(inserted) if u is None else u for u in back]
-    edges = {tuple(sorted(edge)) for edge in first.edges.tolist()}
-    edges |= {tuple(sorted((places[u], places[v]))) for u, v in second.edges.tolist()}
-    positions = lay_out(Graph(next(inserted), sorted(edges)))
+    places, joint = lay_over(result)
+    positions = lay_out(joint)
     left = _Side(first, second, list(node_map), list(range(first.num_nodes)), DELETED)
+    back = [u if u < first.num_nodes else None for u in places]
     return left, _Side(second, first, back, places, INSERTED), positions, choose_scale(positions)
+
+
+def lay_over(result: Alignment) -> tuple[list[int], Graph]:
+    """Both graphs laid over each other as one: for each node of the second its place there, and the graph.
+
+    The place is that of its partner; nodes without one come after those of the first graph.
+    """
+    partner = {v: u for u, v in enumerate(result.node_map or ()) if v is not None}
+    inserted = count(result.first.num_nodes)
+    places = [partner[v] if v in partner else next(inserted) for v in range(result.second.num_nodes)]
+    edges = {tuple(sorted(edge)) for edge in result.first.edges.tolist()}
+    edges |= {tuple(sorted((places[u], places[v]))) for u, v in result.second.edges.tolist()}
+    return places, Graph(next(inserted), sorted(edges))
 
 
 def _add_legend(canvas: Canvas, result: Alignment) -> None:

@@ -94,7 +94,7 @@ class Embed(nn.Module):
 
     def forward(self, batch: BatchTensors) -> Float[Tensor, "graphs k d_h"] | None:
         """The sum over the kinds in use; None without any."""
-        parts: list[Tensor | None] = [None] * 4
+        parts = dict[int, Tensor]()
         if self.tags is not None and batch.tag is not None:
             parts[0] = self.tags(batch.tag)
         if self.vectors is not None and batch.vector is not None:
@@ -103,12 +103,8 @@ class Embed(nn.Module):
             parts[2] = F.embedding(batch.text, self.texts(batch.tokens))
         if self.images is not None and batch.image is not None and batch.pixels is not None:
             parts[3] = F.embedding(batch.image, self.images(batch.pixels))
-        total: Tensor | None = None
-        for kind, part in enumerate(parts):
-            if part is not None:
-                known = part * batch.has_attributes[:, kind, None, None]
-                total = known if total is None else total + known
-        return total
+        known = [part * batch.has_attributes[:, kind, None, None] for kind, part in parts.items()]
+        return reduce(torch.add, known) if known else None
 
 
 class PositionEmbed(nn.Module):

@@ -2,6 +2,7 @@ r"""Eq. 6 and 7: one layer of the encoder, and how the edges of a graph reach it
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import torch
@@ -99,14 +100,12 @@ class GraphTransformer(nn.Module):
         return states if self.feed_forward is None else self.feed_forward(states)
 
     def _update(self, seen: Tensor, around: Surroundings) -> Tensor:
-        update: Tensor | None = None
+        parts = []
         if self.attention is not None and self.mix is not None:
-            update = self.mix(self.attention(seen, around.bias))
+            parts.append(self.mix(self.attention(seen, around.bias)))
         if self.messages is not None:
-            received = self.messages(seen, around)
-            update = received if update is None else update + received
-        assert update is not None
-        update = self.dropout(update)
+            parts.append(self.messages(seen, around))
+        update: Tensor = self.dropout(reduce(torch.add, parts))
         return update if self.context is None else update + self.context(seen, around.batch)
 
 

@@ -187,6 +187,14 @@ KINDS = {
     "edge_tags": "edge_labels",
 }
 """The column that each fitted piece is for."""
+PIECES: dict[str, Any] = {
+    "tags": TagVocabulary,
+    "vectors": VectorScale,
+    "texts": TextVocabulary,
+    "images": ImageScale,
+    "edge_tags": TagVocabulary,
+}
+"""What each of them is: a dataclass of plain data."""
 
 
 def in_words(piece: str) -> str:
@@ -223,11 +231,8 @@ def fit_attributes(columns: Columns, *, max_words: int, text_length: int) -> dic
     parts: dict[str, Any] = {}
     for name, rows in rows_present(columns).items():
         values = getattr(columns, KINDS[name])[np.flatnonzero(rows)]
-        if name == "texts":
-            parts[name] = TextVocabulary.fit(values, max_words=max_words, length=text_length)
-        else:
-            piece: Any = {"vectors": VectorScale, "images": ImageScale}.get(name, TagVocabulary)
-            parts[name] = piece.fit(values)
+        options = {"max_words": max_words, "length": text_length} if name == "texts" else {}
+        parts[name] = PIECES[name].fit(values, **options)
     return parts
 
 

@@ -12,13 +12,10 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.options import check_fields, from_plain, to_plain
 from graphmetric.errors import InvalidArgument
-from graphmetric.features._kernels.neighbours import Arcs, Edges, build_arcs, find_return_probabilities
+from graphmetric.features._kernels.neighbours import build_arcs, find_return_probabilities
 from graphmetric.features.attributes import (
     KINDS,
-    ImageScale,
-    TagVocabulary,
-    TextVocabulary,
-    VectorScale,
+    PIECES,
     encode_attributes,
     encode_relations,
     fit_attributes,
@@ -97,15 +94,7 @@ class WeightScale:
         return np.where(weighted, scaled, 1.0)
 
 
-_PARTS: dict[str, Any] = {
-    "roles": RoleVocabulary,
-    "weights": WeightScale,
-    "tags": TagVocabulary,
-    "vectors": VectorScale,
-    "texts": TextVocabulary,
-    "images": ImageScale,
-    "edge_tags": TagVocabulary,
-}
+_PARTS: dict[str, Any] = {"roles": RoleVocabulary, "weights": WeightScale, **PIECES}
 """The fitted pieces by name: dataclasses of plain data."""
 
 
@@ -197,7 +186,9 @@ class GraphFeaturizer:
         self._warn_of_what_is_left_out(columns)
         edges = edges_of(columns)
         arcs = build_arcs(edges)
-        weights = parts["weights"].scale(columns)
+        weights, walks = parts["weights"].scale(columns), None
+        if schema.return_steps:  # beyond the paper: it tells nodes apart that Eq. 1-3 confuse
+            walks = find_return_probabilities(edges.node_ptr, arcs, np.abs(weights), schema.return_steps)
         return FeatureTable(
             schema=schema,
             edges=edges,
@@ -209,18 +200,17 @@ class GraphFeaturizer:
             weight=weights.astype(np.float32),
             relation=encode_relations(columns, parts.get("edge_tags")),
             strength=sum_weights(columns, weights) if schema.weighted else None,
-            walks=return_probabilities(edges, arcs, weights, schema.return_steps) if schema.return_steps else None,
+            walks=walks,
             **encode_attributes(columns, parts),
         )
 
     def encode_labels(self, graphs: GraphCollection) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The codes of the tags of all nodes, and of what all edges are, in the order given; no other features."""
         columns, parts = graphs.columns, self._fitted()
-        tags = None
+        tags = np.zeros(columns.num_nodes, dtype=np.int32)
         if "tags" in parts and "tags" in rows_present(columns):
             tags = parts["tags"].encode(columns.node_labels)
-        none = np.zeros(columns.num_nodes, dtype=np.int32)
-        return none if tags is None else tags, encode_relations(columns, parts.get("edge_tags"))
+        return tags, encode_relations(columns, parts.get("edge_tags"))
 
     def keep_what_counts(self, graphs: GraphCollection, ignored: Iterable[str] = ()) -> GraphCollection:
         """The graphs without ignored columns and what their features do not show; the same object if that is nothing.
@@ -329,15 +319,6 @@ def _sum_at_ends(columns: Columns, weights: NDArray[np.float64] | None) -> NDArr
     undirected = np.repeat((columns.flags & Has.DIRECTION) == 0, np.diff(columns.node_ptr))
     both = leaving + entering
     return np.stack([np.where(undirected, both, leaving), np.where(undirected, both, entering)], axis=1)
-
-
-def return_probabilities(edges: Edges, arcs: Arcs, weights: NDArray[np.float64], steps: int) -> NDArray[np.float32]:
-    """(nodes, steps): the chance that a random walk is back after 1 .. steps, an input beyond the paper.
-
-    It tells nodes apart that Eq. 1-3 confuse. Edges are taken by |weight|, arcs in their direction.
-    """
-    found: NDArray[np.float32] = find_return_probabilities(edges.node_ptr, arcs, np.abs(weights), steps)
-    return found
 
 
 def canonical_form(columns: Columns, budget: int) -> tuple[Columns, NDArray[np.int64]]:

@@ -68,7 +68,7 @@ class VectorStore(Protocol):
 class LiveStore(VectorStore, Protocol):
     """A store that is changed at once, also by several writers; who changes it sees the changes of all others."""
 
-    def append(self, make: Make, record: IndexRecord, numbered: range) -> tuple[Manifest, IndexedGraphs]:
+    def append(self, make: Make, numbered: range) -> tuple[Manifest, IndexedGraphs]:
         """Add graphs, all or none.
 
         ``numbered`` are the ids that graphs without one were given; if others took these meanwhile, the graphs get the

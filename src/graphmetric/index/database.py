@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -28,6 +29,7 @@ from graphmetric.errors import InvalidArgument, MissingExtra, StoreError
 if TYPE_CHECKING:
     import psycopg
     from psycopg import Connection, Cursor
+    from psycopg.sql import Composed
 
 _SCHEMES = ("postgresql://", "postgres://")
 DEFAULT_SCHEMA, DEFAULT_INDEX = "graphmetric", "index"
@@ -42,6 +44,12 @@ _LOST = ("08", "57P")
 """States of errors after which a connection is gone."""
 _IN_THE_WAY = ("40001", "40P01")
 """States of errors of transactions that got into each other's way."""
+_PROBLEMS = {
+    "55P03": "is being written by another process; try again later",
+    "57014": "did not answer in time, or was told to stop: {said}",
+    "42P01": "was replaced since this index was opened: load it again ({said})",
+}
+"""What states of errors mean."""
 MOST_CONNECTIONS = 24
 """Connections of a process to one address. A server by itself takes a hundred from all its clients."""
 _IDLE = 8
@@ -126,9 +134,8 @@ class ConnectionPool:
     def of(cls, address: DatabaseAddress, psycopg: Any) -> ConnectionPool:
         """The pool of this process for an address; a forked process has its own."""
         with cls._of_lock:
-            pool = cls._of.get(key := (address.conninfo, os.getpid()))
-            if pool is None:
-                pool = cls._of[key] = cls(address, psycopg)
+            key = address.conninfo, os.getpid()
+            pool = cls._of[key] = cls._of.get(key) or cls(address, psycopg)
             return pool
 
     @contextmanager
@@ -141,7 +148,10 @@ class ConnectionPool:
                 self._address.shown,
             )
         try:
-            connection = self._take() or self._connect()
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect()
             try:
                 self._adjust(connection, settings)
                 yield connection
@@ -167,11 +177,6 @@ class ConnectionPool:
                 connection.execute("select set_config(%s, %s, false)", (name, value))
                 own[name] = value
 
-    def _take(self) -> Connection[Any] | None:
-        with suppress(IndexError):
-            return self._idle.pop()
-        return None
-
     def _connect(self) -> Connection[Any]:
         from pgvector.psycopg import register_vector
 
@@ -195,13 +200,15 @@ class Database:
     def __init__(self, address: DatabaseAddress) -> None:
         self.address = address
         self._psycopg = _load_psycopg()
-        self._pool = ConnectionPool.of(address, self._psycopg), os.getpid()
+        self._pool = ConnectionPool.of(address, self._psycopg)
 
     def read(self, work: Callable[[Cursor[Any]], Result]) -> Result:
         """Do work that changes nothing in one transaction; it is tried again when the connection is lost."""
         return self._try(lambda: self._transact(work))
 
-    def ask(self, query: bytes, values: Sequence[Any] = (), settings: Mapping[str, str] | None = None) -> list[Any]:
+    def ask(
+        self, query: bytes | Composed, values: Sequence[Any] = (), settings: Mapping[str, str] | None = None
+    ) -> list[Any]:
         """The rows that one query gives; tried again like :meth:`read`.
 
         Other queries of the same connection may see the ``settings`` as well.
@@ -219,12 +226,10 @@ class Database:
         Whether a connection that broke at the end had committed is not known, so ``is_done`` is asked before every
         attempt but the first; returns None where the work was done.
         """
-        attempts = 0
+        earlier = count()
 
         def attempt(cursor: Cursor[Any]) -> Result | None:
-            nonlocal attempts
-            attempts += 1
-            return None if attempts > 1 and is_done(cursor) else work(cursor)
+            return None if next(earlier) and is_done(cursor) else work(cursor)
 
         return self._try(lambda: self._transact(attempt))
 
@@ -254,11 +259,8 @@ class Database:
             return work(cursor)
 
     def _connections(self) -> ConnectionPool:
-        pool, process = self._pool
-        if process != os.getpid():  # the connections belong to the parent process
-            pool = ConnectionPool.of(self.address, self._psycopg)
-            self._pool = pool, os.getpid()
-        return pool
+        self._pool = ConnectionPool.of(self.address, self._psycopg)  # a forked process has its own
+        return self._pool
 
     def _may_pass(self, error: psycopg.Error) -> bool:
         """Whether another attempt may succeed. After a loss the other idle connections are likely lost, too."""
@@ -275,14 +277,7 @@ class Database:
     def _told(self, error: psycopg.Error, more: str = "") -> StoreError:
         """The error as this package tells it."""
         said = " ".join(self.address.hide(str(error)).split()) or type(error).__name__
-        if error.sqlstate == "55P03":
-            problem = "is being written by another process; try again later"
-        elif error.sqlstate == "57014":
-            problem = f"did not answer in time, or was told to stop: {said}"
-        elif error.sqlstate == "42P01":
-            problem = f"was replaced since this index was opened: load it again ({said})"
-        else:
-            problem = f"cannot be read or written: {said}"
+        problem = _PROBLEMS.get(error.sqlstate or "", "cannot be read or written: {said}").format(said=said)
         return StoreError(problem + more, self.address.shown)
 
 

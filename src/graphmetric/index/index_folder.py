@@ -24,11 +24,13 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named
+import numpy as np
+
+from graphmetric._foundation.atomic_files import make_folder, system_errors_named, write_file
 from graphmetric._foundation.options import parse_json
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import FileError
@@ -36,6 +38,9 @@ from graphmetric.index.indexed_graphs import IndexedGraphs, OpenSegment
 from graphmetric.index.segment import GraphWriter, SegmentBuilder, StoredSegment
 from graphmetric.index.segment_folder import SegmentFolder, read_segment
 from graphmetric.index.vector_lists import VectorLists
+
+if TYPE_CHECKING:
+    from graphmetric.learned.learned_distance import LearnedDistance
 
 try:
     import fcntl
@@ -69,10 +74,9 @@ class Manifest:
     """The segments of a folder; a database keeps graphs by rows."""
     costs: EditCosts | None = None
     """The edit costs of certified searches; None for those of the model, or unit costs without one."""
-    remembered: str | None = None
-    """The digest of what searches have proven; None if nothing is remembered."""
-    map: str | None = None
-    """The digest of the places of the graphs in the plane; None if no map was built."""
+    parts: Mapping[Part, str] = field(default_factory=dict)
+    """The digests of what searches have proven, if it is remembered, and of the places of the graphs in the plane, if a
+    map was built."""
     edition: str = ""
     """A new random text each time the index is written."""
 
@@ -81,10 +85,7 @@ class Manifest:
 class IndexRecord:
     """What is written beside the graphs of an index."""
 
-    model: str | None
-    """The digest of the model; None if the index has none."""
-    save_model: Callable[[Path], object]
-    """Writes the model into a folder."""
+    model: LearnedDistance | None
     costs: EditCosts | None
     next_number: int
     """The id for the next graph that has none."""
@@ -134,19 +135,20 @@ class IndexFolder:
         """Write what is not there yet: all that is new since the base, or the whole index."""
         with self.writing():
             at_home = self._is_at(base)
-            segments = graphs.segments
-            before = [one.stored for one in segments]
-            try:
-                for one in segments:
-                    if one.stored is None or not at_home:
-                        with self.new_segment() as part:
-                            part.write(one.segment)
-                            one.stored = self.adopt(part, part.finish(one.segment, one.lists))
-                return self._describe(tuple(one.describe() for one in segments), record)
-            except BaseException:  # what was not published is removed from the disk
-                for one, stored in zip(segments, before, strict=True):
-                    one.stored = stored
-                raise
+            stored = tuple(self._store(one, at_home) for one in graphs.segments)
+            manifest = self._describe(stored, record)
+            for one, own in zip(graphs.segments, stored, strict=True):  # now that it is published
+                one.stored = own
+            return manifest
+
+    def _store(self, one: OpenSegment, at_home: bool) -> StoredSegment:
+        """What the description says of a segment, which is written unless it is there."""
+        stored = one.stored if at_home else None
+        if stored is None:
+            with self.new_segment() as part:
+                part.write(one.segment)
+                stored = self.adopt(part, part.finish(one.segment, one.lists))
+        return replace(stored, removed=tuple(np.flatnonzero(~one.alive).tolist()))
 
     @contextmanager
     def model(self, digest: str) -> Iterator[Path]:
@@ -201,7 +203,7 @@ class IndexFolder:
                 next_number=int(plain["next_number"]),
                 segments=segments,
                 costs=None if costs is None else EditCosts.from_dict(costs),
-                **{part: _file_name(plain[part]) for part in get_args(Part) if plain.get(part) is not None},
+                parts={part: _file_name(plain[part]) for part in get_args(Part) if plain.get(part) is not None},
                 edition=str(plain["edition"]),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -244,8 +246,7 @@ class IndexFolder:
     def write_part(self, part: Part, content: bytes) -> str:
         """Write a part; returns its digest, for the description."""
         digest = hashlib.sha256(content).hexdigest()
-        with atomic_write(self.part(part, digest)) as file:
-            file.write(content)
+        write_file(self.part(part, digest), content)
         return digest
 
     def new_segment(self) -> SegmentFolder:
@@ -266,12 +267,11 @@ class IndexFolder:
             "edition": secrets.token_hex(8),
             "model": manifest.model,
             "costs": None if manifest.costs is None else manifest.costs.to_dict(),
-            **{part: getattr(manifest, part) for part in get_args(Part)},
+            **{part: manifest.parts.get(part) for part in get_args(Part)},
             "next_number": manifest.next_number,
             "segments": [asdict(segment) for segment in manifest.segments],
         }
-        with atomic_write(self.path / MANIFEST) as file:
-            file.write(json.dumps({**plain, "sha256": _digest(plain)}).encode())
+        write_file(self.path / MANIFEST, json.dumps({**plain, "sha256": _digest(plain)}))
         self._remove_unused(manifest)
         return self.read()
 
@@ -285,10 +285,11 @@ class IndexFolder:
 
     def _describe(self, segments: tuple[StoredSegment, ...], record: IndexRecord) -> Manifest:
         """Write what belongs to these segments, and publish all of it."""
-        if record.model is not None and not self._model(record.model).exists():
-            record.save_model(self._model(record.model))
+        digest = None if record.model is None else record.model.digest
+        if record.model is not None and not (folder := self._model(record.model.digest)).exists():
+            record.model.save(folder)
         parts = {part: self.write_part(part, content) for part, content in record.parts.items()}
-        return self.publish(Manifest(record.model, record.next_number, segments, record.costs, **parts))
+        return self.publish(Manifest(digest, record.next_number, segments, record.costs, parts))
 
     def _open_graphs(self, manifest: Manifest, verify: bool | None) -> IndexedGraphs:
         graphs = IndexedGraphs()
@@ -302,16 +303,12 @@ class IndexFolder:
         return self.path / f"model-{digest[:16]}"
 
     def _remove_unused(self, manifest: Manifest) -> None:
-        used = {segment.name for segment in manifest.segments}
-        unused = [entry for entry in (self.path / SEGMENTS).iterdir() if entry.name not in used]
-        kept = None if manifest.model is None else self._model(manifest.model)
-        unused += [entry for entry in self.path.glob("model-*") if entry != kept]
-        unused += self.path.glob(f".{MANIFEST}*{_UNFINISHED}")
-        for part in get_args(Part):
-            digest = getattr(manifest, part)
-            used_file = None if digest is None else self.part(part, digest)
-            unused += [entry for entry in self.path.glob(f"{part}-*") if entry != used_file]
-            unused += self.path.glob(f".{part}-*{_UNFINISHED}")
+        used = {MANIFEST, LOCK, SEGMENTS, *(self.part(*named).name for named in manifest.parts.items())}
+        if manifest.model is not None:
+            used.add(self._model(manifest.model).name)
+        unused = [self.path / name for name in self._entries() if name not in used and _OURS.fullmatch(name)]
+        kept = {segment.name for segment in manifest.segments}
+        unused += [entry for entry in (self.path / SEGMENTS).iterdir() if entry.name not in kept]
         for entry in unused:
             if entry.is_dir():
                 shutil.rmtree(entry, ignore_errors=True)

@@ -15,20 +15,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.executors import map_in_order
-from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance.collection_bounds import digest_branches
 from graphmetric.errors import InvalidArgument
 from graphmetric.formats.conversion import as_graphs
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.segment import Arrays, Classes, GraphWriter, Segment, StoredSegment, id_keys
+from graphmetric.index.segment import Arrays, Classes, Segment, StoredSegment, id_keys
 from graphmetric.index.vector_lists import VectorLists
 
 CHUNK = 4096
@@ -36,12 +35,36 @@ CHUNK = 4096
 Condition = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values that the metadata of a graph must have, or a function of the metadata."""
 Positions = NDArray[np.int64]
-Piece = tuple[Segment, Positions]
-"""Some graphs of a segment."""
 
 _SHOWN_KEYS = 8
 _MOST_SEGMENTS, _MOST_REMOVED = 8, 0.25
 """With more segments, or a larger share of removed graphs, saving makes one segment of all."""
+
+
+class Chunk(NamedTuple):
+    """Some graphs on their way into a segment."""
+
+    graphs: GraphCollection
+    ids: Sequence[Hashable]
+    known: Arrays
+    """Nothing of new graphs; of stored ones their certificates, and what a model made of them."""
+
+    @classmethod
+    def stored(cls, segment: Segment, chosen: Positions) -> Chunk:
+        """Chosen graphs of a segment."""
+        ids, metadata = zip(*segment.notes(chosen), strict=True) if len(chosen) else ((), ())
+        graphs = GraphCollection._of(replace(segment.collection(chosen).columns, metadata=metadata))
+        return cls(graphs, ids, {"certificates": segment.arrays["certificates"][chosen], **segment.learned(chosen)})
+
+    @property
+    def certificates(self) -> list[str] | None:
+        """The certificates of the graphs, if they are known."""
+        known = self.known.get("certificates")
+        return None if known is None else [row.tobytes().hex() for row in known]
+
+    def without_notes(self) -> tuple[GraphCollection, list[str] | None]:
+        """The graphs without ids and metadata, which workers need not see, and their certificates if they are known."""
+        return GraphCollection._of(replace(self.graphs.columns, ids=None, metadata=None)), self.certificates
 
 
 class OpenSegment:
@@ -58,15 +81,6 @@ class OpenSegment:
 
     def __len__(self) -> int:
         return len(self.segment)
-
-    def own(self, positions: Positions) -> Positions:
-        """Those of some positions that are in this segment, counted from its first graph."""
-        return positions[(positions >= self.offset) & (positions < self.offset + len(self))] - self.offset
-
-    def describe(self) -> StoredSegment:
-        """What the description of the index says about it."""
-        assert self.stored is not None
-        return replace(self.stored, removed=tuple(np.flatnonzero(~self.alive).tolist()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +129,7 @@ class IndexedGraphs:
     def __init__(self) -> None:
         self.segments: list[OpenSegment] = []
         self._everything: dict[Classes, Selection] = {}  # all graphs, removed ones included
-        self._unconditional: dict[Classes, Selection] = {}  # what may be an answer without a condition
+        self._unconditional: dict[tuple[Classes, bool], Selection] = {}  # what may be an answer without a condition
         self._coded: dict[str, CodedFact | None] = {}  # metadata that conditions have asked for
 
     def append(self, segment: OpenSegment) -> None:
@@ -167,8 +181,8 @@ class IndexedGraphs:
     def remove(self, positions: Positions) -> None:
         """Mark graphs as removed."""
         self._unconditional = {}
-        for one in self.segments:
-            one.alive[one.own(positions)] = False
+        for one, own in self.split(np.sort(positions)):
+            one.alive[own] = False
 
     def check_new_ids(self, segment: Segment) -> None:
         """Raise where a new segment has an id twice, or one that is taken."""
@@ -183,11 +197,6 @@ class IndexedGraphs:
             raise InvalidArgument(
                 f"id {name!r} {there}; ids tell graphs apart: pass others as ids=, or number them (--number)"
             )
-
-    def note(self, position: int) -> tuple[Hashable, dict[str, Any]]:
-        """Id and metadata of a graph."""
-        one = self._at(position)
-        return one.segment.note(position - one.offset)
 
     def hits(self, positions: Iterable[int]) -> list[tuple[Hashable, Callable[[], Graph]]]:
         """For each of a few graphs its id and a function that makes it, also after the index has changed."""
@@ -207,9 +216,8 @@ class IndexedGraphs:
         """Graphs at rising positions, without ids and metadata."""
         if not self.segments:
             return GraphCollection()
-        return GraphCollection._of(
-            concatenate([one.segment.collection(one.own(positions)).columns for one in self.segments])
-        )
+        parts = [one.segment.collection(own).columns for one, own in self.split(positions)]
+        return GraphCollection._of(concatenate(parts))
 
     def per_graph(self, name: str) -> NDArray[np.int64]:
         """An array of all segments, "sizes" or "edge_counts", end to end."""
@@ -224,11 +232,17 @@ class IndexedGraphs:
         They are taken together in classes of isomorphic graphs ("certificates"), or in those that the model of the
         index does not tell apart ("seen").
         """
-        if where is not None or distinct:
-            return self._choose(where, distinct, classes)
-        if classes not in self._unconditional:
-            self._unconditional[classes] = self._choose(None, False, classes)
-        return self._unconditional[classes]
+        if where is None and (classes, distinct) in self._unconditional:
+            return self._unconditional[classes, distinct]
+        chosen = self.alive
+        if where is not None:
+            chosen &= self._meets(where)
+        if distinct:
+            chosen = np.isin(np.arange(self.size), self._divide(chosen, "certificates").first)
+        found = self._divide(chosen, classes)
+        if where is None:
+            self._unconditional[classes, distinct] = found
+        return found
 
     def near(
         self, vector: NDArray[np.float32], count: int, where: Condition | None
@@ -241,34 +255,17 @@ class IndexedGraphs:
 
     def split(self, positions: Positions, *others: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
         """For each segment: itself, its part of rising positions, counted from its first graph, and of other arrays."""
-        ends = np.searchsorted(positions, [one.offset for one in self.segments[1:]])
-        parts = (np.split(array, ends) for array in (positions, *others))
+        starts = np.searchsorted(positions, [one.offset for one in self.segments])
+        parts = (np.split(array, starts)[1:] for array in (positions, *others))
         for one, own, *rest in zip(self.segments, *parts, strict=True):
             yield one, own - one.offset, *rest
 
-    def copy_into(
-        self, builder: GraphWriter, learned: Callable[[Iterator[Piece]], Iterator[tuple[Piece, Arrays]]]
-    ) -> None:
-        """Add all graphs that were not removed to a new segment; ``learned`` gives what a model makes of each piece."""
-        kept = [one for one in self.segments if one.alive.any()] or self.segments[:1]
-        pieces = (
-            (one.segment, alive[start : start + CHUNK])
-            for one in kept
-            for alive in [np.flatnonzero(one.alive)]
-            for start in range(0, max(1, len(alive)), CHUNK)
-        )
-        with progress("indexing", len(self), "graphs") as bar:
-            for (segment, chosen), rows in learned(pieces):
-                _copy_graphs(segment, chosen, rows, builder)
-                bar.advance(len(chosen))
-
-    def _choose(self, where: Condition | None, distinct: bool, classes: Classes) -> Selection:
-        chosen = self.alive
-        if where is not None:
-            chosen &= self._meets(where)
-        if distinct:
-            chosen = np.isin(np.arange(self.size), self._divide(chosen, "certificates").first)
-        return self._divide(chosen, classes)
+    def chunks(self) -> Iterator[Chunk]:
+        """All graphs that were not removed, in chunks, at least one."""
+        for one in [one for one in self.segments if one.alive.any()] or self.segments[:1]:
+            alive = np.flatnonzero(one.alive)
+            for start in range(0, max(1, len(alive)), CHUNK):
+                yield Chunk.stored(one.segment, alive[start : start + CHUNK])
 
     def _meets(self, where: Condition) -> NDArray[np.bool_]:
         """Which graphs, removed ones included, meet a condition."""
@@ -370,37 +367,31 @@ def matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np.
     return np.fromiter((bool(holds(facts)) for facts in metadata), dtype=bool, count=len(metadata))
 
 
-def _copy_graphs(segment: Segment, chosen: Positions, learned: Arrays, builder: GraphWriter) -> None:
-    ids, metadata = zip(*segment.notes(chosen), strict=True) if len(chosen) else ((), ())
-    rows = learned | {"certificates": segment.arrays["certificates"][chosen]}
-    builder.append(replace(segment.collection(chosen).columns, metadata=metadata), ids, rows)
-
-
-def store_graphs(
-    builder: GraphWriter,
-    graphs: Any,
-    ids: Iterable[Hashable] | None,
-    numbers: Iterator[int],
-    describe: Callable[[Iterator[GraphCollection]], Iterator[tuple[GraphCollection, Arrays]]],
-) -> None:
-    """Add graphs to a new segment, a chunk at a time; a graph without an id gets the next number.
-
-    ``describe`` gives each chunk with the rows that :func:`describe_graphs` makes of it, and with what a model does.
-    """
+def new_chunks(graphs: Any, ids: Iterable[Hashable] | None, numbers: Iterator[int]) -> Iterator[Chunk]:
+    """Graphs of any kind in chunks, at least one; a graph without an id gets the next number."""
     names = None if ids is None else iter(ids)
-    total, done = len(graphs) if hasattr(graphs, "__len__") else None, 0
-    with progress("indexing", total, "graphs") as bar:
-        for chunk, rows in describe(_in_chunks(graphs)):
-            columns = chunk.columns
-            if names is None:
-                own: Sequence[Hashable] = [None] * len(chunk) if columns.ids is None else columns.ids
-            else:
-                own = list(islice(names, len(chunk)))
-            if len(own) != len(chunk):
-                raise InvalidArgument("there are fewer ids than graphs; each graph has one")
-            builder.append(columns, [next(numbers) if name is None else name for name in own], rows)
-            done += len(chunk)
-            bar.advance(len(chunk), "" if total else f"{done:,} graphs")
+    for chunk in _in_chunks(graphs):
+        own = (chunk.columns.ids or (None,) * len(chunk)) if names is None else tuple(islice(names, len(chunk)))
+        if len(own) != len(chunk):
+            raise InvalidArgument("there are fewer ids than graphs; each graph has one")
+        yield Chunk(chunk, [next(numbers) if name is None else name for name in own], {})
+
+
+class GraphDescriber:
+    """Makes what an index without a model keeps beside the columns of graphs."""
+
+    basis: NDArray[np.float32] | None = None
+    """The axes along which states are sorted, if a model wants that."""
+
+    def describe(self, chunks: Iterator[Chunk], executor: Any = None) -> Iterator[tuple[Chunk, Arrays]]:
+        """Chunks with what is found out about their graphs, here or in the workers of an executor."""
+        if executor is None:
+            return ((chunk, describe_graphs(chunk.graphs, chunk.certificates)) for chunk in chunks)
+        return map_in_order(executor, describe_graphs, chunks, Chunk.without_notes)
+
+    def copy(self, chunks: Iterator[Chunk]) -> Iterator[tuple[Chunk, Arrays]]:
+        """Chunks with what is known about their graphs already."""
+        return ((chunk, chunk.known) for chunk in chunks)
 
 
 def describe_graphs(graphs: GraphCollection, certificates: list[str] | None = None) -> Arrays:
@@ -409,37 +400,17 @@ def describe_graphs(graphs: GraphCollection, certificates: list[str] | None = No
     return {"certificates": as_bytes(known), "branches": digest_branches(graphs.columns)}
 
 
-def describe_chunks(
-    chunks: Iterator[GraphCollection], executor: Any = None
-) -> Iterator[tuple[GraphCollection, Arrays]]:
-    """Chunks of graphs with what :func:`describe_graphs` makes of them, here or in the workers of an executor."""
-    if executor is None:
-        return ((chunk, describe_graphs(chunk)) for chunk in chunks)
-    return map_in_order(executor, describe_graphs, chunks, lambda chunk: (without_notes(chunk),))
-
-
-def without_notes(graphs: GraphCollection) -> GraphCollection:
-    """The same graphs without ids and metadata, which workers need not see."""
-    return GraphCollection._of(replace(graphs.columns, ids=None, metadata=None))
-
-
 def as_bytes(certificates: list[str]) -> NDArray[np.uint8]:
     """(graphs, 16): certificates as an index keeps them."""
     return np.frombuffer(bytes.fromhex("".join(certificates)), dtype=np.uint8).reshape(-1, 16)
 
 
-def as_texts(certificates: NDArray[np.uint8]) -> list[str]:
-    """The certificates that :func:`as_bytes` stored."""
-    return [row.tobytes().hex() for row in certificates]
-
-
 def _in_chunks(graphs: Any) -> Iterator[GraphCollection]:
     """Graphs of any kind in chunks, at least one; at most one chunk of an iterator exists at a time."""
     if isinstance(graphs, Iterator):
-        chunk = list(islice(graphs, CHUNK))
-        yield as_graphs(chunk)
-        while chunk := list(islice(graphs, CHUNK)):
-            yield as_graphs(chunk)
+        chunks = iter(lambda: list(islice(graphs, CHUNK)), [])
+        yield as_graphs(next(chunks, []))
+        yield from map(as_graphs, chunks)
         return
     collection = as_graphs(graphs)
     for start in range(0, max(1, len(collection)), CHUNK):

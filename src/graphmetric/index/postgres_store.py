@@ -25,8 +25,8 @@ import secrets
 import tempfile
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import fields, replace
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -78,7 +78,11 @@ _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}")
 _TYPES = {"position": "int8", "id_keys": "int8", "nodes": "int4", "edge_count": "int4", "flags": "int2"}
 _TYPES |= {"to_empty": "float4", "vectors": "vector", "facts": "int8[]"}
 
+_STORED = tuple(one.name for one in fields(IndexEntry) if one.name != "parts")
+"""What the catalogue has in a row of its own; parts have a table."""
+
 _CREATE = """
+create schema if not exists {schema};
 create table {schema}.about (version integer not null);
 insert into {schema}.about values (1);
 create sequence {schema}.numbers;
@@ -114,14 +118,11 @@ class TableWriter:
 
     def __init__(self, cursor: Cursor[Any], address: DatabaseAddress, about: IndexEntry, numbered: range, shift: int):
         """``numbered`` are ids of graphs that had none, which are raised by ``shift``."""
-        from psycopg import sql
-
         self.about, self._cursor, self._schema = about, cursor, address.schema
-        self._table = sql.Identifier(address.schema, f"graphs_{about.number}")
+        self._table = address.schema, f"graphs_{about.number}"
         self._numbered, self._shift = numbered, shift
-        self._vocabularies, self._known = _read_labels(cursor, address.schema, about.number), dict[str, int]()
+        self._vocabularies = _read_labels(cursor, address.schema, about.number)
         self._known = {name: len(labels) for name, labels in self._vocabularies.items()}
-        self._keys: list[NDArray[np.uint64]] = []
 
     def append(self, columns: Columns, ids: Sequence[Hashable], learned: Arrays) -> None:
         names = [id + self._shift if type(id) is int and id in self._numbered else id for id in ids]
@@ -134,8 +135,7 @@ class TableWriter:
         self._refuse_taken(arrays["id_keys"])
         metadata = [{}] * len(names) if columns.metadata is None else columns.metadata
         self._copy(arrays, [digest_facts(plain(facts)) for facts in metadata])
-        count = len(names)
-        about = self.about
+        about, count = self.about, len(names)
         self.about = replace(about, graphs=about.graphs + count, next_position=about.next_position + count)
 
     def finish(self, **whole: NDArray[Any] | None) -> None:
@@ -144,21 +144,17 @@ class TableWriter:
         if basis is not None and self.about.basis is None:
             kinds = {**self.about.kinds, "basis": (basis.dtype.newbyteorder("<").str, basis.shape)}
             self.about = replace(self.about, basis=np.ascontiguousarray(basis).tobytes(), kinds=kinds)
-        rows = [
-            (self.about.number, name, code, format_json(label_to_json(label), nan=True))
-            for name, labels in self._vocabularies.items()
-            for code, label in enumerate(labels.values())
-            if code >= self._known.get(name, 0)
-        ]
-        statement = self._sql("copy {labels} from stdin", labels=_named(self._schema, "labels"))
+        statement = self._sql("copy {labels} from stdin", labels=(self._schema, "labels"))
         with self._cursor.copy(statement) as copy:
-            for row in rows:
-                copy.write_row(row)
+            for name, labels in self._vocabularies.items():
+                for code, label in islice(enumerate(labels.values()), self._known.get(name, 0), None):
+                    copy.write_row((self.about.number, name, code, format_json(label_to_json(label), nan=True)))
 
     def finish_table(self) -> None:
         """Make the indexes of a new table, once all rows are there."""
-        if self.about.graphs:
-            self._refuse_twice(np.concatenate(self._keys))
+        twice = "select id_keys from {table} group by id_keys having count(*) > 1 limit 1"
+        if found := self._run("select note from {table} where id_keys = (" + twice + ") limit 1").fetchone():
+            _refuse_id(found[0], "occurs twice")
         self._run("create unique index on {table} (id_keys) where removed is null")
         self._run("create index on {table} (removed) where removed is not null")
         self._run("create index on {table} using gin (facts)")
@@ -222,19 +218,11 @@ class TableWriter:
 
     def _refuse_taken(self, keys: NDArray[np.uint64]) -> None:
         """Raise if a graph of the index has an id of these."""
-        self._keys.append(keys)
         if self.about.edition == 0:  # a new table, which is looked through at the end
             return
         query = "select note from {table} where removed is null and id_keys = any(%s) limit 1"
         if found := self._run(query, (signed(keys),)).fetchone():
             _refuse_id(found[0], "is in the index already")
-
-    def _refuse_twice(self, keys: NDArray[np.uint64]) -> None:
-        found, occurs = np.unique(keys, return_counts=True)
-        if (occurs > 1).any():
-            query = "select note from {table} where id_keys = %s limit 1"
-            row = self._run(query, (signed(found[occurs > 1][:1])[0],)).fetchone()
-            _refuse_id(row[0], "occurs twice")
 
     def _run(self, text: str, values: Sequence[Any] = (), **parts: Any) -> Any:
         return self._cursor.execute(self._sql(text, **parts), values or None)
@@ -256,8 +244,8 @@ class PostgresStore:
 
     def size(self) -> int:
         table = f'"{self._address.schema}".graphs_{self._read().number}'
-        query = "select pg_total_relation_size(%s::regclass)"
-        return int(self._database.read(lambda cursor: cursor.execute(query, (table,)).fetchall())[0][0])
+        query = b"select pg_total_relation_size(%s::regclass)"
+        return int(self._database.ask(query, (table,))[0][0])
 
     def read(self) -> Manifest:
         return self._read().manifest()
@@ -280,7 +268,7 @@ class PostgresStore:
     @contextmanager
     def model(self, digest: str) -> Iterator[Path]:
         query = self._sql("select file, content from {models} where digest = %s")
-        files = self._database.read(lambda cursor: cursor.execute(query, (digest,)).fetchall())
+        files = self._database.ask(query, (digest,))
         if not files:
             raise StoreError(f"lacks the model {digest[:12]} of its index: build the index again", self.place)
         with tempfile.TemporaryDirectory() as folder:
@@ -292,12 +280,13 @@ class PostgresStore:
 
     def read_part(self, part: Part, digest: str) -> bytes:
         query = self._sql("select content from {parts} where part = %s and digest = %s")
-        found = self._database.read(lambda cursor: cursor.execute(query, (part, digest)).fetchone())
-        if found is None:
+        found = self._database.ask(query, (part, digest))
+        if not found:
             raise StoreError(f"has another edition of what is {part}: load the index again", self.place)
-        if hashlib.sha256(found[0]).hexdigest() != digest:
+        content = bytes(found[0][0])
+        if hashlib.sha256(content).hexdigest() != digest:
             raise StoreError(f"holds what is {part}, but its SHA-256 does not match", self.place)
-        return bytes(found[0])
+        return content
 
     def replace(
         self, make: Make, record: Callable[[], IndexRecord], base: str | None
@@ -306,11 +295,11 @@ class PostgresStore:
 
         def work(cursor: Cursor[Any]) -> IndexEntry:
             name = self._address.index
-            free = cursor.execute("select pg_try_advisory_xact_lock(%s)", (digest_value([self._address.schema, name]),))
-            if not free.fetchone()[0]:  # type: ignore[index]
+            lock = digest_value([self._address.schema, name])
+            if not self._run(cursor, "select pg_try_advisory_xact_lock(%s)", (lock,)).fetchone()[0]:
                 raise StoreError("is being written by another process; try again later", self.place)
             self._check_base(cursor, base)
-            (number,) = cursor.execute(self._sql("select nextval({numbers}::regclass)")).fetchone()  # type: ignore[misc]
+            (number,) = self._run(cursor, "select nextval({numbers}::regclass)").fetchone()
             about = IndexEntry(number, 0, secrets.token_hex(8), 0, 0, 0, None, None, {}, None, {})
             writer = TableWriter(cursor, self._address, about, range(0), 0)
             make(writer)
@@ -319,15 +308,15 @@ class PostgresStore:
             writer.index_vectors()
             old = self._check_base(cursor, base)
             if old is not None:
-                cursor.execute(self._sql("insert into {retired} (number) values (%s)"), (old.number,))
+                self._run(cursor, "insert into {retired} (number) values (%s)", (old.number,))
             about = self._publish(cursor, replace(writer.about, edition=1), record())
-            cursor.execute(compose("analyze {table}", table=_named(self._address.schema, f"graphs_{number}")))
+            self._run(cursor, "analyze {table}", number=number)
             self._clean(cursor, about)
             return about
 
         return self._open_graphs(self._database.write_once(work))
 
-    def append(self, make: Make, record: IndexRecord, numbered: range) -> tuple[Manifest, IndexedGraphs]:
+    def append(self, make: Make, numbered: range) -> tuple[Manifest, IndexedGraphs]:
         def change(cursor: Cursor[Any], about: IndexEntry) -> IndexEntry:
             shift = about.next_number - numbered.start
             writer = TableWriter(cursor, self._address, about, numbered, shift)
@@ -342,10 +331,9 @@ class PostgresStore:
         keys = signed(id_keys(ids))
 
         def change(cursor: Cursor[Any], about: IndexEntry) -> IndexEntry:
-            table = _named(self._address.schema, f"graphs_{about.number}")
-            query = compose("update {table} set removed = %s where removed is null and id_keys = any(%s)", table=table)
-            statement = compose("{query} returning id_keys", query=query)
-            gone = {row[0] for row in cursor.execute(statement, (about.edition + 1, keys)).fetchall()}
+            text = "update {table} set removed = %s where removed is null and id_keys = any(%s) returning id_keys"
+            found = self._run(cursor, text, (about.edition + 1, keys), number=about.number).fetchall()
+            gone = {row[0] for row in found}
             for name, key in zip(ids, keys, strict=True):
                 if key not in gone:
                     raise InvalidArgument(f"the index has no graph {name!r}; nothing was removed")
@@ -380,7 +368,6 @@ class PostgresStore:
         token = secrets.token_hex(8)
 
         def work(cursor: Cursor[Any]) -> IndexEntry:
-            self._check_version(cursor)
             before = self._locked(cursor)
             about = replace(change(cursor, before), edition=before.edition + 1, token=token)
             if carry:
@@ -390,8 +377,7 @@ class PostgresStore:
             return about
 
         def is_done(cursor: Cursor[Any]) -> bool:
-            found = cursor.execute(self._sql("select 1 from {editions} where token = %s"), (token,))
-            return found.fetchone() is not None
+            return self._run(cursor, "select 1 from {editions} where token = %s", (token,)).fetchone() is not None
 
         about = self._database.write(work, is_done)
         return self._open_graphs(self._read() if about is None else about)
@@ -410,28 +396,26 @@ class PostgresStore:
         names = []
         if self._database.read(self._check_version):
             query = self._sql("select name from {indexes} order by name limit 8")
-            names = [row[0] for row in self._database.read(lambda cursor: cursor.execute(query).fetchall())]
+            names = [row[0] for row in self._database.ask(query)]
         there = f"there are: {', '.join(names)}" if names else "there is none"
         raise StoreError(f"has no index {self._address.index!r}; {there}", self.place)
 
     def _find(self, cursor: Cursor[Any], lock: bool = False) -> IndexEntry | None:
         if not self._check_version(cursor):
             return None
-        query = self._sql(
-            "select number, edition, token, graphs, next_position, next_number, model, costs, kinds, basis "
-            "from {indexes} where name = %s" + (" for update" if lock else "")
-        )
-        row = cursor.execute(query, (self._address.index,)).fetchone()
+        text = "select {columns} from {indexes} where name = %s" + (" for update" if lock else "")
+        row = self._run(cursor, text, (self._address.index,), columns=compose(", ".join(_STORED))).fetchone()
         if row is None:
             return None
-        parts = cursor.execute(self._sql("select part, digest from {parts} where number = %s"), (row[0],)).fetchall()
-        known = {part: digest for part, digest in parts if part in get_args(Part)}
+        entry = dict(zip(_STORED, row, strict=True))
+        parts = self._run(cursor, "select part, digest from {parts} where number = %s", (row[0],)).fetchall()
+        entry["parts"] = {part: digest for part, digest in parts if part in get_args(Part)}
         try:
-            kinds = {name: (kind, tuple(shape)) for name, (kind, shape) in json.loads(row[8]).items()}
+            kinds = json.loads(entry["kinds"]).items()
+            entry["kinds"] = {name: (kind, tuple(shape)) for name, (kind, shape) in kinds}
         except (ValueError, TypeError, AttributeError) as error:
             raise StoreError(f"has a catalogue that cannot be read: {error}", self.place) from None
-        about: tuple[Any, ...] = (*row[:8], kinds, row[9], known)
-        return IndexEntry(*about)
+        return IndexEntry(**entry)
 
     def _locked(self, cursor: Cursor[Any]) -> IndexEntry:
         """The catalogue's row of the index, which no other writer changes until the end of the transaction."""
@@ -441,7 +425,7 @@ class PostgresStore:
         return found
 
     def _check_base(self, cursor: Cursor[Any], base: str | None) -> IndexEntry | None:
-        present = self._find(cursor, lock=True) if self._check_version(cursor) else None
+        present = self._find(cursor, lock=True)
         if base is not None and present is not None and present.token != base:
             raise self._changed()
         return present
@@ -451,12 +435,11 @@ class PostgresStore:
 
     def _check_version(self, cursor: Cursor[Any]) -> bool:
         """Whether the tables are there; raises if they are of a version that is not known."""
-        found = cursor.execute("select to_regclass(%s) is not null", (f'"{self._address.schema}".about',)).fetchone()
-        if not found or not found[0]:
+        about = f'"{self._address.schema}".about'
+        if not self._run(cursor, "select to_regclass(%s) is not null", (about,)).fetchone()[0]:
             return False
-        row = cursor.execute(self._sql("select max(version) from {about}")).fetchone()
-        if row is None or row[0] != VERSION:
-            version = None if row is None else row[0]
+        (version,) = self._run(cursor, "select max(version) from {about}").fetchone()
+        if version != VERSION:
             raise StoreError(
                 f"has tables of version {version}; this graphmetric reads version {VERSION}: install the one that "
                 "wrote them, or use another schema (schema=NAME in the address)",
@@ -473,119 +456,93 @@ class PostgresStore:
             cursor.execute("create extension vector")
         register_vector(cursor.connection)
         if not self._check_version(cursor):
-            cursor.execute(self._sql("create schema if not exists {schema}"))
             for statement in _CREATE.strip().split(";\n"):
-                cursor.execute(self._sql(statement.rstrip(";")))
+                self._run(cursor, statement.rstrip(";"))
 
     def _publish(self, cursor: Cursor[Any], about: IndexEntry, record: IndexRecord | None) -> IndexEntry:
         """Write the row of the catalogue, and with a record also what belongs to the index beside its graphs."""
         if record is not None:
             costs = None if record.costs is None else json.dumps(record.costs.to_dict())
-            about = replace(about, model=record.model, costs=costs, next_number=record.next_number)
+            model = None if record.model is None else record.model.digest
+            about = replace(about, model=model, costs=costs, next_number=record.next_number)
             self._write_model(cursor, record)
             about = replace(about, parts=self._write_parts(cursor, about.number, record))
-        values = {
-            "name": self._address.index,
-            "number": about.number,
-            "edition": about.edition,
-            "token": about.token,
-            "graphs": about.graphs,
-            "next_position": about.next_position,
-            "next_number": about.next_number,
-            "model": about.model,
-            "costs": about.costs,
-            "kinds": json.dumps(dict(about.kinds)),
-            "basis": about.basis,
-        }
-        statement = self._sql(
-            "insert into {indexes} ({names}) values ({values}) on conflict (name) do update set ({names}) = ({new})",
-            names=compose(", ".join(values)),
-            values=compose(", ".join(["%s"] * len(values))),
-            new=compose(", ".join(f"excluded.{name}" for name in values)),
+        values = {name: getattr(about, name) for name in _STORED}
+        values |= {"name": self._address.index, "kinds": json.dumps(dict(about.kinds))}
+        lists = {"names": values, "marks": ["%s"] * len(values), "new": [f"excluded.{name}" for name in values]}
+        self._run(
+            cursor,
+            "insert into {indexes} ({names}) values ({marks}) on conflict (name) do update set ({names}) = ({new})",
+            list(values.values()),
+            **{name: compose(", ".join(listed)) for name, listed in lists.items()},
         )
-        cursor.execute(statement, list(values.values()))
-        query = self._sql("insert into {editions} (number, edition, token) values (%s, %s, %s)")
-        cursor.execute(query, (about.number, about.edition, about.token))
+        edition = about.number, about.edition, about.token
+        self._run(cursor, "insert into {editions} (number, edition, token) values (%s, %s, %s)", edition)
         return about
 
     def _write_model(self, cursor: Cursor[Any], record: IndexRecord) -> None:
         if record.model is None:
             return
-        there = cursor.execute(self._sql("select 1 from {models} where digest = %s limit 1"), (record.model,))
-        if there.fetchone() is not None:
+        digest = record.model.digest
+        if self._run(cursor, "select 1 from {models} where digest = %s limit 1", (digest,)).fetchone() is not None:
             return
         with tempfile.TemporaryDirectory() as folder:
-            record.save_model(Path(folder) / "model")
+            record.model.save(Path(folder) / "model")
             for path in sorted((Path(folder) / "model").iterdir()):
-                statement = self._sql("insert into {models} values (%s, %s, %s) on conflict do nothing")
-                cursor.execute(statement, (record.model, path.name, path.read_bytes()))
+                row = digest, path.name, path.read_bytes()
+                self._run(cursor, "insert into {models} values (%s, %s, %s) on conflict do nothing", row)
 
     def _write_parts(
         self, cursor: Cursor[Any], number: int, record: IndexRecord, kept: Sequence[str] = ()
     ) -> dict[Part, str]:
         """Write the parts of a record in place of all others but those to keep."""
-        digests: dict[Part, str] = {}
-        statement = self._sql("delete from {parts} where number = %s and part <> all(%s)")
-        cursor.execute(statement, (number, list(kept)))
-        for part, content in record.parts.items():
-            digests[part] = hashlib.sha256(content).hexdigest()
-            statement = self._sql("insert into {parts} values (%s, %s, %s, %s)")
-            cursor.execute(statement, (number, part, digests[part], content))
+        self._run(cursor, "delete from {parts} where number = %s and part <> all(%s)", (number, list(kept)))
+        digests = {part: hashlib.sha256(content).hexdigest() for part, content in record.parts.items()}
+        for part, digest in digests.items():
+            self._run(cursor, "insert into {parts} values (%s, %s, %s, %s)", (number, part, digest, record.parts[part]))
         return digests
 
     def _carry_map(self, cursor: Cursor[Any], before: IndexEntry, about: IndexEntry) -> dict[Part, str]:
         """Let the map follow a change: points of removed graphs go, new graphs have none yet."""
         digests = dict(about.parts)
-        query = self._sql("select content from {parts} where number = %s and part = 'map'")
-        row = cursor.execute(query, (about.number,)).fetchone()
+        row = self._run(
+            cursor, "select content from {parts} where number = %s and part = 'map'", (about.number,)
+        ).fetchone()
         if row is None:
             return digests
         points = np.frombuffer(row[0], dtype="<f4").reshape(-1, 2)
-        old, new = (TableRows(self._database, one).read_keys(cursor) for one in (before, about))
+        old, new = (TableRows(self._database, one).read_positions(cursor) for one in (before, about))
         moved = np.full((len(new), 2), np.nan, dtype="<f4")
         moved[np.isin(new, old, assume_unique=True)] = points[np.isin(old, new, assume_unique=True)]
         content = moved.tobytes()
         digests["map"] = hashlib.sha256(content).hexdigest()
-        statement = self._sql("update {parts} set content = %s, digest = %s where number = %s and part = 'map'")
-        cursor.execute(statement, (content, digests["map"], about.number))
+        text = "update {parts} set content = %s, digest = %s where number = %s and part = 'map'"
+        self._run(cursor, text, (content, digests["map"], about.number))
         return digests
 
     def _clean(self, cursor: Cursor[Any], about: IndexEntry) -> None:
         """Delete what went out of use so long ago that nobody reads it."""
-        old = compose("now() - interval {kept}", kept=_literal(_KEPT))
-        table = _named(self._address.schema, f"graphs_{about.number}")
+        old = compose("now() - interval {kept}", kept=_KEPT)
         out_of_use = "select max(edition) from {editions} where number = %s and written < {old}"
-        statement = "delete from {table} where removed <= (" + out_of_use + ")"
-        cursor.execute(self._sql(statement, table=table, old=old), (about.number,))
-        retired = cursor.execute(self._sql("select number from {retired} where since < {old}", old=old)).fetchall()
-        for (number,) in retired:
-            table = _named(self._address.schema, f"graphs_{int(number)}")
-            cursor.execute(compose("drop table if exists {table}", table=table))
+        text = "delete from {table} where removed <= (" + out_of_use + ")"
+        self._run(cursor, text, (about.number,), number=about.number, old=old)
+        for (number,) in self._run(cursor, "select number from {retired} where since < {old}", old=old).fetchall():
+            self._run(cursor, "drop table if exists {table}", number=number)
             for name in ("labels", "parts", "editions", "retired"):
-                where = _named(self._address.schema, name)
-                cursor.execute(compose("delete from {where} where number = %s", where=where), (number,))
-        unused = "delete from {models} where digest not in (select model from {indexes} where model is not null)"
-        cursor.execute(self._sql(unused))
+                self._run(cursor, f"delete from {{{name}}} where number = %s", (number,))
+        self._run(
+            cursor, "delete from {models} where digest not in (select model from {indexes} where model is not null)"
+        )
 
-    def _sql(self, text: str, **parts: Any) -> Composed:
-        """A statement; tables are known by their names in braces."""
+    def _run(self, cursor: Cursor[Any], text: str, values: Sequence[Any] = (), **parts: Any) -> Any:
+        return cursor.execute(self._sql(text, **parts), values or None)
+
+    def _sql(self, text: str, number: int = 0, **parts: Any) -> Composed:
+        """A statement; tables are known by their names in braces, and that of the graphs by its number."""
         schema = self._address.schema
         names = ("about", "indexes", "labels", "models", "parts", "editions", "retired")
-        tables = {name: _named(schema, name) for name in names}
-        numbers = _literal(f'"{schema}".numbers')
-        return compose(text, **{**tables, "schema": _named(schema), "numbers": numbers, **parts})
-
-
-def _named(*names: str) -> Any:
-    from psycopg import sql
-
-    return sql.Identifier(*names)
-
-
-def _literal(value: str) -> Any:
-    from psycopg import sql
-
-    return sql.Literal(value)
+        tables: dict[str, Any] = {name: (schema, name) for name in names} | {"table": (schema, f"graphs_{number}")}
+        return compose(text, **tables | {"schema": (schema,), "numbers": f'"{schema}".numbers'} | parts)
 
 
 def _cut(array: NDArray[Any], ptr: NDArray[np.int64]) -> list[bytes]:
@@ -597,9 +554,7 @@ def _cut(array: NDArray[Any], ptr: NDArray[np.int64]) -> list[bytes]:
 
 def _read_labels(cursor: Cursor[Any], schema: str, number: int) -> dict[str, dict[Hashable, Hashable]]:
     """The vocabularies of a table, as a builder of segments continues them."""
-    query = compose(
-        "select kind, label from {labels} where number = %s order by kind, code", labels=_named(schema, "labels")
-    )
+    query = compose("select kind, label from {labels} where number = %s order by kind, code", labels=(schema, "labels"))
     found: dict[str, dict[Hashable, Hashable]] = {}
     for kind, text in cursor.execute(query, (number,)).fetchall():
         if kind in LABEL_COLUMNS:

@@ -29,7 +29,6 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -134,10 +133,11 @@ class Segment:
         return self.arrays[classes] if classes in self.arrays else self.arrays["certificates"]
 
     def learned(self, chosen: NDArray[np.int64]) -> Arrays:
-        """What a model made of chosen graphs, without what follows from it."""
-        names = ("vectors", "projected", "to_empty")
-        arrays = {name: self.arrays[name][chosen] for name in names if name in self.arrays}
-        arrays["seen"] = self.names("seen")[chosen]
+        """What a model made of chosen graphs, without what follows from it; nothing where there is no model."""
+        if "vectors" not in self.arrays:
+            return {}
+        names = [name for name in ("vectors", "projected", "to_empty") if name in self.arrays]
+        arrays = {"seen": self.names("seen")[chosen], **{name: self.arrays[name][chosen] for name in names}}
         if "states" in self.arrays:
             nodes = np.repeat(np.isin(np.arange(len(self)), chosen), self.sizes)
             arrays["states"] = self.arrays["states"][nodes]
@@ -145,13 +145,14 @@ class Segment:
 
     def note(self, k: int) -> tuple[Hashable, dict[str, Any]]:
         """Id and metadata of graph ``k``."""
-        first, last = self.arrays["note_ptr"][k : k + 2].tolist()
-        id, metadata = parse_json(self.arrays["notes"][first:last].tobytes())
-        return label_from_json(id), metadata
+        return next(self.notes(np.array([k])))
 
     def notes(self, chosen: NDArray[np.int64]) -> Iterator[tuple[Hashable, dict[str, Any]]]:
         """Id and metadata of chosen graphs."""
-        return map(self.note, chosen.tolist())
+        ptr, notes = self.arrays["note_ptr"], self.arrays["notes"]
+        for first, last in zip(ptr[chosen].tolist(), ptr[chosen + 1].tolist(), strict=True):
+            id, metadata = parse_json(notes[first:last].tobytes())
+            yield label_from_json(id), metadata
 
     def graph(self, k: int) -> Graph:
         """Graph ``k`` with its id and metadata."""
@@ -160,13 +161,13 @@ class Segment:
 
     def hits(self, chosen: Sequence[int]) -> list[tuple[Hashable, Callable[[], Graph]]]:
         """For each of a few graphs its id and a function that makes it, also after the index has changed."""
-        return [(self.note(k)[0], partial(self.graph, k)) for k in chosen]
+        notes = self.notes(np.array(chosen, dtype=np.int64))
+        return [(id, partial(self.graph, k)) for k, (id, _) in zip(chosen, notes, strict=True)]
 
     @cached_property
     def metadata(self) -> list[dict[str, Any]]:
         """The metadata of all graphs, read when it is first used in a condition."""
-        text = self.arrays["notes"].tobytes()
-        return [parse_json(text[first:last])[1] for first, last in pairwise(self.arrays["note_ptr"].tolist())]
+        return [facts for _, facts in self.notes(np.arange(len(self)))]
 
 
 class RowWriter(Protocol):

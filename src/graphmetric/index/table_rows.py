@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import secrets
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache, partial
 from hashlib import blake2b
@@ -29,7 +29,7 @@ from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.collection_bounds import tile
 from graphmetric.errors import GraphMetricError, StoreError
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, concatenate, pointers
+from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_from_json
 from graphmetric.index.database import Database
@@ -49,6 +49,7 @@ _SAMPLE = 4096
 """Graphs whose metadata is looked through for an error message."""
 
 _PER_GRAPH: dict[str, tuple[str, str]] = {
+    "position": ("int8send(position)", ">i8"),
     "nodes": ("int4send(nodes)", ">i4"),
     "edge_count": ("int4send(edge_count)", ">i4"),
     "flags": ("int2send(flags)", ">i2"),
@@ -60,6 +61,11 @@ _PER_GRAPH: dict[str, tuple[str, str]] = {
 RAW = ("note", "certificates", "seen", "counts", "branches", "edges", "projected", "states", "axes", *COLUMNS)
 """Arrays, as bytes in little-endian order."""
 _PER_NODE = ("branches", "states", "axes")
+_COUNTS = {"node": "nodes", "edge": "edge_count"}
+"""The columns that say how many rows of an array each graph has."""
+_POINTERS = {"node_ptr": "nodes", "edge_ptr": "edge_count"}
+_SEGMENT = (*_POINTERS, "histograms", "branches", "certificates", "id_keys")
+"""The arrays of every segment."""
 _GRAPH_COLUMNS = ("nodes", "edge_count", "flags", "edges", *COLUMNS)
 
 
@@ -82,33 +88,64 @@ class IndexEntry:
 
     def manifest(self) -> Manifest:
         costs = None if self.costs is None else EditCosts.from_dict(json.loads(self.costs))
-        parts: dict[str, Any] = {str(part): digest for part, digest in self.parts.items()}
-        return Manifest(self.model, self.next_number, (), costs, edition=self.token, **parts)
+        return Manifest(self.model, self.next_number, (), costs, self.parts, self.token)
 
 
 class EarlierRows(NamedTuple):
     """What an earlier edition has read, so that the next one reads only what is new."""
 
     about: IndexEntry
-    keys: Positions
+    positions: Positions
     columns: Arrays
 
 
-class TableRows:
-    """Rows of the table of an index at an edition: all of them, or some; columns that were read are kept."""
+class TableRows(Mapping[str, NDArray[Any]]):
+    """Rows of the table of an index at an edition: all of them, or some; columns that were read are kept.
+
+    As a mapping it has the arrays of a segment, which are read when they are asked for.
+    """
 
     def __init__(
-        self, database: Database, about: IndexEntry, keys: Positions | None = None, earlier: TableRows | None = None
+        self,
+        database: Database,
+        about: IndexEntry,
+        chosen: Positions | None = None,
+        columns: Arrays | None = None,
+        earlier: TableRows | None = None,
     ) -> None:
-        """``keys`` are positions in the table, None for all; ``earlier`` are all rows of an earlier edition."""
-        self.database, self.about, self._chosen = database, about, keys
-        self._columns: Arrays = {}
+        """``chosen`` are positions in the table, None for all; ``columns`` are known of them.
+
+        ``earlier`` are all rows of an earlier edition.
+        """
+        self.database, self.about, self._chosen = database, about, chosen
+        self._columns: Arrays = columns or {}
+        self._arrays: Arrays = {}
+        learned = [name for name in ("vectors", "projected", "states", "axes", "seen", "basis") if name in about.kinds]
+        self._names = [*_SEGMENT, *learned, *(["to_empty"] if learned else [])]
         self._earlier: EarlierRows | None = None
-        if earlier is not None and earlier.about.number == about.number and "keys" in earlier.__dict__:
-            self._earlier = EarlierRows(earlier.about, earlier.keys, dict(earlier._columns))
+        if earlier is not None and earlier.about.number == about.number and "positions" in earlier.__dict__:
+            self._earlier = EarlierRows(earlier.about, earlier.positions, dict(earlier._columns))
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._arrays:
+            self._arrays[name] = self._make(name)
+        return self._arrays[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return self.about.graphs if self.are_all else len(self.keys)
+        return len(self._names)
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.about.graphs if self.are_all else len(self.positions)
 
     @property
     def are_all(self) -> bool:
@@ -116,7 +153,7 @@ class TableRows:
         return self._chosen is None
 
     @cached_property
-    def keys(self) -> Positions:
+    def positions(self) -> Positions:
         """The rising positions of the rows in the table."""
         if self._chosen is not None:
             return self._chosen
@@ -125,15 +162,15 @@ class TableRows:
             start = self._earlier.about.next_position
             query = self.sql("select position from {table} where removed > %s and removed <= %s")
             gone = self.run(query, (self._earlier.about.edition, self.about.edition))
-            kept = np.setdiff1d(self._earlier.keys, np.array([row[0] for row in gone], dtype=np.int64))
-        found = self._read_blocks(["position"], start)["position"]
+            kept = np.setdiff1d(self._earlier.positions, np.array([row[0] for row in gone], dtype=np.int64))
+        found = self._read_blocks("position", start)
         keys = np.concatenate([kept, found])
-        if len(keys) != len(self):
+        if len(keys) != self.size:
             raise self.gone()
         return keys
 
-    def read_keys(self, cursor: Cursor[Any]) -> Positions:
-        """The keys, read within a transaction that may have changed them."""
+    def read_positions(self, cursor: Cursor[Any]) -> Positions:
+        """The positions, read within a transaction that may have changed them."""
         query = self.sql("select {columns} from {table} where {visible}", ["position"])
         return self._decode(["position"], cursor.execute(query, self.limits).fetchone() or (b"",))["position"]
 
@@ -145,9 +182,7 @@ class TableRows:
 
     def take(self, keys: Positions, names: Sequence[str]) -> TableRows:
         """Some rows, with some of their columns, which are read now."""
-        part = TableRows(self.database, self.about, keys)
-        part._columns = self.fetch(keys, names)
-        return part
+        return TableRows(self.database, self.about, keys, self.fetch(keys, names))
 
     def near(
         self, vector: NDArray[np.float32], count: int, digests: list[int], names: Sequence[str], scan: bool = False
@@ -171,23 +206,15 @@ class TableRows:
 
         (row,) = self.database.read(look_at_all) if scan else self.database.ask(query, values, effort)
         columns = self._decode(["position", *names], row)
-        part = TableRows(self.database, self.about, columns.pop("position"))
-        part._columns = columns
-        return part
+        return TableRows(self.database, self.about, columns.pop("position"), columns)
 
     def fetch(self, keys: Positions, names: Sequence[str]) -> Arrays:
         """Columns of rows at rising positions, read now."""
-        parts = []
-        wanted = list(dict.fromkeys(["position", *self._needed(names)]))
-        query = self.sql("select {columns} from {table} where position = any(%s)", wanted)
-        for start in range(0, max(1, len(keys)), BLOCK):
-            chosen = keys[start : start + BLOCK]
-            (row,) = self.run(query, (chosen.tolist(),))
-            found = self._decode(wanted, row)
-            if len(found["position"]) != len(chosen):
-                raise self.gone()
-            parts.append(found)
-        return {name: np.concatenate([part[name] for part in parts]) for name in wanted if name in parts[0]}
+        blocks = ((keys[start : start + BLOCK].tolist(),) for start in range(0, max(1, len(keys)), BLOCK))
+        found = self.read("position = any(%s)", ["position", *names], blocks)
+        if len(found["position"]) != len(keys):
+            raise self.gone()
+        return found
 
     @property
     def limits(self) -> tuple[int, int]:
@@ -210,28 +237,43 @@ class TableRows:
     def _shown(self) -> str:
         return self.database.address.shown
 
+    def _make(self, name: str) -> NDArray[Any]:
+        """An array of a segment."""
+        if name in _POINTERS:
+            return pointers(self.column(_POINTERS[name])).copy()
+        if name == "histograms":
+            return tile(self.column("counts"))
+        if name == "basis":
+            kind, shape = self.about.kinds["basis"]
+            return np.frombuffer(bytearray(cast(bytes, self.about.basis)), dtype=kind).reshape(shape)
+        found = self.column(name)
+        return found.view(np.uint64) if name == "id_keys" else found
+
     def _load(self, name: str) -> NDArray[Any]:
         if self._chosen is not None:
             return self.fetch(self._chosen, [name])[name]
         earlier = self._earlier
         by_rows = name in ("note", "edges", *COLUMNS)
         if earlier is None or by_rows or not {name, *_owners(name)} <= earlier.columns.keys():
-            return self._read_blocks([name], 0)[name]
-        kept = np.isin(earlier.keys, self.keys, assume_unique=True)
+            return self._read_blocks(name, 0)
+        kept = np.isin(earlier.positions, self.positions, assume_unique=True)
         if name in _PER_NODE:
             kept = np.repeat(kept, earlier.columns["nodes"])
         before = earlier.columns[name] if name == "nodes" else earlier.columns.pop(name)  # which is then free
-        later = self._read_blocks([name], earlier.about.next_position)[name]
+        later = self._read_blocks(name, earlier.about.next_position)
         return np.concatenate([before[kept], later])
 
-    def _read_blocks(self, names: Sequence[str], start: int) -> Arrays:
-        """Columns of all visible rows from a position on."""
+    def _read_blocks(self, name: str, start: int) -> NDArray[Any]:
+        """A column of all visible rows from a position on."""
+        firsts = range(start, max(start + 1, self.about.next_position), BLOCK)
+        blocks = ((*self.limits, first, first + BLOCK) for first in firsts)
+        return self.read("{visible} and position >= %s and position < %s", [name], blocks)[name]
+
+    def read(self, condition: str, names: Sequence[str], blocks: Iterable[Sequence[Any]]) -> Arrays:
+        """Columns of the rows that meet a condition, for one block of its values after another."""
         wanted = self._needed(names)
-        query = self.sql("select {columns} from {table} where {visible} and position >= %s and position < %s", wanted)
-        parts = []
-        for first in range(start, max(start + 1, self.about.next_position), BLOCK):
-            (row,) = self.run(query, (*self.limits, first, first + BLOCK))
-            parts.append(self._decode(wanted, row))
+        query = self.sql("select {columns} from {table} where " + condition, wanted)
+        parts = [self._decode(wanted, self.run(query, values)[0]) for values in blocks]
         return {name: np.concatenate([part[name] for part in parts]) for name in wanted if name in parts[0]}
 
     def _needed(self, names: Sequence[str]) -> list[str]:
@@ -253,8 +295,6 @@ class TableRows:
             raise StoreError(f"holds rows that are not those of graphs: {error}", self._shown) from None
 
     def _array(self, name: str, data: bytes, found: Arrays) -> NDArray[Any] | None:
-        if name == "position":
-            return np.frombuffer(data, dtype=">i8").astype(np.int64)
         if name in _PER_GRAPH:
             number = np.dtype(_PER_GRAPH[name][1])
             return np.frombuffer(data, dtype=number).astype(number.newbyteorder("="))
@@ -267,63 +307,17 @@ class TableRows:
             return None
         kind, shape = self.about.kinds[name]
         rows = np.frombuffer(bytearray(data), dtype=kind).reshape(-1, *shape) if math.prod(shape) else None
-        if name in COLUMNS:
-            column = COLUMNS[name]
-            owner = found["nodes" if column.per == "node" else "edge_count"]
-            has = np.repeat((found["flags"] & column.flag) != 0, owner)
+        counts = found[_COUNTS[owner_of(name)]] if owner_of(name) in _COUNTS else None
+        if name in COLUMNS and counts is not None:
+            has = np.repeat((found["flags"] & COLUMNS[name].flag) != 0, counts)
             whole = np.zeros((len(has), *shape), dtype=kind)
             if rows is not None:
                 whole[has] = rows
             return whole
         assert rows is not None
-        expected = {"edges": "edge_count", **dict.fromkeys(_PER_NODE, "nodes")}.get(name)
-        if expected is not None and len(rows) != found[expected].sum():
-            raise ValueError(f"{name} has {len(rows)} rows instead of {found[expected].sum()}")
+        if counts is not None and len(rows) != counts.sum():
+            raise ValueError(f"{name} has {len(rows)} rows instead of {counts.sum()}")
         return rows
-
-
-class SegmentColumns(Mapping[str, NDArray[Any]]):
-    """The arrays of a segment, read from a table when they are asked for."""
-
-    def __init__(self, rows: TableRows) -> None:
-        self._rows, self._made = rows, dict[str, NDArray[Any]]()
-        learned = {name for name in ("vectors", "projected", "states", "axes", "seen") if name in rows.about.kinds}
-        self._names = [*_SEGMENT, *sorted(learned), *(["to_empty"] if learned else [])]
-        if rows.about.basis is not None:
-            self._names.append("basis")
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        if name not in self._names:
-            raise KeyError(name)
-        if name not in self._made:
-            self._made[name] = self._make(name)
-        return self._made[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def _make(self, name: str) -> NDArray[Any]:
-        rows = self._rows
-        if name == "node_ptr":
-            return pointers(rows.column("nodes")).copy()
-        if name == "edge_ptr":
-            return pointers(rows.column("edge_count")).copy()
-        if name == "histograms":
-            return tile(rows.column("counts"))
-        if name == "basis":
-            kind, shape = rows.about.kinds["basis"]
-            return np.frombuffer(bytearray(cast(bytes, rows.about.basis)), dtype=kind).reshape(shape)
-        found = rows.column(name)
-        return found.view(np.uint64) if name == "id_keys" else found
-
-
-_SEGMENT = ("node_ptr", "edge_ptr", "histograms", "branches", "certificates", "id_keys")
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,37 +328,33 @@ class TableSegment(Segment):
 
     @classmethod
     def of(cls, rows: TableRows, vocabularies: Mapping[str, tuple[Hashable, ...]]) -> TableSegment:
-        return cls(SegmentColumns(rows), vocabularies, rows)
+        return cls(rows, vocabularies, rows)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self.rows.size
 
     @cached_property
     def graphs(self) -> GraphCollection:
         return self.collection(np.arange(len(self)))
 
     def collection(self, chosen: Positions) -> GraphCollection:
-        parts = [self._columns(chosen[k : k + BLOCK]) for k in range(0, max(1, len(chosen)), BLOCK)]
-        return GraphCollection._of(concatenate(parts))
+        return GraphCollection._of(self._assemble(self.rows.fetch(self.rows.positions[chosen], _GRAPH_COLUMNS)))
 
     @property
     def reads_rows(self) -> bool:
         return self.rows.are_all
 
     def part(self, chosen: Positions, names: Sequence[str]) -> TableSegment:
-        return TableSegment.of(self.rows.take(self.rows.keys[chosen], self._stored(names)), self.vocabularies)
+        return TableSegment.of(self.rows.take(self.rows.positions[chosen], self.stored(names)), self.vocabularies)
 
     def learned(self, chosen: Positions) -> Arrays:
         names = [name for name in ("vectors", "projected", "to_empty", "seen", "states") if name in self.arrays]
-        found = self.rows.fetch(self.rows.keys[chosen], names)
+        found = self.rows.fetch(self.rows.positions[chosen], names) if names else {}
         return {name: found[name] for name in names}
-
-    def note(self, k: int) -> tuple[Hashable, dict[str, Any]]:
-        return next(self.notes(np.array([k])))
 
     def notes(self, chosen: Positions) -> Iterator[tuple[Hashable, dict[str, Any]]]:
         for start in range(0, len(chosen), BLOCK):
-            found = self.rows.fetch(self.rows.keys[chosen[start : start + BLOCK]], ("note_sizes", "note"))
+            found = self.rows.fetch(self.rows.positions[chosen[start : start + BLOCK]], ("note_sizes", "note"))
             yield from _read_notes(found)
 
     def graph(self, k: int) -> Graph:
@@ -375,17 +365,10 @@ class TableSegment(Segment):
         if not chosen:
             return []
         order = np.unique(np.array(chosen, dtype=np.int64))
-        found = self.rows.fetch(self.rows.keys[order], ("note_sizes", "note", *_GRAPH_COLUMNS))
+        found = self.rows.fetch(self.rows.positions[order], ("note_sizes", "note", *_GRAPH_COLUMNS))
         assemble = cache(lambda: GraphCollection._of(self._assemble(found)))  # when one of them is looked at
         notes = dict(zip(order.tolist(), enumerate(_read_notes(found)), strict=True))
         return [(notes[k][1][0], partial(_with_note, assemble, notes[k][0], notes[k][1])) for k in chosen]
-
-    @cached_property
-    def metadata(self) -> list[dict[str, Any]]:
-        return [facts for _, facts in self.notes(np.arange(len(self)))]
-
-    def _columns(self, chosen: Positions) -> Columns:
-        return self._assemble(self.rows.fetch(self.rows.keys[chosen], _GRAPH_COLUMNS))
 
     def _assemble(self, found: Arrays) -> Columns:
         """Columns of graphs, checked like those of a file: a database is not believed more."""
@@ -401,7 +384,8 @@ class TableSegment(Segment):
         except GraphMetricError as error:
             raise StoreError(f"holds rows that are not graphs: {error}", self.rows._shown) from None
 
-    def _stored(self, names: Sequence[str]) -> list[str]:
+    def stored(self, names: Sequence[str]) -> list[str]:
+        """Those of some columns that there are."""
         return [name for name in names if name in self.arrays or name in _PER_GRAPH]
 
 
@@ -431,7 +415,7 @@ class TableGraphs(IndexedGraphs):
         rows, key = self.rows, signed(id_keys([id.item() if isinstance(id, np.generic) else id]))[0]
         query = rows.sql("select position from {table} where {visible} and id_keys = %s")
         found = rows.run(query, (*rows.limits, key))
-        return int(np.searchsorted(rows.keys, found[0][0])) if found else None
+        return int(np.searchsorted(rows.positions, found[0][0])) if found else None
 
     def check_new_ids(self, segment: Segment) -> None:
         IndexedGraphs().check_new_ids(segment)  # whether others have them is seen when they are written
@@ -444,11 +428,10 @@ class TableGraphs(IndexedGraphs):
         digests = self._digests(where)
         if digests is None:
             return None
-        rows, arrays = self.rows, self._segment.arrays
-        names = ["nodes", "certificates", "vectors", "to_empty", "seen", "projected", "states", "axes"]
-        wanted = [name for name in names if name in arrays or name in _PER_GRAPH or name == "to_empty"]
+        rows, names = self.rows, ["nodes", "certificates", "vectors", "to_empty", "seen", "projected", "states", "axes"]
+        wanted = self._segment.stored(names)
         near, total = rows.near(vector, count, digests, wanted), self._count(digests)
-        if len(near) < min(count, total):
+        if near.size < min(count, total):
             near = rows.near(vector, count, digests, wanted, scan=True)
         found = IndexedGraphs()
         found.append(OpenSegment(TableSegment.of(near, self._segment.vocabularies)))
@@ -458,12 +441,8 @@ class TableGraphs(IndexedGraphs):
         digests = self._digests(where)
         if digests is None:
             return super()._meets(where)
-        query = self.rows.sql(
-            "select coalesce(string_agg(int8send(position), ''::bytea order by position), ''::bytea) "
-            "from {table} where {visible} and facts @> %s"
-        )
-        (row,) = self.rows.run(query, (*self.rows.limits, digests))
-        return np.isin(self.rows.keys, np.frombuffer(row[0], dtype=">i8"), assume_unique=True)
+        found = self.rows.read("{visible} and facts @> %s", ["position"], [(*self.rows.limits, digests)])["position"]
+        return np.isin(self.rows.positions, found, assume_unique=True)
 
     def _digests(self, where: Condition | None) -> list[int] | None:
         """What the facts of a graph must contain; None for a condition that only Python can check."""
@@ -501,26 +480,27 @@ class TableGraphs(IndexedGraphs):
 @lru_cache(256)
 def _write_query(schema: str, number: int, text: str, names: tuple[str, ...]) -> bytes:
     """A query of the table of an index, written once: composing it takes longer than sending it."""
-    from psycopg import sql
-
-    table = sql.Identifier(schema, f"graphs_{number}")
     visible = compose("position < %s and (removed is null or removed > %s)")
-    each = (f"coalesce(string_agg({_reading(name)}, ''::bytea order by position), ''::bytea)" for name in names)
-    return compose(text, table=table, visible=visible, columns=compose(", ".join(each))).as_bytes()
+    sent = {name: how for name, (how, _) in _PER_GRAPH.items()} | {"vectors": "vector_send(vectors)"}
+    each = (f"coalesce(string_agg({sent.get(name, name)}, ''::bytea order by position), ''::bytea)" for name in names)
+    return compose(
+        text, table=(schema, f"graphs_{number}"), visible=visible, columns=compose(", ".join(each))
+    ).as_bytes()
 
 
-def compose(text: str, **parts: Any) -> Composed:
-    """A statement from fixed text, with names and literals that psycopg has quoted; values are never part of it."""
+def compose(text: str, **parts: Composed | tuple[str, ...] | str) -> Composed:
+    """A statement from fixed text; values are never part of it.
+
+    Its parts are other statements, names such as (schema, table), and texts, which psycopg quotes.
+    """
     from psycopg import sql
 
-    return sql.SQL(cast("Any", text)).format(**parts)
+    def quoted(part: Composed | tuple[str, ...] | str) -> Any:
+        if isinstance(part, tuple):
+            return sql.Identifier(*part)
+        return sql.Literal(part) if isinstance(part, str) else part
 
-
-def _reading(name: str) -> str:
-    """How a column is read as bytes."""
-    if name in _PER_GRAPH:
-        return _PER_GRAPH[name][0]
-    return {"position": "int8send(position)", "vectors": "vector_send(vectors)"}.get(name, name)
+    return sql.SQL(cast("Any", text)).format(**{name: quoted(part) for name, part in parts.items()})
 
 
 def owner_of(name: str) -> str:
@@ -531,10 +511,10 @@ def owner_of(name: str) -> str:
     return "node" if name in _PER_NODE else "graph"
 
 
-def _owners(name: str) -> tuple[str, ...]:
+def _owners(name: str) -> list[str]:
     """The columns that say which rows of a column belong to which graph."""
-    counts = {"node": ("nodes",), "edge": ("edge_count",), "graph": ()}[owner_of(name)]
-    return ("flags", *counts) if name in COLUMNS else counts
+    counts = [_COUNTS[owner_of(name)]] if owner_of(name) in _COUNTS else []
+    return ["flags", *counts] if name in COLUMNS else counts
 
 
 def signed(keys: NDArray[np.uint64]) -> list[int]:

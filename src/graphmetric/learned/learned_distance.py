@@ -169,7 +169,7 @@ class LearnedDistance:
         encoded = Representation.concatenate([self.encode(GraphCollection([graph])) for graph in (first, second)])
         known = self.identify(GraphCollection([first, second]))
         with self.limited_threads():
-            comparison = self._prepare(encoded, None, view, known, None)
+            comparison = self._prepare(view, known, encoded)
             distance = float(pair_distances(comparison, [[0, 1]])[0])
         comparison.unsolved.warn()
         return distance
@@ -242,18 +242,10 @@ class LearnedDistance:
         with self.limited_threads():
             left, right = (self.network.encode_table(table) for table in tables)
             node_map = _in_given_order(self.network.head.align(left, right)[0], *tables)
-        return EditDistance(
-            first=first,
-            second=second,
-            costs=costs,
-            method="learned",
-            lower=0.0,
-            upper=float(len(edit_path_of(first, second, node_map, costs))),  # at unit costs
-            value=self.measure(first, second),
-            node_map=node_map,
-            nodes_expanded=0,
-            seconds=time.perf_counter() - started,
-        )
+        upper = float(len(edit_path_of(first, second, node_map, costs)))  # at unit costs
+        bounds = 0.0, upper, self.measure(first, second)
+        seconds = time.perf_counter() - started
+        return EditDistance(first, second, costs, "learned", *bounds, node_map, nodes_expanded=0, seconds=seconds)
 
     def with_intervals(
         self, graphs: GraphCollection, options: IntervalOptions | None = None, seed: int = 0
@@ -272,21 +264,14 @@ class LearnedDistance:
         started = time.perf_counter()
         found = self.intervals(GraphCollection([first, second]), np.array([[0, 1]]), method)
         assert found.node_map is not None
-        finite = bool(np.isfinite(found.upper[0]))
-        images = found.node_map[0, : first.num_nodes].tolist() if finite else None
-        return EditDistance(
-            first=first,
-            second=second,
-            costs=self.costs,
-            method=QuickInterval.name,
-            lower=float(found.lower[0]),
-            upper=float(found.upper[0]),
-            value=float(found.value[0]),
-            node_map=None if images is None else tuple(None if image < 0 else image for image in images),
-            nodes_expanded=0,
-            seconds=time.perf_counter() - started,
-            tolerance=TOLERANCE if found.rounded[0] else 0.0,
+        images = found.node_map[0, : first.num_nodes].tolist()
+        node_map = tuple(None if image < 0 else image for image in images) if np.isfinite(found.upper[0]) else None
+        lower, upper, value = (float(bound[0]) for bound in (found.lower, found.upper, found.value))
+        known = EditDistance(
+            first, second, self.costs, QuickInterval.name, lower, upper, value, node_map, nodes_expanded=0, seconds=0.0
         )
+        tolerance = TOLERANCE if found.rounded[0] else 0.0
+        return replace(known, seconds=time.perf_counter() - started, tolerance=tolerance)
 
     def intervals(
         self, graphs: GraphCollection, pairs: NDArray[np.int64], method: QuickInterval | None = None
@@ -295,31 +280,33 @@ class LearnedDistance:
         self.featurizer.check_direction(graphs)
         used, places = np.unique(pairs, return_inverse=True)
         with self.limited_threads():
-            return bound_pairs(
-                self.predictor,
-                self.featurizer,
-                graphs[used],
-                places.reshape(pairs.shape),
-                self.costs,
-                method or QuickInterval(),
-            )
+            asked = graphs[used], places.reshape(pairs.shape)
+            return bound_pairs(self.predictor, self.featurizer, *asked, self.costs, method or QuickInterval())
 
     def compare(self, graphs: GraphCollection, others: GraphCollection | None = None, view: View = "raw") -> Comparison:
         """All graphs of one collection, or of two, encoded and ready to be compared."""
         names = self.identify(graphs)
         if others is None:
-            return self._prepare(self._encode_once(graphs, names), None, view, names, None)
+            return self._prepare(view, names, self.encode(graphs, names))
         other_names = self.identify(others)
-        both = self._encode_once(graphs + others, names + other_names)
+        both = self.encode(graphs + others, names + other_names)
         left, right = both.take(slice(0, len(graphs))), both.take(slice(len(graphs), None))
-        return self._prepare(left, right, view, names, other_names)
+        return self._prepare(view, names, left, other_names, right)
 
     def encode(self, graphs: GraphCollection, names: list[str] | None = None) -> Representation:
         """Vectors and node states, which is all that a head looks at; isomorphic graphs get the same ones.
 
+        The first graph of each name is encoded: rounding depends on the shape of a batch, so copies would differ.
         ``names`` are what :meth:`identify` gives, if that is known already.
         """
-        return self._encode_once(graphs, self.identify(graphs) if names is None else names)
+        first, places = find_first(self.identify(graphs) if names is None else names)
+        once = graphs if len(first) == len(graphs) else graphs[first]
+        seen = once.without(self.costs.ignore)
+        encoded = self.network.encode_graphs(self.featurizer, seen, threads=self.threads)
+        if len(first) == len(graphs):
+            return encoded
+        with self.limited_threads():
+            return encoded.take(torch.from_numpy(places).to(encoded.start.device))
 
     def embed(self, graphs: GraphCollection, executor: Any = None) -> NDArray[np.float32]:
         """Vectors alone, (graphs, d); isomorphic graphs get the same ones.
@@ -375,31 +362,18 @@ class LearnedDistance:
                 bar.advance()
         return np.concatenate([vectors[start] for start in starts])
 
-    def _encode_once(self, graphs: GraphCollection, names: list[str]) -> Representation:
-        """Encode the first graph of each name. Rounding depends on the shape of a batch, so copies would differ."""
-        first, places = find_first(names)
-        once = graphs if len(first) == len(graphs) else graphs[first]
-        seen = once.without(self.costs.ignore)
-        encoded = self.network.encode_graphs(self.featurizer, seen, threads=self.threads)
-        if len(first) == len(graphs):
-            return encoded
-        with self.limited_threads():
-            return encoded.take(torch.from_numpy(places).to(encoded.start.device))
-
     def _prepare(
         self,
-        left: Representation,
-        right: Representation | None,
         view: View,
         names: list[str],
-        other_names: list[str] | None,
+        left: Representation,
+        other_names: list[str] | None = None,
+        right: Representation | None = None,
     ) -> Comparison:
-        epsilon = None if self.strict else 0.0
-        head = self.network.head
+        named = {"certificates": names, "other_certificates": other_names}
         with self.limited_threads():
-            return Comparison.prepare(
-                head, left, right, view=view, certificates=names, other_certificates=other_names, epsilon=epsilon
-            )
+            epsilon = None if self.strict else 0.0
+            return Comparison.prepare(self.network.head, left, right, view=view, **named, epsilon=epsilon)
 
     def _config(self) -> dict[str, Any]:
         """Everything but the weights, for ``config.json``."""
@@ -449,9 +423,7 @@ def find_first(names: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rising positions where a name occurs first, and for each name its place among these."""
     numbers: dict[str, int] = {}
     places = np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
-    first = np.full(len(numbers), len(names), dtype=np.int64)
-    np.minimum.at(first, places, np.arange(len(names)))
-    return first, places
+    return np.unique(places, return_index=True)[1], places
 
 
 def _position(value: Any) -> int:

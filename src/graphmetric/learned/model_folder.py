@@ -122,15 +122,7 @@ def read_model(folder: str | os.PathLike[str]) -> ModelParts:
     target = Path(folder).resolve()
     _check_is_model(target)
     config = read_config(target)
-    size = _size_of_weights(config, target / WEIGHTS)
-    try:
-        found = (target / WEIGHTS).stat().st_size
-        data = (target / WEIGHTS).read_bytes() if found == size else b""
-    except OSError as error:
-        raise FileError(f"cannot be read: {error.strerror}", target / WEIGHTS) from None
-    if found != size:
-        raise FileError(f"has {found} bytes instead of {size}: it was cut or exchanged", target / WEIGHTS)
-    return unpack_model(config, data, target)
+    return unpack_model(config, _read_weights(config, target / WEIGHTS), target)
 
 
 def unpack_model(config: dict[str, Any], data: bytes, target: Path) -> ModelParts:
@@ -248,11 +240,18 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-def _size_of_weights(config: dict[str, Any], path: Path) -> int:
+def _read_weights(config: dict[str, Any], path: Path) -> bytes:
+    """The file of the weights, if it has the size that the configuration says."""
     try:
-        return int(config["weights"]["bytes"])
+        size, found = int(config["weights"]["bytes"]), path.stat().st_size
+        data = path.read_bytes() if found == size else b""
+    except OSError as error:
+        raise FileError(f"cannot be read: {error.strerror}", path) from None
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(f"cannot be read as weights: {error!r}", path) from None
+    if found != size:
+        raise FileError(f"has {found} bytes instead of {size}: it was cut or exchanged", path)
+    return data
 
 
 def _load_weights(data: bytes, config: dict[str, Any], path: Path) -> dict[str, Tensor]:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,7 @@ from graphmetric.edit_distance import (
 from graphmetric.edit_distance.collection_bounds import count_graphs, digest_branches
 from graphmetric.edit_distance.edit_path import Edge
 from graphmetric.edit_distance.limited import LimitedAnswer, LimitedSearch, check_limits
+from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.nearest import EncodedCandidates, beyond
 from graphmetric.edit_distance.normalize import View
@@ -55,6 +57,7 @@ A model that was trained on other graphs proposes bad ones, and bounds alone mis
 than either. The maps of branch bounds, which take microseconds, show which of them are near."""
 _LOOKED_AT = 3
 """Candidates of the learned search for each proposed graph."""
+_NONE = np.empty(0, dtype=np.int64)
 _SHARED = 50
 """The whole index is encoded once for all queries if it has at most this many graphs for each of them."""
 
@@ -99,11 +102,6 @@ class EditView:
         shown: list[float] = raw.tolist()
         return shown
 
-    def show_least(self, lower: Floats, chosen: NDArray[np.bool_]) -> float | None:
-        """The least of these bounds in the view among chosen graphs; None where none is chosen."""
-        numbers = np.flatnonzero(chosen)
-        return min(self.show(lower[numbers], numbers), default=None)
-
 
 @dataclass(frozen=True, slots=True)
 class CertifiedOptions:
@@ -111,10 +109,17 @@ class CertifiedOptions:
 
     costs: EditCosts
     view: View = "raw"
-    time_limit: float | None = CERTIFIED_SECONDS
+    time_limit: TimeLimit = "auto"
     n_jobs: int | None = -1
     watch: Callable[[SearchProgress], object] | None = None
     limits: Mapping[str, int] | None = None
+
+    @property
+    def seconds(self) -> float:
+        """The time limit of each query."""
+        if self.time_limit is None:
+            return np.inf
+        return CERTIFIED_SECONDS if self.time_limit == "auto" else self.time_limit
 
     def __post_init__(self) -> None:
         if self.limits is not None:
@@ -123,7 +128,7 @@ class CertifiedOptions:
             raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {self.costs!r}")
         if self.view == "steinhaus" and not self.costs.is_unit:
             raise InvalidArgument("the Steinhaus view of edit distances is for unit costs; use view='raw' with others")
-        if self.time_limit is not None:
+        if self.time_limit not in (None, "auto"):
             checked_number(self.time_limit, "time_limit", "a number of seconds, or None")
         if self.watch is not None and not callable(self.watch):
             raise InvalidArgument(f"watch must be a function of the progress of a search; got {self.watch!r}")
@@ -141,87 +146,66 @@ class CertifiedSearch:
         memory: SearchMemory | None = None,
     ) -> None:
         """``memory`` is what earlier searches have proven; these searches add to it."""
-        self._graphs, self._selection, self._queries, self._options = graphs, selection, queries, options
-        self._nodes, self._edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
-        self._bounds = ClassBounds(graphs, selection, queries, options.costs)
-        self._interrupted = dict[int, SearchResult]()
-        self._memory = memory
+        self.graphs, self.selection, self.queries, self.options = graphs, selection, queries, options
+        self.nodes, self.edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
+        self.bounds = ClassBounds(graphs, selection, queries, options.costs)
+        self.interrupted = dict[int, SearchResult]()
+        self.memory = memory
         if memory is not None:
             parts = [one.segment.arrays["certificates"][chosen] for one, chosen in graphs.split(selection.first)]
-            self._names, self._keys = as_names(np.concatenate(parts)), memory_keys(queries, options.costs)
-        self._shared: EncodedCandidates | None = None  # all graphs, coded once for all queries, if they are few
+            self.names, self.keys = as_names(np.concatenate(parts)), memory_keys(queries, options.costs)
+        self.shared: EncodedCandidates | None = None  # all graphs, coded once for all queries, if they are few
 
     def nearest(self, k: int, propose: Propose | None) -> list[SearchResult]:
         """The ``k`` nearest graphs for each query. Without a model, bounds alone propose graphs."""
-        wanted = min(k, len(self._selection))
+        wanted = min(k, len(self.selection))
         proposed = self._propose(propose, wanted) if propose and wanted else None
 
         def answer(row: int, watch: Watch) -> SearchResult:
-            started, everyone = clock(), np.arange(len(self._nodes))
-            view = self._view(row, everyone)
-            search = self._open(row, view, everyone, self._bounds.by_counts(row), watch, wanted)
-            first = search.find_promising(_PROPOSED_BY_BOUNDS * wanted)
+            one = QuerySearch(self, row, watch, wanted)
+            first = one.search.find_promising(_PROPOSED_BY_BOUNDS * wanted)
             if proposed is not None:
                 both = np.concatenate([proposed[row], first])
                 first = both[np.sort(np.unique(both, return_index=True)[1])]
-            return self._run(row, search, view, everyone, first, started)
+            return one.run(first)
 
         return self._answer(answer)
 
     def within(self, radius: float) -> list[SearchResult]:
         """All graphs at most at this distance, for each query."""
+        return self._answer(lambda row, watch: QuerySearch(self, row, watch, None, radius).run())
 
-        def answer(row: int, watch: Watch) -> SearchResult:
-            started, classes = clock(), np.arange(len(self._nodes))
-            lower, view = self._bounds.by_counts(row), self._view(row, classes)
-            rate = view.rate(radius)
-            if self._shared is None:
-                classes = np.flatnonzero(lower <= beyond(rate) * view.weight)
-                lower, view = lower[classes], self._view(row, classes)
-            search = self._open(row, view, classes, lower, watch, None, rate)
-            return self._run(row, search, view, classes, classes[:0], started)
+    def load(self, classes: Numbers, numbers: Numbers) -> GraphCollection:
+        """The first graphs of those of some classes that have these rising places."""
+        return self.graphs.collection(self.selection.first[classes[numbers]])
 
-        return self._answer(answer)
+    def encode(self, row: int, classes: Numbers, numbers: Numbers) -> EncodedCandidates:
+        """A query with candidates, or all queries with all graphs if they are few."""
+        if self.shared is not None:
+            return self.shared
+        candidates = self.load(classes, numbers)
+        return EncodedCandidates.of(self.queries[row : row + 1], candidates, self.options.costs, numbers)
 
-    def _run(
-        self,
-        row: int,
-        search: NearestSearch,
-        view: EditView,
-        classes: Numbers,
-        proposed: Numbers,
-        started: float,
-    ) -> SearchResult:
-        """Search, and make the result, also when all work must end."""
-        try:
-            search.run_here(proposed)
-        except KeyboardInterrupt:
-            self._interrupted[row] = self._result(search, view, classes, clock() - started)
-            raise
-        finally:
-            if self._memory is not None:
-                self._memory.keep(*self._about(row, classes), search.known())
-        return self._result(search, view, classes, clock() - started)
-
-    def _about(self, row: int, classes: Numbers) -> tuple[str, Graph, Names, Load]:
-        """What a memory must know about a query, and about the candidates of some classes."""
-
-        def load(numbers: Numbers) -> GraphCollection:
-            return self._graphs.collection(self._selection.first[classes[numbers]])
-
-        return self._keys[row], self._queries[row], self._names[classes], load
+    def solve(
+        self, row: int, classes: Numbers, number: int, most: float | None, seconds: float, watch: Watch
+    ) -> LimitedAnswer:
+        """Search one candidate within the limits."""
+        assert self.options.limits is not None
+        (found,) = self.load(classes, np.array([number]))
+        limited = LimitedSearch(self.options.limits, None if np.isinf(seconds) else seconds, most)
+        return limited.solve_watched(self.queries[row], found, self.options.costs, watch)
 
     def _answer(self, answer: Callable[[int, Watch], SearchResult]) -> list[SearchResult]:
         """The answers to all queries, which threads take one after another.
 
         Raises SearchInterrupted after Ctrl-C, with a list of the results so far, those of unfinished searches included.
         """
-        if len(self._selection) == 0:
-            return [SearchResult(graph, (), self._options.view, SearchReport(0, True)) for graph in self._queries]
-        if len(self._selection.first) <= _SHARED * len(self._queries):
-            collection = self._graphs.collection(self._selection.first)
-            self._shared = EncodedCandidates.of(self._queries, collection, self._options.costs)
-        waiting, results = deque(range(len(self._queries))), dict[int, SearchResult]()
+        if len(self.selection) == 0:
+            return [SearchResult(graph, (), self.options.view, SearchReport(0, True)) for graph in self.queries]
+        if len(self.nodes) <= _SHARED * len(self.queries):
+            collection = self.graphs.collection(self.selection.first)
+            self.shared = EncodedCandidates.of(self.queries, collection, self.options.costs)
+        waiting, results = deque(range(len(self.queries))), dict[int, SearchResult]()
 
         def work(watch: Watch) -> None:
             while True:
@@ -231,129 +215,114 @@ class CertifiedSearch:
                     return
                 results[row] = answer(row, watch)
 
-        jobs = min(effective_n_jobs(self._options.n_jobs), len(self._queries))
+        jobs = min(effective_n_jobs(self.options.n_jobs), len(self.queries))
         try:
             work_in_threads(work, [Watch() for _ in range(jobs)])
         except KeyboardInterrupt:
-            known = sorted((results | self._interrupted).items())
+            known = sorted((results | self.interrupted).items())
             raise SearchInterrupted([result for _, result in known]) from None
-        return [results[row] for row in range(len(self._queries))]
-
-    def _view(self, row: int, classes: Numbers) -> EditView:
-        everyone = len(classes) == len(self._nodes)
-        nodes, edges = (sizes if everyone else sizes[classes] for sizes in (self._nodes, self._edges))
-        return EditView(self._options.view, self._queries[row], nodes, edges)
-
-    def _open(
-        self,
-        row: int,
-        view: EditView,
-        classes: Numbers,
-        lower: Floats,
-        watch: Watch,
-        wanted: int | None,
-        radius: float = np.inf,
-    ) -> NearestSearch:
-        """A search among some classes, whose places in ``classes`` are their numbers in the search."""
-        bounds, options = self._bounds, self._options
-
-        def encode(numbers: Numbers) -> EncodedCandidates:
-            if self._shared is not None:
-                return self._shared
-            collection = self._graphs.collection(self._selection.first[classes[numbers]])
-            return EncodedCandidates.of(self._queries[row : row + 1], collection, options.costs, numbers)
-
-        def solve(number: int, most: float | None, seconds: float, watch: Watch) -> LimitedAnswer:
-            assert options.limits is not None
-            (found,) = self._graphs.collection(self._selection.first[classes[number : number + 1]])
-            limited = LimitedSearch(options.limits, None if np.isinf(seconds) else seconds, most)
-            return limited.solve_watched(view.query, found, options.costs, watch)
-
-        search = NearestSearch(
-            lower=lower,
-            weight=view.weight,
-            copies=self._selection.copies[classes],
-            wanted=wanted,
-            query_nodes=view.query.num_nodes,
-            encode=encode,
-            radius=radius,
-            tighten=(lambda numbers: bounds.by_branches(row, classes[numbers])) if bounds.knows_branches else None,
-            row=0 if self._shared is None else row,
-            deadline=np.inf if options.time_limit is None else clock() + options.time_limit,
-            watch=watch,
-            solve_limited=None if options.limits is None else solve,
-        )
-        if self._memory is not None:
-            known = self._memory.recall(*self._about(row, classes))
-            if known is not None:
-                search.recall(known)
-        if options.watch is not None:
-            search.report = partial(self._report, search, view, classes, row, clock())
-        return search
-
-    def _report(self, search: NearestSearch, view: EditView, classes: Numbers, row: int, started: float) -> bool:
-        """Tell whoever watches how far a search is; returns whether it is to end."""
-        assert self._options.watch is not None
-        seconds = clock() - started
-        make = partial(self._result, search, view, classes, seconds)
-        found, is_open = search.count_found(), search.open
-        open_graphs = int(search.copies[is_open].sum())
-        least = view.show_least(search.bounds.lower, is_open)
-        excluded = len(self._selection) - found - open_graphs
-        return bool(self._options.watch(SearchProgress(row, found, excluded, open_graphs, least, seconds, make)))
-
-    def _result(self, search: NearestSearch, view: EditView, classes: Numbers, seconds: float) -> SearchResult:
-        is_open, stages = search.open, search.removed()
-        stages[next(iter(stages))] += len(self._selection) - int(search.copies.sum())
-        least = view.show_least(search.bounds.lower, is_open)
-        report = SearchReport(
-            graphs=len(self._selection),
-            exact=True,
-            stages=stages,
-            seconds=seconds,
-            complete=not is_open.any(),
-            open=int(search.copies[is_open].sum()),
-            least_open=least,
-        )
-        return SearchResult(view.query, self._hits(search, view, classes, seconds), self._options.view, report)
+        return [results[row] for row in range(len(self.queries))]
 
     def _propose(self, propose: Propose, k: int) -> list[Numbers]:
         """For each query the graphs to search first, nearest first by the learned distance.
 
         Vectors decide among small graphs: their learned distance itself takes longer than the search that it saves.
         """
-        wanted = min(_PROPOSED * k, len(self._selection))
-        looked_at = wanted if int(self._queries.sizes.max()) <= LARGEST_EASY else _LOOKED_AT * wanted
-        return [self._selection.find(positions) for positions in propose(wanted, looked_at)]
+        wanted = min(_PROPOSED * k, len(self.selection))
+        looked_at = wanted if int(self.queries.sizes.max()) <= LARGEST_EASY else _LOOKED_AT * wanted
+        return [self.selection.find(positions) for positions in propose(wanted, looked_at)]
 
-    def _hits(self, search: NearestSearch, view: EditView, classes: Numbers, seconds: float) -> tuple[SearchHit, ...]:
+
+class QuerySearch:
+    """The search for one query among some classes of graphs; their places there are their numbers in the search."""
+
+    def __init__(self, asked: CertifiedSearch, row: int, watch: Watch, wanted: int | None, radius: float | None = None):
+        """``row`` is the place of the query among those that are asked; ``radius`` is in the view."""
+        self._asked, self._row, self._started, options = asked, row, clock(), asked.options
+        bounds, lower, classes = asked.bounds, asked.bounds.by_counts(row), np.arange(len(asked.nodes))
+        self._view = EditView(options.view, asked.queries[row], asked.nodes, asked.edges)
+        rate = np.inf if radius is None else self._view.rate(radius)
+        if radius is not None and asked.shared is None:
+            classes = np.flatnonzero(lower <= beyond(rate) * self._view.weight)
+            lower = lower[classes]
+            self._view = replace(self._view, nodes=asked.nodes[classes], edges=asked.edges[classes])
+        self._classes = classes  # what the search is given does not lead back to here, so that it is freed at once
+        self.search = NearestSearch(
+            lower=lower,
+            weight=self._view.weight,
+            copies=asked.selection.copies[classes],
+            wanted=wanted,
+            query_nodes=self._view.query.num_nodes,
+            encode=partial(asked.encode, row, classes),
+            radius=rate,
+            tighten=(lambda numbers: bounds.by_branches(row, classes[numbers])) if bounds.knows_branches else None,
+            row=0 if asked.shared is None else row,
+            deadline=clock() + options.seconds,
+            watch=watch,
+            solve_limited=None if options.limits is None else partial(asked.solve, row, classes),
+        )
+        if asked.memory is not None:
+            known = asked.memory.recall(*self._about())
+            if known is not None:
+                self.search.recall(known)
+        if options.watch is not None:
+            self.search.report = partial(self._report, options.watch)
+
+    def run(self, first: Numbers = _NONE) -> SearchResult:
+        """Search, some graphs first, and make the result, also when all work must end."""
+        try:
+            self.search.run_here(first)
+        except KeyboardInterrupt:
+            self._asked.interrupted[self._row] = self._result()
+            raise
+        finally:
+            if self._asked.memory is not None:
+                self._asked.memory.keep(*self._about(), self.search.known())
+        return self._result()
+
+    def _about(self) -> tuple[str, Graph, Names, Load]:
+        """What a memory must know about the query, and about the candidates."""
+        load = partial(self._asked.load, self._classes)
+        return self._asked.keys[self._row], self._view.query, self._asked.names[self._classes], load
+
+    def _report(self, watch: Callable[[SearchProgress], object]) -> bool:
+        """Tell whoever watches how far the search is; returns whether it is to end."""
+        found, (open_graphs, least), seconds = self.search.count_found(), self._open(), clock() - self._started
+        excluded = len(self._asked.selection) - found - open_graphs
+        return bool(watch(SearchProgress(self._row, found, excluded, open_graphs, least, seconds, self._result)))
+
+    def _open(self) -> tuple[int, float | None]:
+        """The number of graphs that are open, and the least of their bounds in the view."""
+        numbers = np.flatnonzero(self.search.open)
+        shown = self._view.show(self.search.bounds.lower[numbers], numbers)
+        return int(self.search.copies[numbers].sum()), min(shown, default=None)
+
+    def _result(self) -> SearchResult:
+        search, graphs, seconds = self.search, len(self._asked.selection), clock() - self._started
+        (open_graphs, least), stages = self._open(), search.removed()
+        stages[next(iter(stages))] += graphs - int(search.copies.sum())
+        report = SearchReport(graphs, True, stages, seconds, open_graphs == 0, open_graphs, least)
+        return SearchResult(self._view.query, self._hits(seconds), self._view.view, report)
+
+    def _hits(self, seconds: float) -> tuple[SearchHit, ...]:
         """The nearest graphs, ties by position, isomorphic ones each on its own."""
+        search, view, selection, graphs = self.search, self._view, self._asked.selection, self._asked.graphs
         found, maps = search.found
-        positions, places = self._selection.spread(classes[found])
+        positions, places = selection.spread(self._classes[found])
         order = np.lexsort((positions, search.upper_rates[found[places]]))[: search.wanted]
         positions, places = positions[order], places[order]
         numbers = found[places]
-        raw = [bound[numbers] for bound in (search.bounds.lower, search.bounds.upper)]
-        proven = search.proven(numbers).tolist()
-        shown = [view.show(bound, numbers) for bound in raw]
-        hits = []
-        listed = self._graphs.hits(positions.tolist())
-        for k, (position, (id, load)) in enumerate(zip(positions.tolist(), listed, strict=True)):
-            first = int(self._selection.first[classes[numbers[k]]])
-            original = None if first == position else self._graphs.loader(first)
-            low, high = float(raw[0][k]), float(raw[1][k])
-            lower, upper = shown[0][k], shown[1][k]
-            edits = partial(
-                _explain,
-                view.query,
-                maps[places[k]].copy(),
-                original,
-                (low, high),
-                self._options,
-                search.replaced.get(int(numbers[k])),
-                seconds,
-            )
-            hits.append(SearchHit(id, upper, load, upper if low == high else None, lower, upper, proven[k], edits))
+        bounds = [bound[numbers] for bound in (search.bounds.lower, search.bounds.upper)]
+        raw = zip(*(bound.tolist() for bound in bounds), strict=True)
+        shown = zip(*(view.show(bound, numbers) for bound in bounds), strict=True)
+        listed, proven, hits = graphs.hits(positions.tolist()), search.proven(numbers).tolist(), []
+        for k, ((id, load), (low, high), (lower, upper)) in enumerate(zip(listed, raw, shown, strict=True)):
+            first = int(selection.first[self._classes[numbers[k]]])
+            original = None if first == positions[k] else graphs.loader(first)
+            node_map, replaced = maps[places[k]].copy(), search.replaced.get(int(numbers[k]))
+            found_map = FoundMap(view.query, node_map, original, (low, high), self._asked.options, replaced, seconds)
+            exact = upper if low == high else None
+            hits.append(SearchHit(id, upper, load, exact, lower, upper, proven[k], found_map.explain))
         return tuple(hits)
 
 
@@ -395,31 +364,26 @@ def match_nodes(graph: Graph, copy: Graph) -> NDArray[np.int64]:
     return counterpart
 
 
-def _explain(
-    query: Graph,
-    node_map: NDArray[np.int64],
-    original: Callable[[], Graph] | None,
-    bounds: tuple[float, float],
-    options: CertifiedOptions,
-    replaced: frozenset[Edge] | None,
-    seconds: float,
-    found: Graph,
-) -> EditDistance:
-    """Bounds and edits; the map leads to the original, of which the graph that was found may be a copy."""
-    if original is not None:
-        node_map, kept = node_map.copy(), node_map >= 0
-        node_map[kept] = match_nodes(original(), found)[node_map[kept]]
-    return EditDistance(
-        first=query,
-        second=found,
-        costs=options.costs,
-        method="exact",
-        lower=bounds[0],
-        upper=bounds[1],
-        value=bounds[1],
-        node_map=tuple(None if v < 0 else v for v in node_map.tolist()),
-        nodes_expanded=0,
-        seconds=seconds,
-        limits=options.limits,
-        replaced=replaced,
-    )
+class FoundMap(NamedTuple):
+    """A node map from a query to a graph, and bounds of their edit distance."""
+
+    query: Graph
+    node_map: NDArray[np.int64]
+    original: Callable[[], Graph] | None
+    """Makes the graph that the map leads to, where a copy of that was found."""
+    bounds: tuple[float, float]
+    options: CertifiedOptions
+    replaced: frozenset[Edge] | None
+    seconds: float
+
+    def explain(self, found: Graph) -> EditDistance:
+        """Bounds and edits to the graph that was found."""
+        node_map, (lower, upper), costs = self.node_map.copy(), self.bounds, self.options.costs
+        if self.original is not None:
+            kept = node_map >= 0
+            node_map[kept] = match_nodes(self.original(), found)[node_map[kept]]
+        images = tuple(None if v < 0 else v for v in node_map.tolist())
+        known = EditDistance(
+            self.query, found, costs, "exact", lower, upper, upper, images, nodes_expanded=0, seconds=self.seconds
+        )
+        return replace(known, limits=self.options.limits, replaced=self.replaced)

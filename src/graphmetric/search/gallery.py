@@ -36,11 +36,6 @@ class Panel(NamedTuple):
     lines: list[str]
 
 
-def draw_hits(result: SearchResult) -> str:
-    """A drawing as SVG: the query, then every hit with its rank, distance and id."""
-    return draw_row(_panels(result))
-
-
 def page_of_hits(result: SearchResult) -> str:
     """A page of its own: the query beside every hit, matched nodes in the same place, and the edits between them.
 
@@ -147,11 +142,6 @@ def _picture(graph: Graph, colors: dict[str, str]) -> Markup:
     return Markup(draw_graph(graph, colors))
 
 
-def picture_of_hits(result: SearchResult) -> bytes:
-    """The drawing as a PNG, by matplotlib."""
-    return picture_of_row(_panels(result))
-
-
 def _panels(result: SearchResult) -> list[Panel]:
     name = "query" if result.query.id is None else f"query {result.query.id}"
     hits = [Panel(hit.graph, [f"{rank}.  {_distance(hit)}", str(hit.id)]) for rank, hit in enumerate(result, 1)]
@@ -166,9 +156,10 @@ def _distance(hit: SearchHit) -> str:
     return f"{hit.exact:.3g}" if hit.proven else f"{hit.exact:.3g}?"
 
 
-def draw_row(panels: Sequence[Panel]) -> str:
-    """SVG: the first graph, the query, then a line, then the others."""
-    canvas, left, colors = Canvas(), 0.0, panel_colors(panels)
+def draw_hits(result: SearchResult) -> str:
+    """A drawing as SVG: the query, a line, then every hit with its rank, distance and id."""
+    canvas, left, panels = Canvas(), 0.0, _panels(result)
+    colors = panel_colors(panels)
     for k, (graph, lines) in enumerate(panels):
         positions = lay_out(graph)
         scale = choose_scale(positions)
@@ -183,13 +174,14 @@ def draw_row(panels: Sequence[Panel]) -> str:
     return canvas.to_svg()
 
 
-def picture_of_row(panels: Sequence[Panel]) -> bytes:
+def picture_of_hits(result: SearchResult) -> bytes:
     """The same drawing as a PNG, by matplotlib."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra("matplotlib", "plot", "drawing a PNG") from None
+    panels = _panels(result)
     colors = panel_colors(panels)
     placed = [lay_out(graph) for graph, _ in panels]
     widths = [max(_extent(positions, 0) + 1.2, 2.4) for positions in placed]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from graphmetric._foundation.executors import as_executor
 from graphmetric._foundation.markup import Markup, facts, notebook_view
 from graphmetric._foundation.options import checked_count, checked_number
+from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
@@ -25,10 +26,10 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index import LiveStore, VectorStore, open_store
 from graphmetric.index.index_folder import IndexRecord, Manifest, Part
-from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, describe_chunks, store_graphs
+from graphmetric.index.indexed_graphs import Chunk, Condition, GraphDescriber, IndexedGraphs, OpenSegment, new_chunks
 from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
 from graphmetric.index.vector_lists import VectorLists
-from graphmetric.search.certified import CERTIFIED_SECONDS, CertifiedOptions, CertifiedSearch
+from graphmetric.search.certified import CertifiedOptions, CertifiedSearch
 from graphmetric.search.collection_map import CollectionMap, MapMethod, Points, lay_out_by_neighbours, make_map
 from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult
 from graphmetric.search.remembered import SearchMemory
@@ -99,32 +100,6 @@ class GraphIndex:
         self._memory = SearchMemory()
         self._points: Points | None = None  # of a map that was built, by position; graphs that came later are missing
 
-    @overload
-    @classmethod
-    def build(
-        cls,
-        graphs: Any,
-        /,
-        *,
-        ids: Iterable[Hashable] | None = None,
-        out: str | os.PathLike[str] | None = None,
-        store: str | VectorStore | None = None,
-        costs: EditCosts | None = None,
-        executor: Any = None,
-    ) -> GraphIndex: ...
-    @overload
-    @classmethod
-    def build(
-        cls,
-        model: Any,
-        graphs: Any,
-        *,
-        ids: Iterable[Hashable] | None = None,
-        out: str | os.PathLike[str] | None = None,
-        store: str | VectorStore | None = None,
-        costs: EditCosts | None = None,
-        executor: Any = None,
-    ) -> GraphIndex: ...
     @classmethod
     def build(
         cls,
@@ -192,29 +167,20 @@ class GraphIndex:
             device: Where its own model encodes queries and graphs that are added, such as "cuda". One that is given as
                 ``model`` stays where it is.
         """
-        return cls._open(open_store(folder), model, verify, n_jobs, device)
+        store = open_store(folder)
 
-    @classmethod
-    def _open(
-        cls, store: VectorStore, model: Any, verify: bool | None, n_jobs: int | None, device: str = "cpu"
-    ) -> GraphIndex:
         def choose(manifest: Manifest) -> tuple[LearnedSearches | None, bytes | None]:
-            points = None if manifest.map is None else store.read_part("map", manifest.map)
+            points = store.read_part("map", manifest.parts["map"]) if "map" in manifest.parts else None
             return _choose_model(store, model, (n_jobs, device), manifest), points
 
         (learned, points), manifest, graphs = store.open(choose, verify)
-        index = cls(costs=manifest.costs)
+        index, digest = cls(costs=manifest.costs), manifest.parts.get("remembered")
         index._learned = learned
-        index._settle(store, manifest, graphs, None if points is None else _parse_points(points, len(graphs)))
+        index._memory = SearchMemory(None if digest is None else partial(store.read_part, "remembered", digest))
+        index._move(store, manifest, graphs, None if points is None else _parse_points(points, len(graphs)))
         if verify:
             index._memory.check()
         return index
-
-    def _settle(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
-        """Take the graphs of an edition in place of the own ones, the points of its map, and what it remembers."""
-        digest = manifest.remembered
-        self._memory = SearchMemory(None if digest is None else partial(store.read_part, "remembered", digest))
-        self._move(store, manifest, graphs, points)
 
     def _move(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
         """Take the graphs of an edition in place of the own ones, and the points of its map."""
@@ -330,7 +296,7 @@ class GraphIndex:
         new = IndexedGraphs()
         new.append(OpenSegment(segment))
         numbered = range(first, self._next_number)
-        self._follow(live, *live.append(partial(self._copy, graphs=new), self._record(), numbered))
+        self._follow(live, *live.append(partial(self._copy, graphs=new), numbered))
 
     def add_model(self, model: Any, *, out: str | os.PathLike[str] | None = None, executor: Any = None) -> None:
         """Let a model encode all graphs of an index that has none, for searches by its learned distance.
@@ -364,12 +330,9 @@ class GraphIndex:
         if (live := self._live) is not None:
             self._follow(live, *live.remove(names))
             return
-        positions = []
-        for name in names:
-            position = self._graphs.find(name)
-            if position is None:
-                raise InvalidArgument(f"the index has no graph {name!r}; nothing was removed")
-            positions.append(position)
+        positions = [self._graphs.find(name) for name in names]
+        if None in positions:
+            raise InvalidArgument(f"the index has no graph {names[positions.index(None)]!r}; nothing was removed")
         self._graphs.remove(np.array(positions, dtype=np.int64))
 
     def save(self, folder: str | os.PathLike[str] | VectorStore) -> None:
@@ -454,19 +417,18 @@ class GraphIndex:
         learned = self._chosen_model("search", certified, limits, remember)
         if learned is None and candidates is not None:
             raise InvalidArgument("a certified search looks at all graphs it has to: leave out candidates")
-        graphs = self._resolve(query)
-        results: list[SearchResult] = []
-        if learned is not None:
-            limit = self._limit_candidates(exact, candidates, k)
-            results = learned.nearest(self._graphs, where, distinct, graphs, view, k, limit)
-        elif len(graphs):
-            selection = self._graphs.select(where, distinct)
-            options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
+        most = None if learned is None else self._limit_candidates(exact, candidates, k)
+
+        def ask(graphs: GraphCollection) -> list[SearchResult]:
+            if learned is not None:
+                return learned.nearest(self._graphs, where, distinct, graphs, view, k, most)
+            selection, own = self._graphs.select(where, distinct), self.costs if costs is None else costs
+            options = CertifiedOptions(own, view, time_limit, n_jobs, watch, limits)
             search = CertifiedSearch(self._graphs, selection, graphs, options, self._memory if remember else None)
             asked = (self._graphs, selection, graphs, view)
-            propose = None if self._learned is None else partial(self._learned.propose, *asked)
-            results = _or_interrupted(partial(search.nearest, k, propose), query)
-        return results if _is_several(query) else results[0]
+            return search.nearest(k, None if self._learned is None else partial(self._learned.propose, *asked))
+
+        return self._answer(query, ask)
 
     @overload
     def range(
@@ -512,16 +474,32 @@ class GraphIndex:
         """
         radius, view = checked_number(radius, "radius", "a number that is not negative"), _checked_view(view)
         learned = self._chosen_model("range", certified, limits, remember)
-        graphs = self._resolve(query)
-        selection = self._graphs.select(where, distinct, "certificates" if learned is None else learned.classes)
-        results: list[SearchResult] = []
-        if learned is not None:
-            results = learned.within(self._graphs, selection, graphs, view, radius)
-        elif len(graphs):
-            options = self._certified_options(costs, view, time_limit, n_jobs, watch, limits)
+
+        def ask(graphs: GraphCollection) -> list[SearchResult]:
+            selection = self._graphs.select(where, distinct, "certificates" if learned is None else learned.classes)
+            if learned is not None:
+                return learned.within(self._graphs, selection, graphs, view, radius)
+            own = self.costs if costs is None else costs
+            options = CertifiedOptions(own, view, time_limit, n_jobs, watch, limits)
             search = CertifiedSearch(self._graphs, selection, graphs, options, self._memory if remember else None)
-            results = _or_interrupted(partial(search.within, radius), query)
-        return results if _is_several(query) else results[0]
+            return search.within(radius)
+
+        return self._answer(query, ask)
+
+    def _answer(
+        self, query: Any, ask: Callable[[GraphCollection], list[SearchResult]]
+    ) -> SearchResult | list[SearchResult]:
+        """The results of all queries, or that of a single one on its own, also when Ctrl-C ends the search."""
+        graphs, several = self._resolve(query), _is_several(query)
+        try:
+            results = ask(graphs) if len(graphs) else []
+        except SearchInterrupted as stopped:
+            if not stopped.known:
+                raise KeyboardInterrupt from None
+            if several:
+                raise
+            raise SearchInterrupted(stopped.known[0]) from None
+        return results if several else results[0]
 
     def warm(self) -> None:
         """Do now what the first searches would wait for: compile the searches, and read what they look at."""
@@ -552,20 +530,14 @@ class GraphIndex:
         """Read every file of the index on disk and compare digests; raises FileError at the first that is wrong."""
         if self._home is None:
             raise InvalidArgument("the index is in memory only; there are no files to verify")
-        self._open(self._home[0], None, True, 1)
+        self.load(self._home[0], verify=True)
 
     def _store(
         self, builder: GraphWriter, graphs: Any, ids: Iterable[Hashable] | None, workers: Executor | None
     ) -> Any:
         """Give new graphs to a writer; returns what it makes of them."""
-        number = count(self._next_number)
-        if self._learned is None:
-            store_graphs(builder, graphs, ids, number, partial(describe_chunks, executor=workers))
-            made = builder.finish()
-        else:
-            encoder = self._learned.encoder()
-            store_graphs(builder, graphs, ids, number, partial(encoder.describe, executor=workers))
-            made = builder.finish(basis=encoder.basis)
+        number, total = count(self._next_number), len(graphs) if hasattr(graphs, "__len__") else None
+        made = self._write(builder, new_chunks(graphs, ids, number), total, True, workers)
         if isinstance(made, Segment):
             self._graphs.check_new_ids(made)
         self._next_number = next(number)
@@ -583,13 +555,22 @@ class GraphIndex:
         The model is asked again only if ``encode`` says so.
         """
         graphs = self._graphs if graphs is None else graphs
-        if self._learned is None:
-            graphs.copy_into(builder, lambda pieces: ((piece, {}) for piece in pieces))
-            return builder.finish()
-        basis = None if encode else self._graphs.segments[0].segment.arrays.get("basis")
-        encoder = self._learned.encoder(basis)
-        graphs.copy_into(builder, partial(encoder.describe_stored, executor=workers) if encode else encoder.copy)
-        return builder.finish(basis=encoder.basis)
+        return self._write(builder, graphs.chunks(), len(graphs), encode, workers)
+
+    def _write(
+        self, builder: GraphWriter, chunks: Iterator[Chunk], total: int | None, encode: bool, workers: Executor | None
+    ) -> Any:
+        """Give graphs to a writer, with what is found out about them now, or else with what is known."""
+        describer = GraphDescriber()
+        if self._learned is not None:
+            describer = self._learned.encoder(None if encode else self._graphs.segments[0].segment.arrays.get("basis"))
+        done = 0
+        with progress("indexing", total, "graphs") as bar:
+            for chunk, rows in describer.describe(chunks, workers) if encode else describer.copy(chunks):
+                builder.append(chunk.graphs.columns, chunk.ids, rows)
+                done += len(chunk.graphs)
+                bar.advance(len(chunk.graphs), "" if total else f"{done:,} graphs")
+        return builder.finish(basis=describer.basis)
 
     def _compact(self, encode: bool = False, workers: Executor | None = None) -> None:
         """Make one segment of all graphs that were not removed."""
@@ -603,7 +584,7 @@ class GraphIndex:
     def _replace(self, store: VectorStore, make: Callable[[GraphWriter], Any]) -> None:
         """Write a whole index, and take the graphs from there."""
         points = self._kept_points()
-        self._settle(store, *store.replace(make, self._record, self._base(store)), points)
+        self._move(store, *store.replace(make, self._record, self._base(store)), points)
 
     @property
     def _live(self) -> LiveStore | None:
@@ -614,9 +595,9 @@ class GraphIndex:
     def _follow(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs) -> None:
         """Take over an edition that was just written; what searches have proven stays."""
         points = None
-        if manifest.map is not None:
+        if "map" in manifest.parts:
             with suppress(FileError):  # another writer has moved the map on; the next load finds it
-                points = _parse_points(store.read_part("map", manifest.map), len(graphs))
+                points = _parse_points(store.read_part("map", manifest.parts["map"]), len(graphs))
         self._move(store, manifest, graphs, points)
 
     def _base(self, store: VectorStore) -> str | None:
@@ -625,11 +606,10 @@ class GraphIndex:
 
     def _record(self) -> IndexRecord:
         """What is written beside the graphs."""
-        digest, save = (None, _nothing_to_save) if self.model is None else (self.model.digest, self.model.save)
         parts: dict[Part, bytes] = {"remembered": self._memory.to_bytes()} if len(self._memory) else {}
         if (points := self._kept_points()) is not None:
             parts["map"] = points.astype("<f4").tobytes()
-        return IndexRecord(digest, save, self._costs, self._next_number, parts)
+        return IndexRecord(self.model, self._costs, self._next_number, parts)
 
     def _spread(self, points: Points) -> Points:
         """Points of the graphs that were not removed, by the positions of all."""
@@ -644,18 +624,6 @@ class GraphIndex:
         later = np.full((self._graphs.size - len(self._points), 2), np.nan, dtype=np.float32)
         points = np.concatenate([self._points, later])[self._graphs.alive]
         return None if np.isnan(points).all() else points
-
-    def _certified_options(
-        self,
-        costs: EditCosts | None,
-        view: View,
-        time_limit: TimeLimit,
-        n_jobs: int | None,
-        watch: Callable[[SearchProgress], object] | None,
-        limits: Mapping[str, int] | None,
-    ) -> CertifiedOptions:
-        seconds = CERTIFIED_SECONDS if time_limit == "auto" else time_limit
-        return CertifiedOptions(self.costs if costs is None else costs, view, seconds, n_jobs, watch, limits)
 
     def _chosen_model(
         self, question: str, certified: bool | None, limits: Mapping[str, int] | None, remember: bool
@@ -734,18 +702,6 @@ def _is_several(query: Any) -> bool:
     return isinstance(query, list | GraphCollection | Iterator)
 
 
-def _or_interrupted(ask: Callable[[], list[SearchResult]], query: Any) -> list[SearchResult]:
-    """The results of all queries; Ctrl-C leaves the result of a single one on its own."""
-    try:
-        return ask()
-    except SearchInterrupted as stopped:
-        if not stopped.known:
-            raise KeyboardInterrupt from None
-        if _is_several(query):
-            raise
-        raise SearchInterrupted(stopped.known[0]) from None
-
-
 def _checked_view(view: View) -> View:
     if view not in get_args(View):
         raise InvalidArgument(f"no view {view!r}; there are: {', '.join(get_args(View))}")
@@ -764,10 +720,6 @@ def _workers_of(executor: Any) -> Executor | None:
     return None if executor is None else as_executor(executor)
 
 
-def _nothing_to_save(folder: object) -> None:
-    """What saves the model of an index that has none."""
-
-
 def _choose_model(
     store: VectorStore, model: Any, runs_on: tuple[int | None, str], manifest: Manifest
 ) -> LearnedSearches | None:
@@ -781,9 +733,8 @@ def _choose_model(
         return None
     if model is None:
         with store.model(manifest.model) as folder:
-            learned = _search_by(_load_model(folder, *runs_on))
-    else:
-        learned = _search_by(model)
+            model = _load_model(folder, *runs_on)
+    learned = _search_by(model)
     if learned.model.digest != manifest.model:
         raise InvalidArgument(
             f"{store.place} was built with another model (its digest is {manifest.model[:12]}, not "

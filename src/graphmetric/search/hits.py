@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -125,11 +125,8 @@ class SearchProgress:
     least_open: float | None
     """None of these is nearer than this; None where there are none."""
     seconds: float
-    make_result: Callable[[], SearchResult]
-
-    def result(self) -> SearchResult:
-        """What is known so far; only while the search waits for the answer of ``watch``."""
-        return self.make_result()
+    result: Callable[[], SearchResult]
+    """A function that makes what is known so far; only while the search waits for the answer of ``watch``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,9 +147,6 @@ class SearchResult(Sequence[SearchHit]):
     def __getitem__(self, key: slice) -> Sequence[SearchHit]: ...
     def __getitem__(self, key: int | slice) -> SearchHit | Sequence[SearchHit]:
         return self.hits[key]
-
-    def __iter__(self) -> Iterator[SearchHit]:
-        return iter(self.hits)
 
     def to_records(self) -> list[dict[str, Any]]:
         """One dictionary for each hit: rank, id, distance and, if the search was certified, bounds and proof."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,22 +21,14 @@ from graphmetric.distance.pair_distance import StoredGraphs
 from graphmetric.distance.representation import Structure
 from graphmetric.edit_distance.normalize import View
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
-from graphmetric.index.indexed_graphs import (
-    OpenSegment,
-    Piece,
-    Positions,
-    as_bytes,
-    as_texts,
-    describe_graphs,
-    without_notes,
-)
+from graphmetric.graphs.graph import Graph
+from graphmetric.index.indexed_graphs import Chunk, GraphDescriber, OpenSegment, Positions, as_bytes, describe_graphs
 from graphmetric.index.segment import Arrays
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.learned.learned_distance import LearnedDistance, model_in_worker
 from graphmetric.model import structure_of
 
 Floats = NDArray[np.float32]
-Item = TypeVar("Item")
 
 _ROUNDING = 4e-6
 """The rounding error of single precision, relative to the sum of both distances to the empty graph."""
@@ -49,6 +41,7 @@ class Query:
     side: Side
     """All of them, as the head compares them."""
     row: int
+    graph: Graph
     vector: Floats
     """Its index vector."""
     view: View
@@ -66,7 +59,8 @@ class Query:
             arrays = learned.cpu_head.index_arrays(encoded)
             node_ptr = torch.cat([encoded.start, encoded.size.sum()[None]])
             side = _read_side(learned, arrays, as_bytes(names), node_ptr, encoded.structure)
-        return [cls(side, row, vector, view) for row, vector in enumerate(arrays["vectors"])]
+        both = zip(graphs, arrays["vectors"], strict=True)
+        return [cls(side, row, graph, vector, view) for row, (graph, vector) in enumerate(both)]
 
     @cached_property
     def alone(self) -> Side:
@@ -80,6 +74,8 @@ class LearnedSegment:
     def __init__(self, model: LearnedDistance, opened: OpenSegment) -> None:
         self._model, self._head, self._segment = model, model.cpu_head, opened.segment
         self.lists: VectorLists | None = opened.lists
+        self.offset = opened.offset
+        """The position of its first graph among all graphs of the index."""
 
     def __len__(self) -> int:
         return len(self._segment)
@@ -181,52 +177,36 @@ class SegmentSelection(NamedTuple):
     """The part of a selection that lies in one segment: the first graph of each class that the model sees."""
 
     segment: LearnedSegment
-    offset: int
-    """The position of the first graph of the segment among all graphs of the index."""
     positions: Positions
     """Rising, counted from the first graph of the segment."""
     copies: NDArray[np.int64]
     """For each position the number of graphs of the whole index that it stands for."""
 
 
-class SegmentEncoder:
-    """Makes what a model adds to a new segment, for one chunk of graphs after another."""
+class SegmentEncoder(GraphDescriber):
+    """Makes what a model adds to a new segment as well."""
 
     def __init__(self, model: LearnedDistance, basis: Floats | None = None) -> None:
-        self.basis = basis
-        """The axes along which states are sorted, if the head wants that; by default those of the first chunk."""
-        self._model = model
+        """``basis`` are the axes; by default those of the first chunk."""
+        self._model, self.basis = model, basis
 
-    def describe(
-        self, chunks: Iterator[GraphCollection], executor: Any = None
-    ) -> Iterator[tuple[GraphCollection, Arrays]]:
-        """Chunks of new graphs with what an index keeps of them, made here or in the workers of an executor."""
+    def describe(self, chunks: Iterator[Chunk], executor: Any = None) -> Iterator[tuple[Chunk, Arrays]]:
         if executor is None:
-            return ((chunk, describe_learned(self, chunk)) for chunk in chunks)
-        return self._elsewhere(chunks, executor, lambda chunk: (without_notes(chunk),))
+            return ((chunk, describe_learned(self, chunk.graphs, chunk.certificates)) for chunk in chunks)
+        return self._describe_elsewhere(chunks, executor)
 
-    def describe_stored(self, pieces: Iterator[Piece], executor: Any = None) -> Iterator[tuple[Piece, Arrays]]:
-        """The same for graphs of segments that were made without a model."""
-        if executor is None:
-            return ((piece, describe_learned(self, *_stored_graphs(piece))) for piece in pieces)
-        return self._elsewhere(pieces, executor, _stored_graphs)
+    def copy(self, chunks: Iterator[Chunk]) -> Iterator[tuple[Chunk, Arrays]]:
+        return ((chunk, self._with_axes(chunk.known, chunk.graphs.sizes)) for chunk in chunks)
 
-    def copy(self, pieces: Iterator[Piece]) -> Iterator[tuple[Piece, Arrays]]:
-        """What is stored for graphs of other segments of the same model; the model is not asked again."""
-        for segment, chosen in pieces:
-            yield (segment, chosen), self._with_axes(segment.learned(chosen), segment.sizes[chosen])
-
-    def _elsewhere(
-        self, items: Iterator[Item], executor: Any, arguments: Callable[[Item], tuple[Any, ...]]
-    ) -> Iterator[tuple[Item, Arrays]]:
+    def _describe_elsewhere(self, chunks: Iterator[Chunk], executor: Any) -> Iterator[tuple[Chunk, Arrays]]:
         files = self._model.pack()
         waits = self._model.cpu_head.sorted_axes and self.basis is None  # for the axes, which the first chunk gives
-        for some in (islice(items, 1 if waits else 0), items):
+        for some in (islice(chunks, 1 if waits else 0), chunks):
             work = partial(_describe_in_worker, self._model.digest, self.basis)
-            for item, found in map_in_order(executor, work, some, arguments, files):
+            for chunk, found in map_in_order(executor, work, some, Chunk.without_notes, files):
                 assert found is not None
                 rows, self.basis = found
-                yield item, rows
+                yield chunk, rows
 
     def encode(self, graphs: GraphCollection, certificates: list[str]) -> Arrays:
         """Encode new graphs, of which the certificates are known."""
@@ -263,8 +243,3 @@ def _describe_in_worker(
         return None
     encoder = SegmentEncoder(model, basis)
     return describe_learned(encoder, graphs, certificates), encoder.basis
-
-
-def _stored_graphs(piece: Piece) -> tuple[GraphCollection, list[str]]:
-    segment, chosen = piece
-    return segment.collection(chosen), as_texts(segment.arrays["certificates"][chosen])

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from functools import cache
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -25,7 +26,6 @@ from graphmetric.edit_distance.nearest import smallest
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Positions, Selection
 from graphmetric.index.segment import Classes
 from graphmetric.learned.learned_distance import LearnedDistance
@@ -74,42 +74,26 @@ class LearnedSearches:
         candidates: int | None,
     ) -> list[SearchResult]:
         """For each query the ``k`` nearest graphs that meet a condition; ``distinct``: the first of isomorphic ones."""
-        with self.model.limited_threads():
-            if candidates is not None:
-                found = self._nearest_proposed(graphs, where, distinct, asked, view, k, candidates)
-                if found is not None:
-                    return found
-            selection = graphs.select(where, distinct, self.classes)
-            return [one.nearest(graph, k, candidates) for graph, one in self._searches(graphs, selection, asked, view)]
+        whole = cache(lambda: self._among(graphs, graphs.select(where, distinct, self.classes)))
 
-    def _nearest_proposed(
-        self,
-        graphs: IndexedGraphs,
-        where: Condition | None,
-        distinct: bool,
-        asked: GraphCollection,
-        view: View,
-        k: int,
-        candidates: int,
-    ) -> list[SearchResult] | None:
-        """The nearest of the candidates that the store itself proposes; None if it does not do that."""
-        results = []
-        for graph, query in zip(asked, Query.encode(self.model, asked, view), strict=True):
-            proposed = graphs.near(query.vector, candidates, where)
-            if proposed is None:
-                return None
+        def search(query: Query) -> SearchResult:
+            proposed = None if candidates is None else graphs.near(query.vector, candidates, where)
+            if proposed is None:  # the store does not look for candidates by itself
+                return LearnedSearch(whole(), query).nearest(k, candidates)
             near, total = proposed
-            selection = near.select(None, distinct, self.classes)
-            search = LearnedSearch(near, selection, self._parts(near, selection), query)
-            results.append(search.nearest_of(graph, k, total))
-        return results
+            among = self._among(near, near.select(None, distinct, self.classes))
+            return LearnedSearch(among, query).nearest(k, None, total)
+
+        with self.model.limited_threads():
+            return [search(query) for query in Query.encode(self.model, asked, view)]
 
     def within(
         self, graphs: IndexedGraphs, selection: Selection, asked: GraphCollection, view: View, radius: float
     ) -> list[SearchResult]:
         """For each query all selected graphs at most at this distance."""
         with self.model.limited_threads():
-            return [one.within(graph, radius) for graph, one in self._searches(graphs, selection, asked, view)]
+            among = self._among(graphs, selection)
+            return [LearnedSearch(among, query).within(radius) for query in Query.encode(self.model, asked, view)]
 
     def propose(
         self,
@@ -123,22 +107,12 @@ class LearnedSearches:
         """For each query the positions of ``k`` near graphs; see :func:`propose`."""
         queries = Query.encode(self.model, asked, view)
         with self.model.limited_threads():
-            return propose(self._parts(graphs, selection), queries, k, candidates)
+            return propose(self._among(graphs, selection).parts, queries, k, candidates)
 
-    def _searches(
-        self, graphs: IndexedGraphs, selection: Selection, asked: GraphCollection, view: View
-    ) -> Iterator[tuple[Graph, LearnedSearch]]:
-        """Each query with a search of its own."""
-        queries, parts = Query.encode(self.model, asked, view), self._parts(graphs, selection)
-        for graph, query in zip(asked, queries, strict=True):
-            yield graph, LearnedSearch(graphs, selection, parts, query)
-
-    def _parts(self, graphs: IndexedGraphs, selection: Selection) -> list[SegmentSelection]:
-        """What a search looks at in each segment."""
-        return [
-            SegmentSelection(self._open(one), one.offset, positions, copies)
-            for one, positions, copies in graphs.split(selection.first, selection.copies)
-        ]
+    def _among(self, graphs: IndexedGraphs, selection: Selection) -> SearchedGraphs:
+        """What a search looks at."""
+        split = graphs.split(selection.first, selection.copies)
+        return SearchedGraphs(graphs, selection, [SegmentSelection(self._open(one), *own) for one, *own in split])
 
     def _open(self, one: OpenSegment) -> LearnedSegment:
         if one not in self._opened:
@@ -146,41 +120,39 @@ class LearnedSearches:
         return self._opened[one]
 
 
+class SearchedGraphs(NamedTuple):
+    """The selected graphs of an index, ready to be searched."""
+
+    graphs: IndexedGraphs
+    selection: Selection
+    parts: Sequence[SegmentSelection]
+
+
 class LearnedSearch:
     """One query to the selected graphs of an index; places are positions within the selected part of a segment."""
 
-    def __init__(
-        self, graphs: IndexedGraphs, selection: Selection, parts: Sequence[SegmentSelection], query: Query
-    ) -> None:
-        self._graphs, self._selection, self._parts, self._query = graphs, selection, parts, query
-        self._started = time.perf_counter()
+    def __init__(self, among: SearchedGraphs, query: Query) -> None:
+        self._graphs, self._selection, self._parts = among
+        self._query, self._started = query, time.perf_counter()
         self._best, self._removed = Best(0), dict[str, int]()
 
-    def nearest(self, asked: Graph, k: int, candidates: int | None) -> SearchResult:
-        """The ``k`` nearest graphs; without a number of candidates it looks at all graphs it has to."""
-        self._begin(k)
-        for part in self._parts:
-            self._visit(part, candidates)
-        return self._result(asked, candidates is None or self._removed[BY_CANDIDATES] == 0)
+    def nearest(self, k: int, candidates: int | None, total: int | None = None) -> SearchResult:
+        """The ``k`` nearest graphs; without a number of candidates it looks at all graphs it has to.
 
-    def nearest_of(self, asked: Graph, k: int, total: int) -> SearchResult:
-        """The ``k`` nearest of the selected graphs, which are candidates among a number of graphs."""
-        self._begin(k)
-        for part in self._parts:
-            if part.segment.is_quick:
-                self._measure_all(part, part.positions)
-            else:
-                self._visit(part, None)
-        missed = total - len(self._selection)
-        self._removed[BY_CANDIDATES] = missed
-        found = self._result(asked, missed == 0)
-        return replace(found, report=replace(found.report, graphs=total))
-
-    def _begin(self, k: int) -> None:
+        ``total`` says that the selected graphs are themselves candidates, among that many.
+        """
         self._best = Best(k)
         self._removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_STATES), 0)
+        for part in self._parts:
+            if total is not None and part.segment.is_quick:
+                self._measure_all(part, part.positions)
+            else:
+                self._visit(part, candidates)
+        if total is not None:
+            self._removed[BY_CANDIDATES] = total - len(self._selection)
+        return self._result(total)
 
-    def within(self, asked: Graph, radius: float) -> SearchResult:
+    def within(self, radius: float) -> SearchResult:
         """All graphs at most at this distance, nearest first."""
         self._best = Best(len(self._selection))
         self._removed = dict.fromkeys((BY_VECTORS, BY_STATES), 0)
@@ -193,7 +165,7 @@ class LearnedSearch:
                     self._remove(stage, copies[~near].sum())
                     positions, copies, gaps = positions[near], copies[near], gaps[near]
             self._measure_all(part, positions, radius)
-        return self._result(asked, True)
+        return self._result()
 
     def _visit(self, part: SegmentSelection, candidates: int | None) -> None:
         """Look at the selected graphs of a segment; at no more than the candidates, if their number is given."""
@@ -214,7 +186,7 @@ class LearnedSearch:
         for chosen in np.array_split(positions, max(1, -(-len(positions) // _SCANNED))):
             distances = part.segment.measure(self._query, chosen)
             near = distances <= radius
-            self._best.offer(distances[near], chosen[near] + part.offset)
+            self._best.offer(distances[near], chosen[near] + part.segment.offset)
 
     def _refine(self, part: SegmentSelection, gaps: Floats) -> None:
         """By rising bounds, which are tightened before a distance is computed, until none may be among the best."""
@@ -233,13 +205,13 @@ class LearnedSearch:
         chosen = smallest(tight, candidates)
         measured = np.zeros(len(places), dtype=bool)
         measured[chosen] = self._measure(part, places[chosen], tight[chosen])
-        missed = self._best.may_enter(tight, part.positions[places] + part.offset) & ~measured
+        missed = self._best.may_enter(tight, part.positions[places] + part.segment.offset) & ~measured
         self._remove(BY_CANDIDATES, part.copies[places[missed]].sum())
         self._remove(BY_STATES, part.copies[places[~measured & ~missed]].sum())
 
     def _rising_blocks(self, part: SegmentSelection, bounds: Floats) -> Iterator[Positions]:
         """Places that may be among the best, which change meanwhile: by rising bounds, ever more at a time."""
-        size, positions = _FIRST, part.positions + part.offset
+        size, positions = _FIRST, part.positions + part.segment.offset
         left = np.flatnonzero(self._best.may_enter(bounds, positions))
         while len(left):
             chosen = smallest(bounds[left], size)
@@ -253,16 +225,18 @@ class LearnedSearch:
         """Distances by rising bounds as long as some may be among the best; returns which places were measured."""
         positions, measured = part.positions[places], np.zeros(len(places), dtype=bool)
         left = np.argsort(bounds, kind="stable")
-        while len(left := left[self._best.may_enter(bounds[left], positions[left] + part.offset)]):
+        while len(left := left[self._best.may_enter(bounds[left], positions[left] + part.segment.offset)]):
             chosen, left = left[:_MEASURED], left[_MEASURED:]
-            self._best.offer(part.segment.measure(self._query, positions[chosen]), positions[chosen] + part.offset)
+            self._best.offer(
+                part.segment.measure(self._query, positions[chosen]), positions[chosen] + part.segment.offset
+            )
             measured[chosen] = True
         return measured
 
     def _remove(self, stage: str, copies: np.int64) -> None:
         self._removed[stage] += int(copies)
 
-    def _result(self, asked: Graph, exact: bool) -> SearchResult:
+    def _result(self, total: int | None = None) -> SearchResult:
         """The nearest graphs, ties by position, all graphs of a class each on its own."""
         best, query = self._best, self._query
         if not np.isfinite(best.distances).all():
@@ -272,9 +246,10 @@ class LearnedSearch:
         near = best.distances[places[order]].tolist()
         found = self._graphs.hits(positions[order].tolist())
         hits = tuple(SearchHit(id, distance, load) for (id, load), distance in zip(found, near, strict=True))
+        graphs, exact = len(self._selection) if total is None else total, not self._removed.get(BY_CANDIDATES)
         seconds = time.perf_counter() - self._started
-        report = SearchReport(len(self._selection), exact, self._removed, seconds, unsolved=query.unsolved.pairs)
-        return SearchResult(asked, hits, query.view, report)
+        report = SearchReport(graphs, exact, self._removed, seconds, unsolved=query.unsolved.pairs)
+        return SearchResult(query.graph, hits, query.view, report)
 
 
 def propose(parts: Sequence[SegmentSelection], queries: Sequence[Query], k: int, candidates: int) -> list[Positions]:
@@ -293,7 +268,7 @@ def propose(parts: Sequence[SegmentSelection], queries: Sequence[Query], k: int,
             measured = part.segment.measure_pairs(queries[0], rows, np.concatenate(positions))
             distances = np.split(measured, np.cumsum(sizes)[:-1])
         for one, own, near in zip(best, positions, distances, strict=True):
-            one.offer(near, own + part.offset)
+            one.offer(near, own + part.segment.offset)
     return [one.positions for one in best]
 
 

@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from importlib.resources import files
@@ -26,6 +26,7 @@ from graphmetric.serve.guard import Guard
 from graphmetric.serve.lanes import ClientGone, Lane, Stop
 from graphmetric.serve.observing import Observer
 from graphmetric.serve.problems import MEDIA_TYPE, Problem, answer_problem, problem_of, to_bytes
+from graphmetric.serve.served_index import ServedIndex
 from graphmetric.serve.service import Service
 
 logger = logging.getLogger("graphmetric.serve")
@@ -38,11 +39,7 @@ _KINDS = {
     "css": "text/css; charset=utf-8",
     "svg": _SVG,
     "json": "application/json",
-    "png": "image/png",
-    "ico": "image/x-icon",
     "txt": "text/plain; charset=utf-8",
-    "md": "text/plain; charset=utf-8",
-    "woff2": "font/woff2",
 }
 _HEARTBEAT = 5.0
 """Seconds after which a stream says again what it said last, so that proxies keep the connection."""
@@ -96,56 +93,44 @@ def make_app(service: Service) -> Guard:
     _add_routes(app, service)
     _add_health(app, service)
     _add_page(app, service)
-    caught = _Caught(app)
-    return Guard(Observer(caught, service.metrics, service.settings.log_requests), service.settings)
-
-
-class _Caught:
-    """Turns an error that nobody foresaw into problem details and a log line with the traceback."""
-
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        started = False
-
-        async def noted(message: Any) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self._app(scope, receive, noted)
-        except TimeoutError:
-            logger.info("the client does not take its answer")
-        except Problem as problem:
-            if not started:
-                await problem.response()(scope, receive, send)
-        except Exception as error:
-            logger.exception("a bug in graphmetric")
-            if not started:
-                await problem_of(error).response()(scope, receive, send)
+    return Guard(Observer(app, service.metrics, service.settings.log_requests), service.settings)
 
 
 async def _answer_nobody(request: Request, error: Exception) -> Response:
     return Response(status_code=499)
 
 
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(value if isinstance(value, bytes) else to_bytes(value), status, media_type="application/json")
+def _json(value: Any) -> Response:
+    return Response(to_bytes(value), media_type="application/json")
 
 
 def _add_routes(app: FastAPI, service: Service) -> None:
     bearer = Depends(HTTPBearer(auto_error=False, description="The token the service was started with, if any."))
     shared: dict[str, Any] = {"responses": _PROBLEMS, "dependencies": [bearer]}
 
+    def in_other_forms(
+        description: str, content: dict[str, Any], problems: Iterable[int | str] = _PROBLEMS
+    ) -> dict[str, Any]:
+        """How a route is declared whose answers are not JSON, or not always."""
+        answers = {status: _PROBLEMS[status] for status in problems}
+        return {**shared, "responses": answers | {200: {"description": description, "content": content}}}
+
     async def answer(
-        request: Request, lane: Lane, work: Callable[[Stop], Any], time_limit: float | None = None
+        request: Request,
+        lane: Lane,
+        work: Callable[[ServedIndex, Stop], Any],
+        time_limit: float | None = None,
+        index: ServedIndex | None = None,
     ) -> Response:
-        """Let a lane do the work, the writing of JSON included."""
-        stop = service.stop(time_limit)
+        """Let a lane do the work, the writing of JSON included; a text is a drawing."""
+        asked, stop = index or service.ready_index(), service.stop(time_limit)
+
+        def write() -> Response:
+            made = work(asked, stop)
+            return Response(made, media_type=_SVG) if isinstance(made, str) else _json(made)
+
         try:
-            return _json(await lane.run(request, stop, lambda: to_bytes(work(stop))))
+            return await lane.run(request, stop, write)
         except ClientGone:
             service.metrics.cancelled.inc()
             raise
@@ -153,27 +138,20 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     @app.post("/v1/search", response_model=schema.SearchAnswer, tags=["search"], **shared)
     async def search(request: Request, asked: schema.SearchRequest) -> Response:
         """The nearest graphs, or all within a distance, by the learned distance or certified by edit distance."""
-        index = service.ready_index()
-        return await answer(request, service.lane_of(asked), partial(index.search, asked), asked.time_limit)
+        lane = service.lane_of(asked)
+        return await answer(request, lane, lambda index, stop: index.search(asked, stop), asked.time_limit)
 
-    @app.post(
-        "/v1/search/stream",
-        tags=["search"],
-        response_class=Response,
-        dependencies=[bearer],
-        responses={
-            **_PROBLEMS,
-            200: {
-                "description": "Lines of JSON, or server-sent events if `Accept` asks for them: `progress` with "
-                "found, excluded, open, least_open, seconds and the hits so far, then `result` with the answer of "
-                "/v1/search, or `error` with problem details.",
-                "content": {
-                    _NDJSON: {"example": '{"event":"progress","found":3,"excluded":900,"open":70,"hits":[]}\n'},
-                    _SSE: {"example": 'event: progress\ndata: {"event":"progress","found":3}\n\n'},
-                },
-            },
+    streamed = in_other_forms(
+        "Lines of JSON, or server-sent events if `Accept` asks for them: `progress` with found, excluded, open, "
+        "least_open, seconds and the hits so far, then `result` with the answer of /v1/search, or `error` with problem "
+        "details.",
+        {
+            _NDJSON: {"example": '{"event":"progress","found":3,"excluded":900,"open":70,"hits":[]}\n'},
+            _SSE: {"example": 'event: progress\ndata: {"event":"progress","found":3}\n\n'},
         },
     )
+
+    @app.post("/v1/search/stream", tags=["search"], response_class=Response, **streamed)
     async def stream(request: Request, asked: schema.SearchRequest) -> Response:
         """A search whose answer grows while it is proven. The search ends when the client leaves."""
         index, as_events = service.ready_index(), _SSE in request.headers.get("accept", "")
@@ -181,12 +159,12 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 
         def work() -> None:
             try:
-                news.finish("result", index.search(asked, stop, news.tell))
+                news.tell("result", index.search(asked, stop, partial(news.tell, "progress")))
             except Exception as error:
                 problem = problem_of(error)
                 if problem.status_code >= 500 and not isinstance(error, GraphMetricError):
                     logger.exception("a bug in graphmetric")
-                news.finish("error", problem.body())
+                news.tell("error", problem.body())
 
         future = service.lane_of(asked).submit(work)
 
@@ -207,79 +185,60 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     @app.post("/v1/distance", response_model=schema.DistanceAnswer, tags=["pairs"], **shared)
     async def distance(request: Request, asked: schema.DistanceRequest) -> Response:
         """The edit distance of two graphs, or bounds of it, and the learned distance if it is asked for."""
-        return await answer(
-            request, service.certified, partial(service.ready_index().distance, asked), asked.time_limit
-        )
+        lane = service.certified
+        return await answer(request, lane, lambda index, stop: index.distance(asked, stop), asked.time_limit)
 
     @app.post("/v1/explain", response_model=schema.ExplainAnswer, tags=["pairs"], **shared)
     async def explain(request: Request, asked: schema.ExplainRequest) -> Response:
         """The edits from one graph to another, with all that is needed to draw them."""
         searches = asked.certified and asked.node_map is None
         lane = service.certified if searches else service.quick
-        return await answer(request, lane, partial(service.ready_index().explain, asked), asked.time_limit)
+        return await answer(request, lane, lambda index, stop: index.explain(asked, stop), asked.time_limit)
 
     @app.post("/v1/embed", response_model=schema.EmbedAnswer, tags=["graphs"], **shared)
     async def embed(request: Request, asked: schema.EmbedRequest) -> Response:
         """The vector of a graph by which near ones are found, and its place on the map."""
-        index = service.ready_index()
-        return await answer(request, service.quick, lambda stop: index.embed(asked.query))
+        return await answer(request, service.quick, lambda index, stop: index.embed(asked.query))
 
     @app.post("/v1/read", response_model=schema.ReadAnswer, tags=["graphs"], **shared)
     async def read(request: Request, asked: schema.ReadRequest) -> Response:
         """The graphs of a file's content, as JSON; nothing is stored."""
-        index = service.ready_index()
-        return await answer(request, service.quick, lambda stop: index.write_read(asked.file))
+        return await answer(request, service.quick, lambda index, stop: index.write_read(asked.file))
 
-    @app.post(
-        "/v1/draw",
-        tags=["graphs"],
-        response_class=Response,
-        dependencies=[bearer],
-        responses={**_PROBLEMS, 200: {"description": "A drawing.", "content": {_SVG: {}}}},
-    )
+    drawn = in_other_forms("A drawing.", {_SVG: {}})
+
+    @app.post("/v1/draw", tags=["graphs"], response_class=Response, **drawn)
     async def draw(request: Request, asked: schema.DrawRequest) -> Response:
         """A graph as SVG."""
-        index, stop = service.ready_index(), service.stop()
-        drawn = await service.quick.run(request, stop, lambda: index.draw(asked.query))
-        return Response(drawn, media_type=_SVG)
+        return await answer(request, service.quick, lambda index, stop: index.draw(asked.query))
 
-    @app.get(
-        "/v1/graphs/{id:path}",
-        response_model=schema.GraphAnswer,
-        tags=["graphs"],
-        dependencies=[bearer],
-        responses={**_PROBLEMS, 200: {"description": "The graph.", "content": {_SVG: {}}}},
-    )
+    stored = in_other_forms("The graph.", {_SVG: {}})
+
+    @app.get("/v1/graphs/{id:path}", response_model=schema.GraphAnswer, tags=["graphs"], **stored)
     async def graph(
         request: Request,
         id: Annotated[str, Path(description="The id of a graph of the index.", examples=["NSC 1"])],
         format: Annotated[str, Query(pattern="^(json|svg)$", description="json or svg")] = "json",
     ) -> Response:
         """A graph of the index, as JSON with a layout, or drawn as SVG."""
-        index, stop = service.ready_index(), service.stop()
-        if format == "json":
-            return await answer(request, service.quick, lambda stop: index.graph(id))
-        return Response(await service.quick.run(request, stop, lambda: index.draw_stored(id)), media_type=_SVG)
+        return await answer(
+            request, service.quick, lambda index, stop: index.graph(id) if format == "json" else index.draw_stored(id)
+        )
 
     @app.get("/v1/map", response_model=schema.MapAnswer, tags=["graphs"], **shared)
     async def map(request: Request) -> Response:
         """The whole collection as points in the plane, with clusters and metadata."""
-        index = service.ready_index()
-        return await answer(request, service.quick, lambda stop: index.write_map())
+        return await answer(request, service.quick, lambda index, stop: index.write_map())
 
     @app.get("/v1/info", response_model=schema.InfoAnswer, tags=["service"], **shared)
     async def info(request: Request) -> Response:
         """What is served, and what is allowed."""
-        index, is_ready = service.current, service.is_ready
-        return await answer(request, service.quick, lambda stop: {"ready": is_ready, **index.info()})
+        is_ready, now = service.is_ready, service.current
+        return await answer(request, service.quick, lambda index, stop: {"ready": is_ready, **index.info()}, index=now)
 
-    @app.get(
-        "/metrics",
-        tags=["service"],
-        response_class=Response,
-        dependencies=[bearer],
-        responses={401: _PROBLEMS[401], 200: {"description": "Lines of text.", "content": {"text/plain": {}}}},
-    )
+    counted = in_other_forms("Lines of text.", {"text/plain": {}}, (401,))
+
+    @app.get("/metrics", tags=["service"], response_class=Response, **counted)
     async def metrics() -> Response:
         """Metrics for Prometheus."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
@@ -355,14 +314,7 @@ def _read_parts(folder: Any, prefix: str = "") -> Iterator[tuple[str, _Part]]:
             yield f"{prefix}{name}", _Part(packed, kind, f'W/"{hashlib.sha256(packed).hexdigest()[:16]}"')
 
 
-_NOTHING_YET: dict[str, Any] = {
-    "found": 0,
-    "excluded": 0,
-    "open": None,
-    "least_open": None,
-    "seconds": 0.0,
-    "hits": [],
-}
+_NOTHING_YET = {"found": 0, "excluded": 0, "open": None, "least_open": None, "seconds": 0.0, "hits": list[Any]()}
 
 
 class _News:
@@ -373,15 +325,9 @@ class _News:
         self._latest: tuple[str, dict[str, Any]] = "progress", _NOTHING_YET
         self.is_over = False
 
-    def tell(self, progress: dict[str, Any]) -> None:
-        """Called by the thread of the search."""
-        self._put("progress", progress)
+    def tell(self, name: str, body: dict[str, Any]) -> None:
+        """Called by the thread of the search; anything but progress is the last event."""
 
-    def finish(self, name: str, body: dict[str, Any]) -> None:
-        """The last event."""
-        self._put(name, body)
-
-    def _put(self, name: str, body: dict[str, Any]) -> None:
         def put() -> None:
             self._latest = name, body
             self._changed.set()

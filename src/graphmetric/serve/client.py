@@ -173,16 +173,14 @@ class RemoteIndex:
         body["time_limit"] = self._seconds(options.get("time_limit", "auto"))
         watch = options.get("watch")
         queries = query if isinstance(query, list) else [query]
-        results = [self._search_one(number, one, body, watch) for number, one in enumerate(queries)]
+        results = []
+        for number, one in enumerate(queries):
+            body["graph"] = write_graph(self._resolve(one))
+            if watch is None:
+                results.append(self._result(self._ask("POST", "/v1/search", body)))
+            else:
+                results.append(self._watched(number, body, watch))
         return results if isinstance(query, list) else results[0]
-
-    def _search_one(
-        self, number: int, query: Any, body: dict[str, Any], watch: Callable[[SearchProgress], object] | None
-    ) -> SearchResult:
-        body = {**body, "graph": write_graph(self._resolve(query))}
-        if watch is None:
-            return self._result(self._ask("POST", "/v1/search", body))
-        return self._watched(number, body, watch)
 
     def _watched(self, number: int, body: dict[str, Any], watch: Callable[[SearchProgress], object]) -> SearchResult:
         """A search that is followed; leaving the stream ends it."""
@@ -210,7 +208,7 @@ class RemoteIndex:
             return read_result({"hits": news["hits"], "view": view, "report": report}, query, self.costs, self.graph)
 
         names = ("found", "excluded", "open", "least_open", "seconds")
-        return SearchProgress(number, **{name: news[name] for name in names}, make_result=make)
+        return SearchProgress(number, **{name: news[name] for name in names}, result=make)
 
     def _result(self, answer: dict[str, Any]) -> SearchResult:
         return read_result(answer, read_graph(answer["query"]), self.costs, self.graph)

@@ -8,20 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from graphmetric.serve.problems import Problem
 from graphmetric.serve.settings import ServiceSettings
-
-Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 SECURITY_HEADERS = {
     "Content-Security-Policy": (
@@ -46,7 +39,7 @@ _DRAINED = 8
 class Guard:
     """An ASGI application that lets through what is allowed."""
 
-    def __init__(self, app: Application, settings: ServiceSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app, self._settings = app, settings
         self._token = None if settings.token is None else settings.token.encode("ascii")
         self._hosts = {*_LOOPBACK, settings.host.strip("[]"), *(name.lower() for name in settings.allowed_hosts)}
@@ -59,7 +52,7 @@ class Guard:
             await self._app(scope, receive, send)
             return
         guarded = self._with_headers(send)
-        body = _Body(scope, receive, self._settings)
+        body = _Body(receive, self._settings)
         try:
             headers = Headers(scope=scope)
             self._check_host(headers.get("host", ""))
@@ -108,7 +101,7 @@ class Guard:
 class _Body:
     """The body of one request, within its limits."""
 
-    def __init__(self, scope: Scope, receive: Receive, settings: ServiceSettings) -> None:
+    def __init__(self, receive: Receive, settings: ServiceSettings) -> None:
         self._receive, self._settings, self._size, self._whole = receive, settings, 0, False
         self._deadline = asyncio.get_running_loop().time() + settings.body_seconds
 
@@ -126,11 +119,9 @@ class _Body:
             return await self._receive()
         try:
             async with asyncio.timeout_at(self._deadline):
-                message = await self._receive()
+                message = await self._next()
         except TimeoutError:
             raise Problem(408, f"the body did not arrive within {self._settings.body_seconds:g} seconds") from None
-        self._whole = message["type"] != "http.request" or not message.get("more_body", False)
-        self._size += len(message.get("body", b""))
         if self._size > self._settings.max_body:
             await self.drain()
             raise self._too_large(self._size)
@@ -141,9 +132,14 @@ class _Body:
         with suppress(TimeoutError):
             async with asyncio.timeout_at(self._deadline):
                 while not self._whole and self._size <= _DRAINED * self._settings.max_body:
-                    message = await self._receive()
-                    self._whole = not message.get("more_body", False)
-                    self._size += len(message.get("body", b""))
+                    await self._next()
+
+    async def _next(self) -> Message:
+        """A message of the client, counted; one without a body that goes on is the last."""
+        message = await self._receive()
+        self._whole = not message.get("more_body", False)
+        self._size += len(message.get("body", b""))
+        return message
 
     def _too_large(self, size: int) -> Problem:
         return Problem(413, f"the body has {size:,} bytes or more; {self._settings.max_body:,} are allowed")

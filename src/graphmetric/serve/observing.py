@@ -10,8 +10,9 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.process_collector import ProcessCollector
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from graphmetric.serve.guard import Application, Message, Receive, Scope, Send
+from graphmetric.serve.problems import Problem, problem_of
 
 _SECONDS = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _ATTRIBUTES = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "color_message", "taskName"}
@@ -28,7 +29,7 @@ class Metrics:
         ProcessCollector(**own)
         self._requests = Counter("graphmetric_requests", "Requests", ["route", "status"], **own)
         self._seconds = Histogram("graphmetric_request_seconds", "Time to answer", ["route"], buckets=_SECONDS, **own)
-        self._under_way = Gauge("graphmetric_requests_under_way", "Requests that are being answered", **own)
+        self.under_way = Gauge("graphmetric_requests_under_way", "Requests that are being answered", **own)
         self.cancelled = Counter("graphmetric_cancelled", "Requests whose client has left", **own)
         self.swaps = Counter("graphmetric_editions", "Editions that were taken over", ["result"], **own)
         self._own = own
@@ -37,13 +38,8 @@ class Metrics:
         """A number that is read whenever metrics are asked for."""
         Gauge(f"graphmetric_{name}", help, **self._own).set_function(read)
 
-    def begin(self) -> None:
-        """A request has come."""
-        self._under_way.inc()
-
     def end(self, route: str, status: int, seconds: float) -> None:
         """A request has been answered."""
-        self._under_way.dec()
         self._requests.labels(route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
 
@@ -53,28 +49,38 @@ class Metrics:
 
 
 class Observer:
-    """An ASGI application that counts and logs requests."""
+    """An ASGI application that counts and logs requests.
 
-    def __init__(self, app: Application, metrics: Metrics, log_requests: bool) -> None:
+    It turns an error that nobody foresaw into problem details, and into a log line with the traceback.
+    """
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, log_requests: bool) -> None:
         self._app, self._metrics, self._log_requests = app, metrics, log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        status, started = 499, time.perf_counter()  # 499: the client has left
+        status, started, began = 499, False, time.perf_counter()  # 499: the client has left
 
         async def noted(message: Message) -> None:
-            nonlocal status
+            nonlocal status, started
             if message["type"] == "http.response.start":
-                status = message["status"]
+                status, started = message["status"], True
             await send(message)
 
-        self._metrics.begin()
         try:
-            await self._app(scope, receive, noted)
+            with self._metrics.under_way.track_inprogress():
+                await self._app(scope, receive, noted)
+        except TimeoutError:
+            logger.info("the client does not take its answer")
+        except Exception as error:
+            if not isinstance(error, Problem):
+                logger.exception("a bug in graphmetric")
+            if not started:
+                await problem_of(error).response()(scope, receive, noted)
         finally:
-            seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - began
             route = getattr(scope.get("route"), "path", "other")
             self._metrics.end(route, status, seconds)
             if self._log_requests:

@@ -16,32 +16,34 @@ from graphmetric.formats.values import shortened
 
 MEDIA_TYPE = "application/problem+json"
 
-_TITLES = {
-    400: "The body cannot be read",
-    401: "A token is needed",
-    403: "This name is not allowed",
-    404: "There is no such thing",
-    405: "This method is not allowed here",
-    406: "This answer has no such form",
-    408: "The request did not arrive in time",
-    413: "The request is too large",
-    415: "The body is not JSON",
-    422: "The request does not say what is needed",
-    500: "The service has failed",
-    501: "This service cannot do that",
-    503: "The service is busy",
+_TOLD = {
+    400: ("The body cannot be read", "Send one JSON object, encoded as UTF-8."),
+    401: ("A token is needed", "Send the header Authorization: Bearer TOKEN."),
+    403: (
+        "This name is not allowed",
+        "Call the service by the name it was started for, or start it with --allow-host or a token.",
+    ),
+    404: ("There is no such thing", "GET /v1/openapi.json lists all routes; GET /v1/map lists the ids of graphs."),
+    405: ("This method is not allowed here", "GET /v1/openapi.json lists all routes with their methods."),
+    406: ("This answer has no such form", None),
+    408: ("The request did not arrive in time", None),
+    413: ("The request is too large", "Send a smaller graph; GET /v1/info tells the limits."),
+    415: ("The body is not JSON", None),
+    422: (
+        "The request does not say what is needed",
+        "Change the fields that are named; GET /v1/openapi.json describes them all.",
+    ),
+    500: ("The service has failed", "Please report it with the request and the log of the service."),
+    501: ("This service cannot do that", None),
+    503: ("The service is busy", "Try again after the number of seconds in the header Retry-After."),
 }
-_ADVICE = {
-    400: "Send one JSON object, encoded as UTF-8.",
-    401: "Send the header Authorization: Bearer TOKEN.",
-    403: "Call the service by the name it was started for, or start it with --allow-host or a token.",
-    404: "GET /v1/openapi.json lists all routes; GET /v1/map lists the ids of graphs.",
-    405: "GET /v1/openapi.json lists all routes with their methods.",
-    413: "Send a smaller graph; GET /v1/info tells the limits.",
-    422: "Change the fields that are named; GET /v1/openapi.json describes them all.",
-    500: "Please report it with the request and the log of the service.",
-    503: "Try again after the number of seconds in the header Retry-After.",
+"""Title and advice of a problem, by its status."""
+_DETAILS = {
+    400: "the body is not JSON that can be read: too deep, with numbers that are too long, or not UTF-8",
+    404: "this path is not a route of the service",
+    405: "this route exists, but not for this method",
 }
+"""What errors of the framework mean here."""
 _MOST_ERRORS, _LONGEST_INPUT = 10, 80
 
 
@@ -63,13 +65,10 @@ class Problem(HTTPException):
 
     def body(self) -> dict[str, Any]:
         """The problem details."""
-        body: dict[str, Any] = {
-            "type": "about:blank",
-            "title": self.title or _TITLES.get(self.status_code, "The request cannot be answered"),
-            "status": self.status_code,
-            "detail": str(self.detail),
-        }
-        if advice := self.advice or _ADVICE.get(self.status_code):
+        title, advice = _TOLD.get(self.status_code, ("The request cannot be answered", None))
+        body = {"type": "about:blank", "title": self.title or title, "status": self.status_code}
+        body["detail"] = str(self.detail)
+        if advice := self.advice or advice:
             body["advice"] = advice
         if self.errors:
             body["errors"] = self.errors
@@ -97,13 +96,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, RequestValidationError):
         return _of_validation(error)
     if isinstance(error, AnyHTTPException):
-        detail = str(error.detail)
-        if error.status_code == 404:
-            detail = "this path is not a route of the service"
-        elif error.status_code == 405:
-            detail = "this route exists, but not for this method"
-        elif error.status_code == 400:
-            detail = "the body is not JSON that can be read: too deep, with numbers that are too long, or not UTF-8"
+        detail = _DETAILS.get(error.status_code, str(error.detail))
         return Problem(error.status_code, detail, headers=error.headers)
     if isinstance(error, MissingExtra):
         return Problem(501, str(error), advice="Install the extra where the service runs, or ask in another form.")

@@ -19,13 +19,11 @@ from pydantic import (
 )
 
 from graphmetric.edit_distance.limited import COUNTED_KINDS
-from graphmetric.serve.settings import ServiceSettings
 
 MOST_HITS = 1000
 LONGEST_LABEL = 64
 LONGEST_SMILES = 1000
 MOST_FILES_GRAPHS = 100
-_DEFAULTS = ServiceSettings()
 _LARGE = 2**53
 _PAIR = Field(min_length=2, max_length=2)
 
@@ -148,33 +146,32 @@ class SearchRequest(GraphQuery):
     )
 
 
-class DistanceRequest(_Asked):
-    """The distance of two graphs."""
-
+class _PairAsked(_Asked):
     first: GraphQuery
     second: GraphQuery
-    learned: StrictBool = Field(default=False, description="Also the learned distance, if the index has a model.")
     limits: EditLimits | None = None
     time_limit: TimeLimit = 5.0
+
+
+class DistanceRequest(_PairAsked):
+    """The distance of two graphs."""
+
+    learned: StrictBool = Field(default=False, description="Also the learned distance, if the index has a model.")
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"first": {"smiles": "CCO"}, "second": {"smiles": "CCN"}, "time_limit": 2}]}
     )
 
 
-class ExplainRequest(_Asked):
+class ExplainRequest(_PairAsked):
     """How one graph becomes another: node map, edits, and where to draw the nodes."""
 
-    first: GraphQuery
-    second: GraphQuery
     certified: StrictBool = Field(
         default=True, description="By an exact search; if false, by the alignment of the model or a beam search."
     )
     node_map: Annotated[list[Node | None], Field(fail_fast=True, max_length=100_000)] | None = Field(
         default=None, description="A node map that is known already, such as that of a hit: nothing is searched."
     )
-    limits: EditLimits | None = None
-    time_limit: TimeLimit = 5.0
     draw: StrictBool = Field(default=False, description="Also two drawings as SVG, matched nodes in the same place.")
 
     model_config = ConfigDict(
@@ -182,12 +179,14 @@ class ExplainRequest(_Asked):
     )
 
 
-class EmbedRequest(_Asked):
-    """The vector of a graph, and its place on the map."""
-
+class _GraphAsked(_Asked):
     query: GraphQuery
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"query": {"smiles": "CCO"}}]})
+
+
+class EmbedRequest(_GraphAsked):
+    """The vector of a graph, and its place on the map."""
 
 
 class ReadRequest(_Asked):
@@ -198,12 +197,8 @@ class ReadRequest(_Asked):
     model_config = ConfigDict(json_schema_extra={"examples": [{"file": {"name": "one.smi", "text": "CCO ethanol\n"}}]})
 
 
-class DrawRequest(_Asked):
+class DrawRequest(_GraphAsked):
     """A drawing of a graph."""
-
-    query: GraphQuery
-
-    model_config = ConfigDict(json_schema_extra={"examples": [{"query": {"smiles": "CCO"}}]})
 
 
 class _Answer(BaseModel):
@@ -291,21 +286,21 @@ class SearchAnswer(_Answer):
     report: Report
 
 
-class DistanceAnswer(_Answer):
+class _PairAnswer(_Answer):
+    distance: Aligned
+    first: dict[str, Any]
+    second: dict[str, Any]
+
+
+class DistanceAnswer(_PairAnswer):
     """An edit distance, and the learned one if it was asked for."""
 
-    distance: Aligned
     learned: float | None
-    first: dict[str, Any]
-    second: dict[str, Any]
 
 
-class ExplainAnswer(_Answer):
+class ExplainAnswer(_PairAnswer):
     """An edit distance with its edits; graphs and layout to draw it."""
 
-    distance: Aligned
-    first: dict[str, Any]
-    second: dict[str, Any]
     layout: list[Annotated[list[float], _PAIR]] | None
     """Places for the nodes of the first graph, then for the inserted ones; null if they are too many to draw."""
     places: list[int]

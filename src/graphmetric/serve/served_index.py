@@ -9,18 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property, lru_cache
 from importlib.util import find_spec
-from itertools import count, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from graphmetric import __version__
-from graphmetric.drawing.alignment import draw_aligned_pair
-from graphmetric.drawing.layout import lay_out
+from graphmetric.drawing.alignment import draw_aligned_pair, lay_over
 from graphmetric.drawing.svg import draw_graph, label_colors
 from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
 from graphmetric.edit_distance.edit_path import edit_path_of
-from graphmetric.edit_distance.limited import COUNTED_KINDS, check_limits
+from graphmetric.edit_distance.limited import COUNTED_KINDS
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs
 from graphmetric.formats.conversion import from_smiles
@@ -44,7 +43,15 @@ from graphmetric.serve.schema import (
     SearchRequest,
 )
 from graphmetric.serve.settings import ServiceSettings
-from graphmetric.serve.wire import number, write_alignment, write_graph, write_labels, write_progress, write_result
+from graphmetric.serve.wire import (
+    number,
+    write_alignment,
+    write_graph,
+    write_labels,
+    write_layout,
+    write_progress,
+    write_result,
+)
 
 _DEFAULT_K = 10
 _EXPLAINED_HITS = 50
@@ -208,18 +215,10 @@ class ServedIndex:
         self, asked: SearchRequest, stop: Stop, report: Callable[[dict[str, Any]], None] | None = None
     ) -> dict[str, Any]:
         """The answer to a search; ``report`` gets what is known while a certified search goes on."""
-        query, k = self.resolve(asked), asked.k
-        if k is None:
-            k = _DEFAULT_K if asked.within is None else MOST_HITS
-        certified = self.is_certified(asked)
-        options: dict[str, Any] = {
-            "view": asked.view,
-            "certified": certified,
-            "where": asked.where or None,
-            "distinct": asked.distinct,
-        }
-        if asked.limits:
-            options["limits"] = check_limits(asked.limits)
+        query, certified = self.resolve(asked), self.is_certified(asked)
+        k = asked.k or (_DEFAULT_K if asked.within is None else MOST_HITS)
+        options: dict[str, Any] = {name: getattr(asked, name) for name in ("view", "distinct")}
+        options |= {"certified": certified, "where": asked.where or None, "limits": asked.limits or None}
         if certified:
 
             def watch(progress: SearchProgress) -> bool:
@@ -256,14 +255,11 @@ class ServedIndex:
             if self.index.model is None:
                 raise InvalidArgument("the index has no model, so there is no learned distance: leave out learned")
             learned = number(self.index.model.measure(first, second))
-        found = self._measure(first, second, asked.limits, stop)
-        return {
-            "distance": write_alignment(found, listed=True),
-            "learned": learned,
-            "first": write_graph(first),
-            "second": write_graph(second),
-            **self.stamp,
-        }
+        return {**self._write_pair(self._measure(first, second, asked.limits, stop)), "learned": learned}
+
+    def _write_pair(self, found: EditDistance) -> dict[str, Any]:
+        graphs = {"first": write_graph(found.first), "second": write_graph(found.second)}
+        return {"distance": write_alignment(found, listed=True), **graphs, **self.stamp}
 
     def _measure(self, first: Graph, second: Graph, limits: Mapping[str, int] | None, stop: Stop) -> EditDistance:
         return graph_edit_distance(
@@ -285,22 +281,14 @@ class ServedIndex:
         else:
             hit = SearchHit(second.id, float("nan"), lambda: second)
             found = self.index.explain(first, hit).alignment
-        places = _places(found)
-        joint = _joint(found, places)
+        places, joint = lay_over(found)
         drawable = found.node_map is not None and self._is_drawable(joint)
         svg = None
         if asked.draw and drawable:
             labels = [*(first.node_labels or ()), *(second.node_labels or ())]
             svg = draw_aligned_pair(found, label_colors(labels))
-        return {
-            "distance": write_alignment(found, listed=True),
-            "first": write_graph(first),
-            "second": write_graph(second),
-            "layout": _points(joint) if drawable else None,
-            "places": places,
-            "svg": svg,
-            **self.stamp,
-        }
+        layout = write_layout(joint) if drawable else None
+        return {**self._write_pair(found), "layout": layout, "places": places, "svg": svg}
 
     def _follow(self, first: Graph, second: Graph, node_map: list[int | None]) -> EditDistance:
         """The edits of a node map that the client knows."""
@@ -313,18 +301,8 @@ class ServedIndex:
         if first.directed != second.directed:
             raise InvalidArgument("one graph is directed and the other is not; there are no edits between them")
         total = float(edit_path_of(first, second, tuple(node_map), self.index.costs).counts.total)
-        return EditDistance(
-            first=first,
-            second=second,
-            costs=self.index.costs,
-            method="node_map",
-            lower=0.0,
-            upper=total,
-            value=total,
-            node_map=tuple(node_map),
-            nodes_expanded=0,
-            seconds=0.0,
-        )
+        costs, given = self.index.costs, tuple(node_map)
+        return EditDistance(first, second, costs, "node_map", 0.0, total, total, given, nodes_expanded=0, seconds=0.0)
 
     def embed(self, query: GraphQuery) -> dict[str, Any]:
         """The vector of a graph and its place on the map."""
@@ -365,7 +343,7 @@ class ServedIndex:
     def graph(self, text: str) -> dict[str, Any]:
         """A graph of the index, and where to draw its nodes."""
         graph = self.index.graph(self.find_id(text))
-        layout = _points(graph) if self._is_drawable(graph) else None
+        layout = write_layout(graph) if self._is_drawable(graph) else None
         return {"graph": write_graph(graph), "layout": layout, **self.stamp}
 
     def draw(self, query: GraphQuery) -> str:
@@ -389,25 +367,6 @@ class ServedIndex:
     def _is_drawable(self, graph: Graph) -> bool:
         most = self.settings.max_drawn
         return graph.num_nodes <= most and graph.num_edges <= _EDGES_DRAWN * most
-
-
-def _points(graph: Graph) -> list[list[float]]:
-    points: list[list[float]] = np.round(lay_out(graph), 3).tolist()
-    return points
-
-
-def _places(found: EditDistance) -> list[int]:
-    """For each node of the second graph its place in the joint layout: that of its partner, or a new one."""
-    partner = {v: u for u, v in enumerate(found.node_map or ()) if v is not None}
-    inserted = count(found.first.num_nodes)
-    return [partner[v] if v in partner else next(inserted) for v in range(found.second.num_nodes)]
-
-
-def _joint(found: EditDistance, places: list[int]) -> Graph:
-    """Both graphs laid over each other."""
-    edges = {tuple(sorted(edge)) for edge in found.first.edges.tolist()}
-    edges |= {tuple(sorted((places[u], places[v]))) for u, v in found.second.edges.tolist()}
-    return Graph(max([found.first.num_nodes - 1, *places], default=-1) + 1, sorted(edges))
 
 
 def _is_short(value: Any) -> bool:

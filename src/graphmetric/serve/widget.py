@@ -12,12 +12,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from graphmetric.drawing.layout import lay_out
 from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.graph import Graph
 from graphmetric.search import GraphIndex, SearchHit, SearchResult
-from graphmetric.serve.wire import read_graph, write_alignment, write_graph, write_labels, write_result
+from graphmetric.serve.wire import read_graph, write_alignment, write_graph, write_labels, write_layout, write_result
 
 _MODULES = ("dom.js", "drawing.js", "pair.js", "sketch.js", "widget.js")
 _LARGEST_DRAWN = 150
@@ -42,14 +41,12 @@ def explore(
     """
     if not isinstance(index, GraphIndex):
         raise InvalidArgument(f"explore takes a GraphIndex; got {type(index).__name__}")
-    state: dict[str, Any] = {"question": str(query)} if isinstance(query, str | int) else {"drawing": _drawn(query)}
+    state: dict[str, Any] = {"question": str(query)}
+    if not isinstance(query, str | int):
+        graph = as_graph(query)
+        state = {"drawing": {"graph": write_graph(graph), "layout": _layout(graph)}}
     chosen = index.model is None if certified is None else certified
     return _widget_class()(index, k, time_limit, certified=chosen, **state)
-
-
-def _drawn(query: Any) -> dict[str, Any]:
-    graph = as_graph(query)
-    return {"graph": write_graph(graph), "layout": _layout(graph)}
 
 
 @cache
@@ -120,9 +117,7 @@ def _write(index: GraphIndex, result: SearchResult, question: str, drawing: dict
 
 
 def _layout(graph: Graph) -> list[list[float]] | None:
-    if graph.num_nodes > _LARGEST_DRAWN:
-        return None
-    return [[round(x, 3), round(y, 3)] for x, y in lay_out(graph).tolist()]
+    return write_layout(graph) if graph.num_nodes <= _LARGEST_DRAWN else None
 
 
 def _join_modules() -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from graphmetric.drawing.layout import lay_out
 from graphmetric.edit_distance import EditCosts, EditDistance
-from graphmetric.edit_distance.edit_path import EditPath
 from graphmetric.formats.file_source import DEFAULT_LIMITS
 from graphmetric.formats.json_graphs import graph_from_dict, graph_to_dict
 from graphmetric.formats.values import plain
@@ -21,6 +21,8 @@ from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_jso
 from graphmetric.search.hits import SearchHit, SearchProgress, SearchReport, SearchResult
 
 _SHOWN_LABELS = 64
+_AS_THEY_ARE = ("method", "seconds", "tolerance", "note")
+"""Fields of an edit distance that are JSON values already."""
 
 
 def number(value: float | None) -> float | None:
@@ -49,6 +51,12 @@ def _frequent(column: LabelColumn | None) -> list[Any]:
     return [label_to_json(column.vocabulary[code]) for code in np.argsort(-counts, kind="stable")[:_SHOWN_LABELS]]
 
 
+def write_layout(graph: Graph) -> list[list[float]]:
+    """Where to draw the nodes."""
+    points: list[list[float]] = np.round(lay_out(graph), 3).tolist()
+    return points
+
+
 def read_graph(data: dict[str, Any]) -> Graph:
     """The graph that :func:`write_graph` wrote."""
     return graph_from_dict(data, DEFAULT_LIMITS)
@@ -63,7 +71,7 @@ def write_result(
     explained: int = 0,
 ) -> dict[str, Any]:
     """Hits and report of a search; ``explain`` makes the edits of the first hits, ``explained`` of them."""
-    report = result.report
+    report = asdict(result.report)
     return {
         "hits": [
             _write_hit(rank, hit, graphs, explain if rank <= explained else None)
@@ -71,17 +79,7 @@ def write_result(
         ],
         "total": len(result.hits),
         "view": result.view,
-        "report": {
-            "graphs": report.graphs,
-            "exact": report.exact,
-            "complete": report.complete,
-            "open": report.open,
-            "least_open": number(report.least_open),
-            "stages": dict(report.stages),
-            "unsolved": report.unsolved,
-            "seconds": report.seconds,
-            "text": str(report),
-        },
+        "report": report | {"least_open": number(report["least_open"]), "text": str(result.report)},
     }
 
 
@@ -90,10 +88,7 @@ def _write_hit(rank: int, hit: SearchHit, graphs: bool, explain: Callable[[Searc
     written: dict[str, Any] = {
         "rank": rank,
         "id": label_to_json(hit.id),
-        "distance": number(hit.distance),
-        "exact": number(hit.exact),
-        "lower": number(hit.lower),
-        "upper": number(hit.upper),
+        **{name: number(getattr(hit, name)) for name in ("distance", "exact", "lower", "upper")},
         "proven": hit.proven,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
@@ -110,29 +105,17 @@ def _write_hit(rank: int, hit: SearchHit, graphs: bool, explain: Callable[[Searc
 
 def write_progress(progress: SearchProgress, k: int | None = None) -> dict[str, Any]:
     """How far a certified search is, with what it has found so far."""
-    return {
-        "found": progress.found,
-        "excluded": progress.excluded,
-        "open": progress.open,
-        "least_open": number(progress.least_open),
-        "seconds": progress.seconds,
-        "hits": write_result(progress.result(), k=k)["hits"],
-    }
+    told = {name: getattr(progress, name) for name in ("found", "excluded", "open", "seconds")}
+    hits = write_result(progress.result(), k=k)["hits"]
+    return told | {"least_open": number(progress.least_open), "hits": hits}
 
 
 def write_alignment(found: EditDistance, *, listed: bool = False) -> dict[str, Any]:
     """Bounds and node map of an edit distance, on the raw scale; with ``listed`` also its edits."""
     written: dict[str, Any] = {
-        "lower": number(found.lower),
-        "upper": number(found.upper),
-        "value": number(found.value),
-        "exact": found.exact,
-        "impossible": found.impossible,
-        "method": found.method,
+        **{name: number(getattr(found, name)) for name in ("lower", "upper", "value")},
+        **{name: getattr(found, name) for name in ("exact", "impossible", *_AS_THEY_ARE)},
         "node_map": None if found.node_map is None else list(found.node_map),
-        "seconds": found.seconds,
-        "note": found.note,
-        "tolerance": found.tolerance,
         "expanded": found.nodes_expanded,
         "limits": None if found.limits is None else dict(found.limits),
         "replaced": None if found.replaced is None else sorted(map(list, found.replaced)),
@@ -140,16 +123,14 @@ def write_alignment(found: EditDistance, *, listed: bool = False) -> dict[str, A
     path = found.edit_path if listed else None
     if path is not None:
         written["counts"] = {name: count for name, count in asdict(path.counts).items() if count}
-        written["edits"] = write_edits(path)
+        written["edits"] = [
+            _write_edit(edit) | {"place": place} for edit, place in zip(path.edits, path.places, strict=True)
+        ]
     return written
 
 
-def write_edits(path: EditPath) -> list[dict[str, Any]]:
-    """Each edit: its kind, the nodes it touches, labels before and after, where its edge lies, and a sentence."""
-    return [_write_edit(edit) | {"place": place} for edit, place in zip(path.edits, path.places, strict=True)]
-
-
 def _write_edit(edit: Edit) -> dict[str, Any]:
+    """Its kind, the nodes it touches, labels before and after, and a sentence."""
     kind = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in type(edit).__name__)[1:]
     given = {one.name: getattr(edit, one.name) for one in fields(edit)}
     nodes = [given["node"]] if "node" in given else [given["u"], given["v"]]
@@ -165,17 +146,14 @@ def read_alignment(data: Mapping[str, Any], first: Graph, second: Graph, costs: 
         first=first,
         second=second,
         costs=costs,
-        method=data["method"],
         lower=lower,
         upper=upper,
         value=upper if data["value"] is None else data["value"],
         node_map=None if data["node_map"] is None else tuple(data["node_map"]),
         nodes_expanded=data["expanded"],
-        seconds=data["seconds"],
         limits=data["limits"],
         replaced=None if data["replaced"] is None else frozenset((u, v) for u, v in data["replaced"]),
-        tolerance=data["tolerance"],
-        note=data["note"],
+        **{name: data[name] for name in _AS_THEY_ARE},
     )
 
 
@@ -183,10 +161,9 @@ def read_result(
     data: Mapping[str, Any], query: Graph, costs: EditCosts, fetch: Callable[[Hashable], Graph]
 ) -> SearchResult:
     """The search result that :func:`write_result` wrote; ``fetch`` gets the graph of a hit when it is asked for."""
-    report = data["report"]
-    names = ("graphs", "exact", "stages", "seconds", "complete", "open", "least_open", "unsolved")
     hits = tuple(_read_hit(hit, query, costs, fetch) for hit in data["hits"])
-    return SearchResult(query, hits, data["view"], SearchReport(**{name: report[name] for name in names}))
+    report = SearchReport(**{one.name: data["report"][one.name] for one in fields(SearchReport)})
+    return SearchResult(query, hits, data["view"], report)
 
 
 def _read_hit(data: Mapping[str, Any], query: Graph, costs: EditCosts, fetch: Callable[[Hashable], Graph]) -> SearchHit:
