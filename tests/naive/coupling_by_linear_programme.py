@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,31 @@ class LabelledStates(NamedTuple):
 NOTHING = ((0, 0), np.zeros(1))
 
 
-def coupling_distance(left: LabelledStates, right: LabelledStates, node_price: float, edge_price: float) -> float:
-    """The least cost; every arc pair and its reversal are one variable, and slack variables are what is left."""
+def one_image_distance(left: LabelledStates, right: LabelledStates, node_price: float, edge_price: float) -> float:
+    """The largest of the least costs when one node of either graph may have one image only, whichever that is."""
+    rows, columns = range(len(left.nodes)), range(len(right.nodes))
+    least = coupling_distance(left, right, node_price, edge_price)
+    if not rows or not columns:
+        return least
+    apart_from = [[[(i, other) for other in columns if other != k] for k in columns] for i in rows]
+    apart_from += [[[(other, k) for other in rows if other != i] for i in rows] for k in columns]
+    return max(
+        min(coupling_distance(left, right, node_price, edge_price, apart) for apart in choices)
+        for choices in apart_from
+    )
+
+
+def coupling_distance(
+    left: LabelledStates,
+    right: LabelledStates,
+    node_price: float,
+    edge_price: float,
+    apart: Sequence[tuple[int, int]] = (),
+) -> float:
+    """The least cost; every arc pair and its reversal are one variable, and slack variables are what is left.
+
+    Pairs of nodes that are ``apart`` have no mass.
+    """
     n, m = len(left.nodes), len(right.nodes)
     edges = [(i, j) for i, j in left.arcs if i < j]
     ours, theirs = list(left.arcs), list(right.arcs)
@@ -79,5 +103,8 @@ def coupling_distance(left: LabelledStates, right: LabelledStates, node_price: f
         ([value for *_, value in entries], tuple(zip(*((r, c) for r, c, _ in entries), strict=True))),
         shape=(len(rows), count),
     )
-    found = linprog(-saving, A_ub=matrix, b_ub=limits, method="highs")
+    most = np.full(count, np.inf)
+    most[[x_of[pair] for pair in apart]] = 0.0
+    bounds = np.column_stack([np.zeros(count), most])
+    found = linprog(-saving, A_ub=matrix, b_ub=limits, bounds=bounds, method="highs")
     return total + float(found.fun)

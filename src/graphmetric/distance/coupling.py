@@ -70,10 +70,15 @@ class Coupling(Matching, kind="coupling"):
     there it learns what the relaxation misses, and what else the encoder knows of nodes. The state of an edge is a
     linear map of the states of its ends and of its weight.
 
-    *Whole edits.* Unless ``fractions`` are wanted, the answer is :math:`g` rounded up to whole edits. That keeps the
+    *Whole edits.* Unless ``fractions`` are wanted, the answer is rounded up to whole edits. That keeps the
     pseudo-metric, since :math:`\lceil s + t \rceil \le \lceil s \rceil + \lceil t \rceil`, and saves time: it is
     enough that both bounds of :math:`g` round to the same. What exceeds a whole number by less than a thousandth does
     not count, so the triangle inequality could fail where both sides of a detour do that.
+
+    *One image.* What is rounded up is :math:`\max_v \min_w g(G, H \mid v \to w)`, over all nodes v of both graphs,
+    where v may have no image but w. It is closer to the edit distance than :math:`g`, which lets parts of a node be in
+    several places, and still a pseudo-metric: where v goes to w only and w to u only, v goes to u only in the
+    composition. So a detour over H by the cheapest w, and from there by the cheapest u, costs no more than both ways.
 
     *Its cost.* A pair takes hundreds of primal-dual steps. With fractions the answer lies at most .02 edits, or two
     thousandths if that is more, below the exact minimum, and the triangle inequality holds up to twice that. A pair

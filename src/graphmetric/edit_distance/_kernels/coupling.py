@@ -437,15 +437,15 @@ def some_node_costs_more(work: CouplingWork, unit: float, answer: float, most_st
     for node in range(n_columns):
         work.values[OF_COLUMNS, node] = cheapest_image(work.screened[TARGET, node], n_rows)
     for _ in range(n_rows + n_columns):
-        dearest, side, node = TRIED, np.int64(QUERY), np.int64(0)
+        dearest, side, chosen = TRIED, np.int64(QUERY), np.int64(0)
         for i in range(n_rows):
             if work.values[OF_ROWS, i] > dearest:
-                dearest, side, node = work.values[OF_ROWS, i], np.int64(QUERY), np.int64(i)
+                dearest, side, chosen = work.values[OF_ROWS, i], np.int64(QUERY), np.int64(i)
         for k in range(n_columns):
             if work.values[OF_COLUMNS, k] > dearest:
-                dearest, side, node = work.values[OF_COLUMNS, k], np.int64(TARGET), np.int64(k)
-        work.values[OF_ROWS if side == QUERY else OF_COLUMNS, node] = TRIED
-        if node_costs_more(work, side, node, unit, answer, most_steps):
+                dearest, side, chosen = work.values[OF_COLUMNS, k], np.int64(TARGET), np.int64(k)
+        work.values[OF_ROWS if side == QUERY else OF_COLUMNS, chosen] = TRIED
+        if node_costs_more(work, side, chosen, unit, answer, most_steps):
             return True
     return False
 
