@@ -75,6 +75,19 @@ def test_labels_of_the_label_command(capsys: pytest.CaptureFixture[str], source:
     assert "12 other graphs" in errors
 
 
+def test_a_model_learns_from_another(
+    capsys: pytest.CaptureFixture[str], source: Path, model: Path, tmp_path: Path
+) -> None:
+    taught = ("train", str(source), "--teacher", str(model), "--head", "block-norm", "--out", str(tmp_path / "vectors"))
+    code, text, errors = run(capsys, *taught, *QUICK)
+    assert code == 0, errors
+    assert f"(measured by {model})" in text
+    assert "measured by a teacher" in (tmp_path / "vectors" / "MODEL_CARD.md").read_text(encoding="utf-8")
+    code, _, errors = run(capsys, *taught, *QUICK, "--labels", str(tmp_path))
+    assert code == 1
+    assert "give one of them" in errors
+
+
 def test_what_is_ignored_in_training_is_ignored_ever_after(
     capsys: pytest.CaptureFixture[str], source: Path, model: Path, tmp_path: Path
 ) -> None:

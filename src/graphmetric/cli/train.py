@@ -48,6 +48,11 @@ _FEWEST = 3
 @click.argument("source")
 @out_folder_option("Folder for the model.")
 @click.option("--labels", type=FOLDER, help="Folder of `graphmetric label`. Without it, labels are computed.")
+@click.option(
+    "--teacher",
+    metavar="MODEL",
+    help="Learn the distances of this model, such as vectors (--head block-norm) those of a matching.",
+)
 @click.option("--preset", default="base", help="paper, small (minutes), base or large (half an hour).")
 @click.option("--head", help="Another kind of distance: matching, coupling, block-norm, concave or squared-fc.")
 @click.option("--strict", is_flag=True, help="Give distance 0 to isomorphic graphs only.")
@@ -93,6 +98,7 @@ def train_command(
     source: str,
     out: str,
     labels: str | None,
+    teacher: str | None,
     holdout: str | None,
     resume: bool,
     overwrite: bool,
@@ -116,9 +122,12 @@ def train_command(
       graphmetric train my-graphs/ --label-budget 10min --out model/
       graphmetric train my-graphs/ --labels labels/ --out model/ --strict
       graphmetric train my-graphs/ --holdout 0.2 --out model/
+      graphmetric train my-graphs/ --teacher model/ --head block-norm --out vectors/
     """
     from graphmetric.estimator import GraphDistance
 
+    if labels is not None and teacher is not None:
+        raise InvalidArgument("a model learns from --labels or from a --teacher: give one of them")
     checkpoint = _checkpoint_folder(Path(out), resume, overwrite)
     graphs, distances, val = _without_test_graphs(open_source(source, reading), labels, all_graphs)
     if distances is None:
@@ -135,7 +144,7 @@ def train_command(
         distances = None if distances is None else distances.among(held_out.train)
     model = GraphDistance(checkpoint=checkpoint, verbose=True, **options)
     try:
-        model.fit(graphs, distances, val)
+        model.fit(graphs, distances if teacher is None else GraphDistance.load(teacher), val)
     except KeyboardInterrupt:
         show(
             f"nothing is lost: the same command with --resume continues from {checkpoint} and repeats at most the last "
@@ -147,7 +156,7 @@ def train_command(
     if held_out is not None and _measure(model, held_out):
         model.save(out)
     report = {key: value for key, value in model.report_.items() if key != "history"}
-    show_result(_in_words(report, out), {"out": out, **report})
+    show_result(_in_words(report, out, teacher), {"out": out, **report})
 
 
 def _checkpoint_folder(out: Path, resume: bool, overwrite: bool) -> Path:
@@ -260,11 +269,13 @@ def _measure(model: GraphDistance, held_out: HeldOut) -> bool:
     return True
 
 
-def _in_words(report: dict[str, Any], out: str) -> str:
+def _in_words(report: dict[str, Any], out: str, teacher: str | None) -> str:
     labels, done, validation = report["labels"], report["training"], report["validation"]
     pairs, mutated = labels["training_pairs"], labels["mutated_graphs_in_training_pairs"]
     exact = round(labels["exact"] * pairs)
     known = f"{exact:,} exact distances, {pairs - exact:,} only bounds" if exact < pairs else "all exact distances"
+    if teacher is not None:
+        known = f"measured by {teacher}"
     mutations = f", {mutated:,} mutations of them" if mutated else ""
     lines = [
         f"learned from {report['graphs']['training_graphs']:,} graphs{mutations} and {pairs:,} pairs ({known}) in "
