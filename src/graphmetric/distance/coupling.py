@@ -35,9 +35,9 @@ from graphmetric.errors import InvalidArgument
 
 CHUNK = 32
 """Pairs per call of the solver: milliseconds for small graphs, so that threads end together."""
-TRAINING = Effort(steps=100, steps_per_node=6, tolerance=0.05, relative=0.0, unit=0.0)
-ANSWERING = Effort(steps=100_000, steps_per_node=0, tolerance=0.02, relative=0.002, unit=0.0)
-GUESSING = Effort(steps=0, steps_per_node=0, tolerance=0.0, relative=0.0, unit=0.0)
+TRAINING = Effort(steps=100, steps_per_node=6, tolerance=0.05, relative=0.0, unit=0.0, one_image=0)
+ANSWERING = Effort(steps=100_000, steps_per_node=0, tolerance=0.02, relative=0.002, unit=0.0, one_image=0)
+GUESSING = Effort(steps=0, steps_per_node=0, tolerance=0.0, relative=0.0, unit=0.0, one_image=0)
 """Without steps, the savings of edges are split evenly between their ends, as in the branch bound."""
 Places = NDArray[np.int64]
 Doubles = NDArray[np.float64]
@@ -70,15 +70,15 @@ class Coupling(Matching, kind="coupling"):
     there it learns what the relaxation misses, and what else the encoder knows of nodes. The state of an edge is a
     linear map of the states of its ends and of its weight.
 
-    *Whole edits.* Unless ``fractions`` are wanted, the answer is rounded up to whole edits. That keeps the
+    *Whole edits.* Unless ``fractions`` are wanted, the answer is :math:`g` rounded up to whole edits. That keeps the
     pseudo-metric, since :math:`\lceil s + t \rceil \le \lceil s \rceil + \lceil t \rceil`, and saves time: it is
     enough that both bounds of :math:`g` round to the same. What exceeds a whole number by less than a thousandth does
     not count, so the triangle inequality could fail where both sides of a detour do that.
 
-    *One image.* What is rounded up is :math:`\max_v \min_w g(G, H \mid v \to w)`, over all nodes v of both graphs,
-    where v may have no image but w. It is closer to the edit distance than :math:`g`, which lets parts of a node be in
-    several places, and still a pseudo-metric: where v goes to w only and w to u only, v goes to u only in the
-    composition. So a detour over H by the cheapest w, and from there by the cheapest u, costs no more than both ways.
+    *One image.* With ``one_image``, what is rounded up is :math:`\max_v \min_w g(G, H \mid v \to w)`, over all nodes v
+    of both graphs, where v may have no image but w. It is closer to the edit distance than :math:`g`, which lets parts
+    of a node be in several places, and still a pseudo-metric: where v goes to w only and w to u only, v goes to u only
+    in the composition. So a detour over H by the cheapest w, and on by the cheapest u, costs no more than both ways.
 
     *Its cost.* A pair takes hundreds of primal-dual steps. With fractions the answer lies at most .02 edits, or two
     thousandths if that is more, below the exact minimum, and the triangle inequality holds up to twice that. A pair
@@ -95,8 +95,11 @@ class Coupling(Matching, kind="coupling"):
     slow = True
     starts_well = True
 
-    def __init__(self, dim: int, fractions: bool = False) -> None:
+    def __init__(self, dim: int, fractions: bool = False, one_image: bool = False) -> None:
+        if fractions and one_image:
+            raise InvalidArgument("a coupling gives every node one image in whole edits only: leave fractions out")
         super().__init__()
+        self.one_image = one_image
         self.rounding = 0.0 if fractions else 1.0
         if fractions:
             self.tolerance, self.relative_tolerance = ANSWERING.tolerance, ANSWERING.relative
@@ -114,10 +117,10 @@ class Coupling(Matching, kind="coupling"):
 
     @classmethod
     def build(cls, options: HeadOptions, dim: int) -> Self:
-        return cls(dim, options.fractions)
+        return cls(dim, options.fractions, options.one_image)
 
     def extra_repr(self) -> str:
-        return f"fractions={not self.rounding}"
+        return f"fractions={not self.rounding}, one_image={self.one_image}"
 
     @property
     def prices(self) -> Tensor:
@@ -156,7 +159,8 @@ class Coupling(Matching, kind="coupling"):
 
     @torch.no_grad()
     def answer(self, left: Representation, right: Representation, absolute: bool = False) -> Answer:
-        effort = ANSWERING._replace(unit=self.rounding, relative=0.0 if absolute else ANSWERING.relative)
+        relative = 0.0 if absolute else ANSWERING.relative
+        effort = ANSWERING._replace(unit=self.rounding, relative=relative, one_image=int(self.one_image))
         return self._answer_within(effort, left, right)
 
     def _answer_within(self, effort: Effort, left: Representation, right: Representation) -> Answer:

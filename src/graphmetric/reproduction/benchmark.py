@@ -238,7 +238,7 @@ def take_first(data: Dataset, limit: int | None) -> Dataset:
     shares = [part[: max(1, len(part) * limit // len(data.graphs))] for part in data.split]
     kept = np.sort(np.concatenate(shares))
     train, val, test = (np.searchsorted(kept, share) for share in shares)
-    taken = data.known.take(kept)
+    taken = data.known.among(kept)
     return replace(data, graphs=data.graphs[kept], known=taken, classes=None, train=train, val=val, test=test)
 
 

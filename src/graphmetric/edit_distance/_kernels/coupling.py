@@ -6,8 +6,8 @@ around, it has its other view. Changing an edge costs ``prices.edge`` for each c
 distance of the states. Costs become whole numbers of quanta, and from there on everything is that of the relaxed edit
 distance (relaxed.py): the same steps, and exact bounds from both sides.
 
-**One image.** Parts of a node may go to several nodes, which no edit does. So in whole edits every node is tried in
-turn: it may have one image only, whichever that is. The distance is the largest of these least costs over all nodes of
+**One image.** Parts of a node may go to several nodes, which no edit does. So, if asked, every node is tried in turn:
+it may have one image only, whichever that is. The distance is the largest of these least costs over all nodes of
 both graphs. Couplings in which a node has one image compose, so this is a pseudo-metric as well, and closer to the edit
 distance. It is computed only where the best map that was met costs more than the relaxed distance rounded up.
 
@@ -128,6 +128,8 @@ class Effort(NamedTuple):
     unit: float
     """Answers are rounded up to multiples of this, and it is enough that both bounds round to the same; 0: they are
     not rounded."""
+    one_image: int
+    """1: every node is tried with one image only, before answers are rounded."""
 
 
 class CouplingWork(NamedTuple):
@@ -388,10 +390,12 @@ def couple_pair(
     if effort.unit == 0.0:
         return lower / QUANTA, left_open
     answer = rounded_up(lower, effort.unit)
+    if effort.one_image == 0 or left_open > 0.0:
+        return answer, left_open
     if answer < rounded_up(of_map, effort.unit) and coupled < np.inf:
         of_map = everything - map_well(work, everything - of_map)
     most = rounded_up(of_map, effort.unit)
-    if answer < most and left_open == 0.0:
+    if answer < most:
         screen_images(work)
         while answer < most and some_node_costs_more(work, effort.unit, answer, most_steps):
             answer += effort.unit
