@@ -284,21 +284,15 @@ def assign_by_masses(work: CouplingWork) -> None:
 
 
 @part
-def map_well(work: CouplingWork, best: float) -> float:
-    """Improve the best map, and one that rounds the masses, by exchanges; returns what the best saves."""
+def map_by_masses(work: CouplingWork) -> None:
+    """Round the masses to a map, heaviest first, where edges that are saved make the pairs next to them heavier."""
     dual, image = work.dual, work.splits.assignment.places[ROW_MATCH]
-    for i in range(dual.sizes[N_ROWS]):
-        image[i] = work.lines[BEST_IMAGE, i]
-    if image[0] != FREE:
-        exchange_images(work, image)
-        best = price_map(work, best)
     for i in range(dual.sizes[N_ROWS]):
         image[i] = FREE
         for k in range(dual.sizes[N_COLUMNS]):
             work.score[i, k] = work.coupling.x[i, k]
     round_masses(dual, work.local, work.score, image, work.splits.signals)
     exchange_images(work, image)
-    return price_map(work, best)
 
 
 @part
@@ -393,7 +387,8 @@ def couple_pair(
     if effort.one_image == 0 or left_open > 0.0:
         return answer, left_open
     if answer < rounded_up(of_map, effort.unit) and coupled < np.inf:
-        of_map = everything - map_well(work, everything - of_map)
+        map_by_masses(work)
+        of_map = everything - price_map(work, everything - of_map)
     most = rounded_up(of_map, effort.unit)
     if answer < most:
         screen_images(work)
