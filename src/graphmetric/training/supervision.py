@@ -180,7 +180,7 @@ def make_supervision(
     used, places = np.unique(across[:, 1], return_inverse=True)
     graphs = pool.graphs + validation[used]
     choosing, more = budget.label(graphs, np.column_stack([across[:, 0], len(pool.graphs) + places]), "validation")
-    _tell(labels, choosing)
+    _tell(*([labels] if teacher is None else []), choosing)
     mutations = np.arange(len(pool.origins)) + len(pool.drawn)
     source = "computed" if teacher is None else "measured by a teacher; for validation"
     return Supervision(
