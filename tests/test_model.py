@@ -30,7 +30,6 @@ HEADS = {
     "matching": HeadOptions("matching", matching_heads=2),
     "concave": HeadOptions("concave", hidden=(4,), bases=("matching", "block-norm")),
     "concave of matching": HeadOptions("concave", bases=("matching",), coordinates=False),
-    "star-matching": HeadOptions("star-matching"),
     "coupling": HeadOptions("coupling"),
 }
 ALL = [pytest.param(ModelOptions(ENCODER, FEATURES, head), id=name) for name, head in HEADS.items()]

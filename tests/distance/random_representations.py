@@ -8,16 +8,7 @@ from types import SimpleNamespace
 import torch
 from torch import Tensor
 
-from graphmetric.distance import (
-    BlockNorm,
-    ConcaveHead,
-    Coupling,
-    Matching,
-    PairDistance,
-    Representation,
-    SquaredFC,
-    StarMatching,
-)
+from graphmetric.distance import BlockNorm, ConcaveHead, Coupling, Matching, PairDistance, Representation, SquaredFC
 from graphmetric.distance.representation import Structure
 
 DIM = 8
@@ -28,7 +19,6 @@ HEADS: dict[str, Callable[[], PairDistance]] = {
     "block norm": lambda: BlockNorm(DIM, blocks=3, width=2),
     "matching": Matching,
     "two matchings": lambda: Matching(heads=2),
-    "star matching": lambda: StarMatching(DIM),
     "coupling": lambda: Coupling(DIM),
     "coupling of fractions": lambda: Coupling(DIM, fractions=True),
     "concave 1-exp": lambda: ConcaveHead(DIM, hidden=(6,), concave="saturating"),

@@ -22,7 +22,7 @@ ON_BOTH_STORES = {
     "test_without_model",
 }
 """Modules whose tests run once with indexes in memory and folders, and once with indexes in PostgreSQL."""
-HEADS = ("matching", "star-matching", "coupling", "block-norm", "squared-fc", "concave")
+HEADS = ("matching", "coupling", "block-norm", "squared-fc", "concave")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -3,7 +3,7 @@
 from graphmetric.distance.comparison import Comparison, axioms_of_view, view_distances
 from graphmetric.distance.coupling import Coupling
 from graphmetric.distance.masked_loss import interval_loss, mask_weights, weigh_near_pairs
-from graphmetric.distance.matching import Matching, StarMatching
+from graphmetric.distance.matching import Matching
 from graphmetric.distance.matrix import distance_matrix, pair_distances, write_distance_matrix
 from graphmetric.distance.pair_distance import (
     HEADS,
@@ -31,7 +31,6 @@ __all__ = [
     "PairDistance",
     "Representation",
     "SquaredFC",
-    "StarMatching",
     "View",
     "axioms_of_view",
     "distance_matrix",

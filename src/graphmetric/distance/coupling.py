@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from graphmetric.distance.matching import Matching, NodeMaps, broadcast_pairs, broadcast_shape, in_threads, sum_costs
-from graphmetric.distance.pair_distance import Answer, Floats, HeadOptions, StoredGraphs
+from graphmetric.distance.pair_distance import Answer, Arrays, Floats, HeadOptions, StoredGraphs
 from graphmetric.distance.representation import Representation, Structure
 from graphmetric.edit_distance import (
     CoupledGraphs,
@@ -152,6 +152,10 @@ class Coupling(Matching, kind="coupling"):
 
     def index_vectors(self, graphs: Representation) -> Tensor:
         return self.scale_of_states * super().index_vectors(graphs)
+
+    def read_arrays(self, arrays: Arrays, node_ptr: Tensor, structure: Structure | None) -> Representation:
+        graphs = super().read_arrays(arrays, node_ptr, structure)
+        return self.prepare(graphs) if "states" in arrays else graphs  # a store may leave the states where they are
 
     @torch.no_grad()
     def answer(self, left: Representation, right: Representation, absolute: bool = False) -> Answer:

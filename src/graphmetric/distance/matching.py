@@ -1,4 +1,4 @@
-"""Heads that match the nodes of two graphs by their states, alone or with their edges: learned edit distances.
+"""A head that matches the nodes of two graphs by their states: a learned edit distance.
 
 A compiled solver answers; gradients come from the costs of the matching that it found.
 """
@@ -12,30 +12,22 @@ from typing import Self, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from graphmetric._foundation.assignment import AssignmentWork, allocate_assignment
 from graphmetric._foundation.threads import allowed_threads, map_in_threads
 from graphmetric.distance._kernels.matching import (
-    MOST_EDGES,
     NOBODY,
-    TOO_MANY_EDGES,
     AxisValues,
     NodeStates,
-    StarMatches,
-    StarRoom,
-    Stars,
     add_axis_gaps,
-    allocate_stars,
     match_pairs,
-    match_stars,
     measure_pairs,
-    measure_stars,
     sort_runs,
 )
-from graphmetric.distance.pair_distance import Arrays, Floats, HeadOptions, PairDistance, StoredGraphs
-from graphmetric.distance.representation import Representation, Structure
+from graphmetric.distance.pair_distance import Floats, HeadOptions, PairDistance, StoredGraphs
+from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
 CHUNK = 512
@@ -44,8 +36,6 @@ AXES = 8
 """Axes along which an index keeps states sorted: with more, hardly fewer graphs pass the bound."""
 _SPREAD_BY = 1 << 12
 """About how many states say in which directions all of them spread."""
-_FIRST_PRICE = -2.0
-"""Softplus makes it .13 edits: what another label of an edge costs either end before training."""
 Integers = NDArray[np.int64]
 NodeMaps = list[tuple[int | None, ...]]
 Work = TypeVar("Work")
@@ -106,7 +96,7 @@ class Matching(PairDistance, kind="matching"):
         return self._differentiable(left, right) if learns else self._measured(left, right)
 
     def align(self, left: Representation, right: Representation) -> NodeMaps:
-        slots, end = self._match_nodes(left, right)
+        slots, end = _match(self._states(left, 0), self._states(right, 0), broadcast_pairs(left, right))
         starts, sizes, others = left.start.tolist(), left.size.tolist(), right.start.tolist()
         maps: NodeMaps = []
         for matched, start, size, other in zip(np.split(slots, end[:-1]), starts, sizes, others, strict=True):
@@ -125,11 +115,6 @@ class Matching(PairDistance, kind="matching"):
         owner = torch.repeat_interleave(graphs.size)
         return graphs.rows.new_zeros(graphs.num_graphs, graphs.rows.shape[1]).index_add(0, owner, graphs.rows)
 
-    def read_arrays(self, arrays: Arrays, node_ptr: Tensor, structure: Structure | None) -> Representation:
-        graphs = super().read_arrays(arrays, node_ptr, structure)
-        prepared = structure is not None and "states" in arrays  # a store may leave the states where they are
-        return self.prepare(graphs) if prepared else graphs
-
     def tighten(self, gaps: Floats, query: Representation, stored: StoredGraphs, chosen: Tensor) -> Floats:
         """Add what the states say along single axes; see :mod:`graphmetric.distance._kernels.matching`."""
         graphs, arrays = stored
@@ -140,10 +125,6 @@ class Matching(PairDistance, kind="matching"):
         more = np.empty(len(gaps))
         add_axis_gaps(own, AxisValues(arrays["axes"], graphs.start[chosen].numpy(), graphs.size[chosen].numpy()), more)
         return np.sqrt(np.maximum(np.square(gaps, dtype=np.float64) + more, 0)).astype(np.float32)
-
-    def _match_nodes(self, left: Representation, right: Representation) -> tuple[Integers, Integers]:
-        """Matched rows (slots, 2) of all pairs one after another, and where each pair ends."""
-        return _match(self._states(left, 0), self._states(right, 0), broadcast_pairs(left, right))
 
     def _measured(self, left: Representation, right: Representation) -> Tensor:
         pairs = broadcast_pairs(left, right)
@@ -172,161 +153,11 @@ class Matching(PairDistance, kind="matching"):
         dim = graphs.rows.shape[1]
         if dim % self.heads:
             raise InvalidArgument(f"states of width {dim} cannot be cut into {self.heads} equal heads")
-        return _node_states(graphs, head * dim // self.heads, (head + 1) * dim // self.heads)
-
-
-class StarMatching(Matching, kind="star-matching"):
-    r"""Least cost of turning the nodes of one graph, each together with its edges, into those of the other.
-
-    .. math:: g(G, H) = \min_\pi \sum_i c(i, \pi(i)), \qquad c(i, k) = \lVert h_i - h'_k \rVert + \min_\sigma \sum_j
-              \left(\lVert e_{ij} - e'_{k \sigma(j)} \rVert + \beta [\ell_{ij} \ne \ell_{k \sigma(j)}]\right)
-
-    over bijections of nodes, and for each two matched nodes over bijections of the edges at them. What has no partner
-    is matched with nothing, whose state is 0 and which has no label. The first half of an encoder's state is
-    :math:`h_i`; the other two quarters a and b make :math:`e_{ij} = a_i + b_j`, plus a vector for the weight, which is
-    how i sees its edge to j. A norm of one state can hardly say how many things around a
-    node differ; here every edge has a partner of its own, and differences add up.
-
-    *It is a pseudo-metric*, because c is one: bijections of edges compose as those of nodes do, and both have a price
-    that obeys the triangle inequality.
-
-    *Nodes with many edges.* A node with twelve or more edges is matched by :math:`h_i` alone, and the edges of a node
-    with nine to eleven count in part. Which edges count depends on a graph alone, so the axioms hold as before, and a
-    pair of dense graphs takes no longer than one of sparse graphs with twelve times as many edges as nodes.
-    """
-
-    needs_structure = True
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        if dim % 4:
-            raise InvalidArgument(f"a star matching cuts states into quarters; their width is {dim}")
-        self.vector_blocks, self.sorted_axes = 2, 0
-        self.raw_price = nn.Parameter(torch.tensor(_FIRST_PRICE))
-        self.per_weight = nn.Parameter(torch.zeros(2, dim // 4))
-
-    @classmethod
-    def build(cls, options: HeadOptions, dim: int) -> Self:
-        return cls(dim)
-
-    def extra_repr(self) -> str:
-        return f"dim={4 * self.per_weight.shape[1]}"
-
-    @property
-    def price(self) -> Tensor:
-        r""":math:`\beta`."""
-        return functional.softplus(self.raw_price)
-
-    def prepare(self, graphs: Representation) -> Representation:
-        """The graphs with a table of their own, and with the states of their edges where gradients may flow."""
-        graphs = graphs.compacted()._replace(z=self.project(graphs.z))
-        if graphs.structure is None:
-            raise InvalidArgument("a star matching needs graphs that were encoded with their labels and edges")
-        if not torch.is_grad_enabled():
-            return graphs
-        return graphs._replace(structure=graphs.structure._replace(states=self._half_states(graphs, graphs.structure)))
-
-    def index_vectors(self, graphs: Representation) -> Tensor:
-        """(graphs, d): the sum of the states of the nodes of each graph, and the sum of those of the edges at them.
-
-        By the triangle inequality of the norm no distance is below the norms of the differences of both sums together.
-        """
-        graphs = self.prepare(graphs)
-        assert graphs.structure is not None
-        nodes = super().index_vectors(graphs)
-        halves = self._half_states(graphs, graphs.structure).sum(dim=1)
-        owner = torch.repeat_interleave(graphs.structure.num_edges)
-        edges = halves.new_zeros(graphs.num_graphs, halves.shape[1]).index_add(0, owner, halves)
-        return torch.cat([nodes[:, : nodes.shape[1] // 2], edges, torch.zeros_like(edges)], dim=1)
-
-    def _half_states(self, graphs: Representation, structure: Structure) -> Tensor:
-        """(edges, 2, d / 4): the state of every edge of compacted graphs as either end sees it."""
-        width = graphs.rows.shape[1] // 4
-        origin = torch.repeat_interleave(graphs.start, structure.num_edges)
-        near = origin[:, None] + structure.ends
-        degree = torch.bincount(near.flatten(), minlength=len(graphs.rows))[near]
-        share = ((TOO_MANY_EDGES - degree) / (TOO_MANY_EDGES - MOST_EDGES)).clamp(0, 1).to(graphs.rows)
-        states = graphs.rows[near][..., 2 * width : 3 * width] + graphs.rows[near.flip(1)][..., 3 * width :]
-        return share[..., None] * (states + structure.weights.to(graphs.rows) @ self.per_weight)
-
-    def _measured(self, left: Representation, right: Representation) -> Tensor:
-        pairs, sides = broadcast_pairs(left, right), (self._stars(left), self._stars(right))
-        out = np.zeros(len(pairs))
-
-        def measure(part: slice, room: StarRoom) -> None:
-            measure_stars(*sides, pairs[part], room, out[part])
-
-        in_threads(measure, len(pairs), CHUNK, partial(_star_room, *sides))
-        return torch.from_numpy(out).to(left.rows).reshape(broadcast_shape(left, right))
-
-    def _differentiable(self, left: Representation, right: Representation) -> Tensor:
-        pairs = broadcast_pairs(left, right)
-        found, ends = self._match_stars(left, right, pairs)
-        total = self.price * torch.from_numpy(found.changes).to(left.rows)
-        middle = left.rows.shape[1] // 2
-        tables = (left.rows[:, :middle], right.rows[:, :middle]), (_half_rows(left), _half_rows(right))
-        for sides, slots, end in zip(tables, (found.nodes, found.halves), ends, strict=True):
-            used = np.flatnonzero((slots != NOBODY).any(axis=1))
-            owner = np.repeat(np.arange(len(end)), np.diff(end, prepend=0))
-            total = total + sum_costs(sides, slots[used], owner[used], len(pairs))
-        return total.reshape(broadcast_shape(left, right))
-
-    def _match_nodes(self, left: Representation, right: Representation) -> tuple[Integers, Integers]:
-        found, ends = self._match_stars(left, right, broadcast_pairs(left, right))
-        return found.nodes, ends[0]
-
-    def _match_stars(
-        self, left: Representation, right: Representation, pairs: Integers
-    ) -> tuple[StarMatches, tuple[Integers, Integers]]:
-        """What all pairs match, and where each of them ends among the slots of nodes and of halves."""
-        a, b = self._stars(left), self._stars(right)
-        node_end = np.maximum(a.nodes.size[pairs[:, 0]], b.nodes.size[pairs[:, 1]]).cumsum()
-        half_end = 2 * (a.num_edges[pairs[:, 0]] + b.num_edges[pairs[:, 1]]).cumsum()
-        node_start, half_start = (np.concatenate([[0], end[:-1]]) for end in (node_end, half_end))
-        nodes, halves = (np.full((int(end[-1]) if len(end) else 0, 2), NOBODY) for end in (node_end, half_end))
-        changes = np.zeros(len(pairs))
-
-        def match(part: slice, room: StarRoom) -> None:
-            match_stars(
-                a, b, pairs[part], room, StarMatches(nodes, node_start[part], halves, half_start[part], changes[part])
-            )
-
-        in_threads(match, len(pairs), CHUNK, partial(_star_room, a, b))
-        return StarMatches(nodes, node_start, halves, half_start, changes), (node_end, half_end)
-
-    def _stars(self, graphs: Representation) -> Stars:
-        structure = graphs.structure
-        assert structure is not None
-        nodes = _node_states(graphs, 0, graphs.rows.shape[1] // 2)
-        weights, per_weight = (
-            part.detach().cpu().contiguous().numpy().astype(nodes.rows.dtype, copy=False)
-            for part in (structure.weights, self.per_weight)
-        )
-        ends, codes = (part.cpu().contiguous().numpy() for part in (structure.ends, structure.views))
-        first, count = (part.flatten().cpu().numpy() for part in (structure.first, structure.num_edges))
-        return Stars(nodes, ends, codes, weights, first, count, per_weight, self.price.item())
-
-
-def _star_room(left: Stars, right: Stars) -> StarRoom:
-    edges = int(max(left.num_edges.max(initial=0), right.num_edges.max(initial=0)))
-    return allocate_stars(
-        largest_graph(left.nodes, right.nodes), edges, left.per_weight.shape[1], left.nodes.rows.dtype
-    )
-
-
-def _half_rows(graphs: Representation) -> Tensor:
-    """(twice the edges, d): the states of both halves of every edge."""
-    assert graphs.structure is not None
-    assert graphs.structure.states is not None
-    return graphs.structure.states.flatten(0, 1)
-
-
-def _node_states(graphs: Representation, first: int, last: int) -> NodeStates:
-    """The states on the CPU, of which the columns from first to last - 1 are matched."""
-    double = graphs.rows.dtype == torch.float64
-    rows = graphs.rows.detach().to("cpu", torch.float64 if double else torch.float32)  # numpy has no bfloat16
-    start, size = (part.flatten().cpu().numpy() for part in (graphs.start, graphs.size))
-    return NodeStates(rows.contiguous().numpy(), start, size, first, last)
+        double = graphs.rows.dtype == torch.float64
+        rows = graphs.rows.detach().to("cpu", torch.float64 if double else torch.float32)  # numpy has no bfloat16
+        start, size = (part.flatten().cpu().numpy() for part in (graphs.start, graphs.size))
+        first, last = head * dim // self.heads, (head + 1) * dim // self.heads
+        return NodeStates(rows.contiguous().numpy(), start, size, first, last)
 
 
 def principal_axes(states: Floats, count: int = AXES) -> Floats:
