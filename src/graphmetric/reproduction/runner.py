@@ -218,15 +218,16 @@ def _words(text: str) -> str:
 
 _POOLED: Mapping[str, Any] = MappingProxyType(
     {
-        "encoder": {"hidden_size": 128, "intermediate_size": 128, "output_size": 512},
+        "encoder": {"layers": 3, "hidden_size": 128, "output_size": 512, "context": False},
         "head": {"kind": "block-norm", "block_width": 8},
+        "training": {"steps": 3600, "learning_rate": 3e-3},
     }
 )
 """One wide vector for each graph, and no matching: distances that a vector index can hold."""
 _LISTED = (
     Row("small", preset="small", training={"steps": 1500}),
     Row("base", preset="base", training={"steps": 1500}),
-    Row("pooled", preset="base", training={"steps": 3600}, **_POOLED),
+    Row("pooled", preset="base", **_POOLED),
     Row("large", preset="large", training={"steps": 100}),
 )
 RECIPES: Mapping[str, Row] = MappingProxyType({row.name: row for row in _LISTED})
