@@ -48,8 +48,9 @@ EDGE_SAVING, Y = range(2)
 IN_PRICE, IN_SUM = range(2)
 ROW_PRICE, COLUMN_PRICE, ROW_WEIGHT, COLUMN_WEIGHT, SUMS, SUMS_BACKWARD = range(6)
 FORWARD, BACKWARD, BAR, BAR_BACKWARD = range(4)
-# Fields of Steps.pace: how much faster prices move than masses, and how far a step goes where its aim is at 1
-BALANCE, REACH = range(2)
+# Fields of Steps.pace: how much faster prices move than masses, how far a step goes where its aim is at 1, and how much
+# rows and columns count compared with the constraints of arcs
+BALANCE, REACH, EMPHASIS = range(3)
 
 
 class Steps(NamedTuple):
@@ -78,7 +79,7 @@ def allocate_steps(size: DualSize) -> Steps:
         singles(2, rows, arcs),
         singles(6, max(rows, columns)),
         singles(4, arcs),
-        singles(2),
+        singles(3),
     )
 
 
@@ -94,7 +95,7 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
     sizes = dual.sizes
     n_rows, n_columns, n_arcs = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
     scale = 1.0 / unit_of_steps(dual)
-    steps.pace[REACH] = OVER
+    steps.pace[REACH], steps.pace[EMPHASIS] = OVER, ONE
     set_balance(dual, steps, WEIGHT)
     for i in range(n_rows):
         steps.lines[ROW_PRICE, i] = ZERO
@@ -121,11 +122,12 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
 def set_balance(dual: DualPair, steps: Steps, balance: float) -> None:
     """Let prices move ``balance`` times as fast as masses."""
     steps.pace[BALANCE] = balance
+    lines = 2 * steps.pace[EMPHASIS]
     for i in range(dual.sizes[N_ROWS]):
         degree = dual.lines[ROW_START, i + 1] - dual.lines[ROW_START, i]
         for k in range(dual.sizes[N_COLUMNS]):
             # entries of the variable: its arcs on both sides, its row and its column
-            steps.nodes[NODE_STEP, i, k] = 1.0 / (balance * (degree + dual.lines[DEGREE_OF, k] + 2))
+            steps.nodes[NODE_STEP, i, k] = 1.0 / (balance * (degree + dual.lines[DEGREE_OF, k] + lines))
 
 
 @part
@@ -193,7 +195,7 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
     n_rows, n_columns, n_slots = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_SLOTS]
     gain, column_sum = steps.lines[SUMS], steps.lines[SUMS_BACKWARD]
     column_price = steps.lines[COLUMN_PRICE]
-    balance, reach = steps.pace[BALANCE], steps.pace[REACH]
+    balance, reach = steps.pace[EMPHASIS] * steps.pace[BALANCE], steps.pace[REACH]
     for k in range(n_columns):
         column_sum[k] = -ONE
     for i in range(n_rows):
