@@ -18,9 +18,6 @@ inner product of two of them, or zero if that is negative. Whatever the vectors 
 valid split (split_bound.py), and the map is priced edit by edit.
 
 Steps whose prices move slowly towards the end give better bounds: the prices of early steps swing around their aim.
-Bound and map are first made after some fifty steps. By how much further steps raise the bound varies little from pair
-to pair. The bound is rounded up to a whole number of edits, so it is known before whether they are worth taking, and
-how many will do.
 
 The masses are rounded to a map, which shifts improve (rounding.py). A shift maps a row to a column where it has some
 mass. These are a seventh of all pairs, and as many shifts give a better map than shifts to random columns.
@@ -93,13 +90,10 @@ from graphmetric.edit_distance._kernels.primal_dual import (
     set_balance,
     start_steps,
     take_steps,
-    unit_of_steps,
 )
 from graphmetric.edit_distance._kernels.rounding import COST, round_masses, shift_region
-from graphmetric.edit_distance._kernels.sparse_problem import BEST_BOUND
 from graphmetric.edit_distance._kernels.workspace import (
     LOWER_SO_FAR,
-    MODULUS,
     NO_LIMIT,
     STOP,
     SWAPPED,
@@ -480,11 +474,8 @@ FIRST_BALANCE, LAST_BALANCE = 0.6, 0.15  # how fast they move in the step before
 HELD = 0.7  # the share of the first steps before prices slow down; later ones slow down at once
 FURTHER = 1.9  # over-relaxation of few steps
 MORE_EMPHASIS = 1.5  # on rows and columns
+FIRST_STEPS, FIRST_SHIFTS = 0.4, 0.5  # shares of what is done before the first map
 FEW_STEPS = 90  # fewer are taken in one go, since a map after half of them would be poor
-FIRST_STARTED, FIRST_SHARE = 47, 0.45  # steps before the first map with a start, and the share of them without
-FIRST_SHIFTS = 0.5  # the share of shifts of the first map
-STEADY_STEPS = 23.0  # after the first map, n steps raise the bound by about 1 - sqrt(STEADY_STEPS / n) edits
-STEADY_SIZE = 26.0  # in graphs of up to this many nodes, and by more in larger ones
 HIGHEST = np.float32(64)  # of a price at the start; prices of molecules are below 5
 NOTHING = np.float32(0)
 SOME_MASS = 0.1  # a row may be shifted to columns where it has more than this
@@ -590,39 +581,24 @@ def load_both(problem: PackedProblem, pairs: Integers, p: int, work: DualWork) -
 
 @part
 def bound_by_few_steps(work: DualWork, limits: QuickLimits, pairs: Integers) -> None:
-    """Take some of the steps, bound, and make a map; take others where bound and map do not meet."""
-    steps, shifts, started = np.int64(limits.steps), limits.shifts * work.dual.sizes[N_ROWS], limits.started == 1
+    """Take some of the steps, bound, and make a map; take the others where bound and map do not meet."""
+    shifts = limits.shifts * work.dual.sizes[N_ROWS]
+    first, first_shifts, last = np.int64(limits.steps), np.int64(shifts), LAST_BALANCE
+    if limits.steps >= FEW_STEPS:
+        first, first_shifts = np.int64(FIRST_STEPS * limits.steps), np.int64(FIRST_SHIFTS * shifts)
+        last = FIRST_BALANCE
     work.steps.pace[REACH], work.steps.pace[EMPHASIS] = FURTHER, MORE_EMPHASIS
-    balance = STARTED_BALANCE if started else PLAIN_BALANCE
-    if steps < FEW_STEPS:
-        settle(work, steps, np.int64(HELD * steps), balance, LAST_BALANCE)
-        shift_map(work, round_map(work, pairs), pairs, shifts)
-        return
-    first = np.int64(FIRST_STARTED) if started else np.int64(FIRST_SHARE * steps)
-    settle(work, first, np.int64(HELD * first), balance, FIRST_BALANCE)
-    n_pairs = round_map(work, pairs)
-    shift_map(work, n_pairs, pairs, np.int64(FIRST_SHIFTS * shifts))
-    left = steps - first
-    more = steps_to_raise(work, left) if started else left
-    while more > 0 and is_open(work):
-        settle(work, more, np.int64(0), AGAIN_BALANCE, LAST_BALANCE)
-        left -= more
-        more = steps_to_raise(work, left)
-    if is_open(work):
-        if left < steps - first:
-            n_pairs = round_map(work, pairs)
-        shift_map(work, n_pairs, pairs, shifts)
-
-
-@fragment
-def is_open(work: DualWork) -> bool:
-    """Whether the bounds do not meet yet, and nobody has said to stop."""
-    return work.status[BEST_LOWER] < work.base.progress.status[UPPER] and work.base.progress.signals[STOP] == 0
+    balance = STARTED_BALANCE if limits.started == 1 else PLAIN_BALANCE
+    settle(work, first, np.int64(HELD * first), balance, last)
+    bound_and_map(work, first_shifts, pairs)
+    if first < limits.steps and work.status[BEST_LOWER] < work.base.progress.status[UPPER]:
+        settle(work, limits.steps - first, np.int64(0), AGAIN_BALANCE, LAST_BALANCE)
+        bound_and_map(work, np.int64(shifts), pairs)
 
 
 @part
 def settle(work: DualWork, n_steps: int, held: int, balance: float, last: float) -> None:
-    """Take steps, after some of them with slower and slower prices, and bound."""
+    """Take steps, after some of them with slower and slower prices."""
     slower = (last / balance) ** (1.0 / max(1, n_steps - held - 1))
     set_balance(work.dual, work.steps, np.float32(balance))
     for step in range(n_steps):
@@ -631,28 +607,15 @@ def settle(work: DualWork, n_steps: int, held: int, balance: float, last: float)
         if step > held:
             slow_prices(work.dual, work.steps, np.float32(slower))
         take_steps(work.dual, work.steps, np.int64(1))
-    bound_root(work)
-    lower_bound_of(work)
 
 
 @part
-def steps_to_raise(work: DualWork, left: int) -> int:
-    """How many of the steps that are left raise the lower bound as far as they are likely to raise it; 0 if by nothing.
-
-    The bound has to rise by what was rounded up before it counts for more, and then by whole attainable costs.
-    """
-    if left <= STEADY_STEPS or not is_open(work):
-        return 0
-    dual, unit, modulus = work.dual, work.dual.unit[0], work.base.levels.state[0, MODULUS]
-    lower, upper = work.status[BEST_LOWER], work.base.progress.status[UPPER]
-    steady = max(1.0, dual.sizes[N_COLUMNS] / STEADY_SIZE) * unit_of_steps(dual)
-    likely = steady * (1.0 - np.sqrt(STEADY_STEPS / left))
-    rounded_up = lower * unit - work.sparse.values[0, BEST_BOUND]
-    if rounded_up >= likely:
-        return 0
-    beyond = min((upper - lower) // modulus - 1, np.int64((likely - rounded_up) / (modulus * unit)))
-    rise = rounded_up + max(0, beyond) * modulus * unit
-    return min(left, int(np.ceil(STEADY_STEPS / (1.0 - rise / steady) ** 2)))
+def bound_and_map(work: DualWork, n_shifts: int, pairs: Integers) -> None:
+    """Bound by the prices, and round the masses to a map."""
+    if work.base.progress.signals[STOP] == 0:
+        bound_root(work)
+        lower_bound_of(work)
+        make_map(work, n_shifts, pairs)
 
 
 @part
@@ -666,27 +629,20 @@ def slow_prices(dual: DualPair, steps: Steps, share: float) -> None:
 
 
 @part
-def round_map(work: DualWork, pairs: Integers) -> int:
-    """Round the masses to a map and descend; list the pairs with some mass, and say how many there are."""
-    n_pairs = np.int64(0)
-    for i in range(work.dual.sizes[N_ROWS]):
+def make_map(work: DualWork, n_shifts: int, pairs: Integers) -> None:
+    """Round the masses to a map, descend, and shift rows to columns where they have some mass."""
+    base, dual, state, n_pairs = work.base, work.dual, work.local.state, 0
+    for i in range(dual.sizes[N_ROWS]):
         work.image[i] = FREE
         mass, score = work.steps.nodes[X, i], work.score[i]
-        for k in range(work.dual.sizes[N_COLUMNS]):
+        for k in range(dual.sizes[N_COLUMNS]):
             score[k] = mass[k]
             if mass[k] > SOME_MASS:
                 pairs[n_pairs, 0], pairs[n_pairs, 1] = i, k
                 n_pairs += 1
-    if not round_masses(work.dual, work.local, work.score, work.image, work.base.progress.signals):
-        return 0
+    if not round_masses(dual, work.local, work.score, work.image, base.progress.signals):
+        return
     improve_image(work, np.int64(0))
-    return int(n_pairs)
-
-
-@part
-def shift_map(work: DualWork, n_pairs: int, pairs: Integers, n_shifts: int) -> None:
-    """Improve the map by shifts of rows to columns where they have some mass."""
-    base, dual, state = work.base, work.dual, work.local.state
     for _ in range(n_shifts if n_pairs > 0 and dual.sizes[N_ROWS] > 1 else 0):
         if state[COST] <= work.status[BEST_LOWER] or base.progress.signals[STOP] > 0:
             break
@@ -694,8 +650,7 @@ def shift_map(work: DualWork, n_pairs: int, pairs: Integers, n_shifts: int) -> N
         n_around = 1 + np.int64(draw_below(work.random, MOST_AROUND))
         i, k = pairs[chosen, 0], pairs[chosen, 1]
         shift_region(base.pair, dual, work.local, work.random, i, k, n_around, base.progress.signals)
-    if n_pairs > 0:
-        keep_local(work)
+    keep_local(work)
 
 
 @part
