@@ -107,7 +107,7 @@ def report_widths(
         print(f"{SIZES[0]} to {SIZES[1]} atoms, {kind}, {len(pairs)} pairs")
         methods: dict[str, EditDistanceMethod] = {f"beam, width {w}": gm.BeamSearch(w) for w in (10, 100)}
         methods |= plain_methods()
-        for steps, shifts in ((30, 2), (60, 4), (110, 3), (130, 4), (150, 4), (180, 5)):
+        for steps, shifts in ((30, 2), (60, 4), (110, 3), (120, 5), (130, 4), (140, 5), (180, 5)):
             for name, chosen in (("interval without start", None), ("interval", starts)):
                 methods[f"{name}, {steps} steps"] = QuickInterval(steps, shifts, chosen)
         measure(methods, problem, pairs, ROUNDS)

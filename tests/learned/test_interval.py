@@ -27,6 +27,7 @@ from graphmetric.learned.interval_predictor import (
 )
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.learned.model_folder import write_model
+from tests.edit_distance.hard_graphs import sparse
 from tests.strategies import graphs
 
 LITTLE = IntervalOptions(width=8, rounds=1, rank=4, pairs=60, settled_after=60, epochs=2)
@@ -69,6 +70,29 @@ def test_the_interval_holds_for_any_network(pair: tuple[Graph, Graph], seed: int
     assert len(path) == found.upper[0]
     reached = path.apply(pair[0])
     assert reached.replace(node_labels=reached.node_labels or ()).is_isomorphic(pair[1])
+
+
+@pytest.mark.parametrize("costs", [gm.EditCosts(), gm.EditCosts(edge_delete=3, edge_insert=3, edge_substitute=1.5)])
+@pytest.mark.parametrize("scale", [None, 0.5, 1.0])
+def test_the_interval_holds_after_further_steps(scale: float | None, costs: gm.EditCosts) -> None:
+    """Without a start and from bad ones, on graphs whose bounds do not meet at the first look."""
+    some = GraphCollection(sparse(14, seed) for seed in range(12))
+    featurizer = GraphFeaturizer().fit(some)
+    predictor = None if scale is None else StartPredictor.build(featurizer, LITTLE, seed=3)
+    if predictor is not None:
+        with torch.no_grad():
+            for weights in predictor.parameters():
+                weights.mul_(scale)
+    pairs = np.arange(12).reshape(6, 2)
+    true = gm.pairwise_edit_distances(some, pairs=pairs, costs=costs)
+    assert true.exact.all()
+    lower = []
+    for steps in (1, 90, 300):
+        found = bound_pairs(predictor, featurizer, some, pairs, costs, QuickInterval(steps, 1))
+        assert np.all(found.lower <= true.upper)
+        assert np.all(true.upper <= found.upper)
+        lower.append(found.lower.mean())
+    assert lower[0] < lower[1] <= lower[2]
 
 
 def test_the_network_sees_labels_and_directions_of_edges() -> None:

@@ -48,8 +48,9 @@ EDGE_SAVING, Y = range(2)
 IN_PRICE, IN_SUM = range(2)
 ROW_PRICE, COLUMN_PRICE, ROW_WEIGHT, COLUMN_WEIGHT, SUMS, SUMS_BACKWARD = range(6)
 FORWARD, BACKWARD, BAR, BAR_BACKWARD = range(4)
-# Fields of Steps.pace: how much faster prices move than masses, and how far a step goes where its aim is at 1
-BALANCE, REACH = range(2)
+# Fields of Steps.pace: how much faster prices move than masses, how far a step goes where its aim is at 1, and how much
+# rows and columns count compared with the constraints of arcs
+BALANCE, REACH, EMPHASIS = range(3)
 
 
 class Steps(NamedTuple):
@@ -78,7 +79,7 @@ def allocate_steps(size: DualSize) -> Steps:
         singles(2, rows, arcs),
         singles(6, max(rows, columns)),
         singles(4, arcs),
-        singles(2),
+        singles(3),
     )
 
 
@@ -94,7 +95,7 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
     sizes = dual.sizes
     n_rows, n_columns, n_arcs = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_COLUMN_ARCS]
     scale = 1.0 / unit_of_steps(dual)
-    steps.pace[REACH] = OVER
+    steps.pace[REACH], steps.pace[EMPHASIS] = OVER, ONE
     set_balance(dual, steps, WEIGHT)
     for i in range(n_rows):
         steps.lines[ROW_PRICE, i] = ZERO
@@ -121,11 +122,12 @@ def start_steps(dual: DualPair, steps: Steps) -> None:
 def set_balance(dual: DualPair, steps: Steps, balance: float) -> None:
     """Let prices move ``balance`` times as fast as masses."""
     steps.pace[BALANCE] = balance
+    lines = 2 * steps.pace[EMPHASIS]
     for i in range(dual.sizes[N_ROWS]):
         degree = dual.lines[ROW_START, i + 1] - dual.lines[ROW_START, i]
         for k in range(dual.sizes[N_COLUMNS]):
             # entries of the variable: its arcs on both sides, its row and its column
-            steps.nodes[NODE_STEP, i, k] = 1.0 / (balance * (degree + dual.lines[DEGREE_OF, k] + 2))
+            steps.nodes[NODE_STEP, i, k] = 1.0 / (balance * (degree + dual.lines[DEGREE_OF, k] + lines))
 
 
 @part
@@ -163,6 +165,29 @@ def add_to(line: Singles, at_slot: Singles) -> None:
         line[k] += at_slot[k]
 
 
+@hot_part
+def subtract(at_slot: Singles, line: Singles, total: Singles) -> None:
+    """Subtract what the columns have from what the arcs of their first slot have."""
+    for k in range(len(at_slot)):
+        total[k] = at_slot[k] - line[k]
+
+
+@hot_part
+def total_of(line: Singles, count: int) -> float:
+    """The sum of the first numbers of a line. Four sums at once: each addition waits for the one before it."""
+    one, two, three, four = ZERO, ZERO, ZERO, ZERO
+    whole = count // 4 * 4
+    for k in range(0, whole, 4):
+        next_four = line[k : k + 4]
+        one += next_four[0]
+        two += next_four[1]
+        three += next_four[2]
+        four += next_four[3]
+    for k in range(whole, count):
+        one += line[k]
+    return one + two + (three + four)
+
+
 @fragment
 def move_nodes(dual: DualPair, steps: Steps) -> None:
     """Move x, and the prices of rows and columns."""
@@ -170,7 +195,7 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
     n_rows, n_columns, n_slots = sizes[N_ROWS], sizes[N_COLUMNS], sizes[N_SLOTS]
     gain, column_sum = steps.lines[SUMS], steps.lines[SUMS_BACKWARD]
     column_price = steps.lines[COLUMN_PRICE]
-    balance, reach = steps.pace[BALANCE], steps.pace[REACH]
+    balance, reach = steps.pace[EMPHASIS] * steps.pace[BALANCE], steps.pace[REACH]
     for k in range(n_columns):
         column_sum[k] = -ONE
     for i in range(n_rows):
@@ -189,15 +214,13 @@ def move_nodes(dual: DualPair, steps: Steps) -> None:
                 gain[k] += out_price[k]
         for slot in range(n_slots):
             add_to(gain, in_price[dual.lines[SLOT_START, slot] : dual.lines[SLOT_START, slot + 1]])
-        row_sum = -ONE
         for k in range(n_columns):
             new = max(ZERO, x[k] + step[k] * gain[k])
             bar = new + new - x[k]
             x[k] += reach * (new - x[k])
             x_bar[k] = bar
             column_sum[k] += bar
-        for k in range(n_columns):
-            row_sum += x_bar[k]
+        row_sum = total_of(x_bar, n_columns) - ONE
         steps.lines[ROW_PRICE, i] = moved(row_price, balance / np.float32(n_columns) * row_sum, reach)
     for k in range(n_columns):
         column_price[k] = moved(column_price[k], balance / np.float32(n_rows) * column_sum[k], reach)
@@ -214,6 +237,7 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
     sums, sums_backward, column_weight = steps.lines[SUMS], steps.lines[SUMS_BACKWARD], steps.lines[COLUMN_WEIGHT]
     balance, reach = steps.pace[BALANCE], steps.pace[REACH]
     step = np.float32(0.25) / balance
+    first = slot_start[1] if n_slots > 0 else 0  # columns with any arc
     for i in range(sizes[N_ROWS]):
         in_sum = steps.ins[IN_SUM, i]
         for arc in range(n_arcs):
@@ -232,20 +256,20 @@ def move_edges(dual: DualPair, steps: Steps) -> None:
             bar_backward[arc] = backward[np.uint64(reverse[arc])]
         for arc in range(n_arcs):
             new = max(ZERO, y[arc] + step * (saving[arc] - forward[arc] - bar_backward[arc]))
-            bar[arc] = new + new - y[arc]
+            twice = new + new - y[arc]
+            bar[arc] = twice
+            in_sum[arc] += twice
             y[arc] += reach * (new - y[arc])
         for arc in range(n_arcs):
             bar_backward[arc] = bar[np.uint64(reverse[arc])]
         for arc in range(n_arcs):
-            in_sum[arc] += bar[arc]
-        for arc in range(n_arcs):
             in_sum_backward[arc] += bar_backward[arc]
         x_i, x_j = steps.nodes[X_BAR, i], steps.nodes[X_BAR, j]
-        for k in range(n_columns):
-            sums[k] = -x_i[k]
-        for k in range(n_columns):
-            sums_backward[k] = -x_j[k]
-        for slot in range(n_slots):
+        subtract(bar[:first], x_i, sums)
+        subtract(bar_backward[:first], x_j, sums_backward)
+        for k in range(first, n_columns):
+            sums[k], sums_backward[k] = -x_i[k], -x_j[k]
+        for slot in range(1, n_slots):
             start, end = slot_start[slot], slot_start[slot + 1]
             add_to(sums, bar[start:end])
             add_to(sums_backward, bar_backward[start:end])

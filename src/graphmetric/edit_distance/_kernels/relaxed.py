@@ -75,6 +75,7 @@ from graphmetric.edit_distance._kernels.primal_dual import (
     BALANCE,
     COLUMN_PRICE,
     COLUMN_WEIGHT,
+    EMPHASIS,
     IN_PRICE,
     IN_SUM,
     NODE_STEP,
@@ -469,10 +470,11 @@ def shrink_factor(total: float, room: float) -> float:
 # Quick intervals
 PLAIN_BALANCE, STARTED_BALANCE = 6.0, 4.0  # how fast prices move at first, without and with a start
 AGAIN_BALANCE = 3.0  # and when steps go on after a first map
-LAST_BALANCE = 0.25  # how fast they move in the last step, compared with masses
+FIRST_BALANCE, LAST_BALANCE = 0.6, 0.15  # how fast they move in the step before the first map and in the last one
 HELD = 0.7  # the share of the first steps before prices slow down; later ones slow down at once
 FURTHER = 1.9  # over-relaxation of few steps
-FIRST_STEPS, FIRST_SHIFTS = 0.45, 0.5  # shares of what is done before the first map
+MORE_EMPHASIS = 1.5  # on rows and columns
+FIRST_STEPS, FIRST_SHIFTS = 0.4, 0.5  # shares of what is done before the first map
 FEW_STEPS = 90  # fewer are taken in one go, since a map after half of them would be poor
 HIGHEST = np.float32(64)  # of a price at the start; prices of molecules are below 5
 NOTHING = np.float32(0)
@@ -581,21 +583,23 @@ def load_both(problem: PackedProblem, pairs: Integers, p: int, work: DualWork) -
 def bound_by_few_steps(work: DualWork, limits: QuickLimits, pairs: Integers) -> None:
     """Take some of the steps, bound, and make a map; take the others where bound and map do not meet."""
     shifts = limits.shifts * work.dual.sizes[N_ROWS]
-    first, first_shifts = np.int64(limits.steps), np.int64(shifts)
+    first, first_shifts, last = np.int64(limits.steps), np.int64(shifts), LAST_BALANCE
     if limits.steps >= FEW_STEPS:
         first, first_shifts = np.int64(FIRST_STEPS * limits.steps), np.int64(FIRST_SHIFTS * shifts)
-    work.steps.pace[REACH] = FURTHER
-    settle(work, first, STARTED_BALANCE if limits.started == 1 else PLAIN_BALANCE, np.int64(HELD * first))
+        last = FIRST_BALANCE
+    work.steps.pace[REACH], work.steps.pace[EMPHASIS] = FURTHER, MORE_EMPHASIS
+    balance = STARTED_BALANCE if limits.started == 1 else PLAIN_BALANCE
+    settle(work, first, np.int64(HELD * first), balance, last)
     bound_and_map(work, first_shifts, pairs)
     if first < limits.steps and work.status[BEST_LOWER] < work.base.progress.status[UPPER]:
-        settle(work, limits.steps - first, AGAIN_BALANCE, np.int64(0))
+        settle(work, limits.steps - first, np.int64(0), AGAIN_BALANCE, LAST_BALANCE)
         bound_and_map(work, np.int64(shifts), pairs)
 
 
 @part
-def settle(work: DualWork, n_steps: int, balance: float, held: int) -> None:
+def settle(work: DualWork, n_steps: int, held: int, balance: float, last: float) -> None:
     """Take steps, after some of them with slower and slower prices."""
-    slower = (LAST_BALANCE / balance) ** (1.0 / max(1, n_steps - held - 1))
+    slower = (last / balance) ** (1.0 / max(1, n_steps - held - 1))
     set_balance(work.dual, work.steps, np.float32(balance))
     for step in range(n_steps):
         if work.base.progress.signals[STOP] > 0:
@@ -720,7 +724,14 @@ def place_line(vector: Singles, others: Singles, total: Singles, line: Singles, 
     """The inner products of one vector with many."""
     for k in range(count):
         total[k] = NOTHING
-    for d in range(vector.shape[0]):
+    n_dimensions = vector.shape[0]
+    whole = n_dimensions // 4 * 4
+    for d in range(0, whole, 4):  # four at once: most lines are short, and loops over them take time to begin and end
+        f, g, h, j = vector[d], vector[d + 1], vector[d + 2], vector[d + 3]
+        of_f, of_g, of_h, of_j = others[d], others[d + 1], others[d + 2], others[d + 3]
+        for k in range(count):
+            total[k] += f * of_f[k] + g * of_g[k] + (h * of_h[k] + j * of_j[k])
+    for d in range(whole, n_dimensions):
         factor, other = vector[d], others[d]
         for k in range(count):
             total[k] += factor * other[k]
