@@ -1,13 +1,15 @@
 """Certified intervals: how wide they are after how much CPU time, and whether they ever are wrong.
 
-    python benchmarks/intervals.py [--data ../shared/data] [--pairs 500] [--only width,check] [--earlier FOLDER]
+    python benchmarks/intervals.py [--data ../shared/data] [--pairs 500] [--only width,refute,check] [--earlier FOLDER]
 
 1. *width*: molecules of AIDS42k with 24 to 27 atoms, bond types counted, unit costs. A predictor is trained on three
    quarters of the isomorphism classes; pairs of the others are bounded by quick intervals with and without it, by plain
    primal-dual steps and by beam searches. Random pairs, and near ones (the smallest branch bound among 200). All
    methods take turns, and the least time of each counts. ``--earlier`` is a folder with the sources of another commit,
    whose plain steps are measured before and after by a process of their own.
-2. *check*: intervals against distances that are known: all of ``--known`` random pairs of AIDS700nef whose distance is
+2. *refute*: what a predicted start would save a certified search. Of random pairs whose branch bound is within a
+   radius and whose distance is not, the share that few steps refute, from nothing and from a start.
+3. *check*: intervals against distances that are known: all of ``--known`` random pairs of AIDS700nef whose distance is
    in its matrix, and pairs of larger molecules that the exact search proves in ``--seconds``. Networks: a trained one,
    one with random weights, and none.
 
@@ -41,6 +43,9 @@ from graphmetric.learned.interval_predictor import (
 
 SIZES = (24, 27)
 NEAR_AMONG = 200
+RADII = (8, 10, 12)
+ALL_STEPS = 400
+"""Pairs that so many steps do not refute are left to a search."""
 ROUNDS = 3
 COSTS = gm.EditCosts()
 Pairs = NDArray[np.int64]
@@ -113,6 +118,32 @@ def report_widths(
         measure(methods, problem, pairs, ROUNDS)
 
 
+def report_refutations(
+    featurizer: GraphFeaturizer, predictor: StartPredictor, graphs: GraphCollection, options: argparse.Namespace
+) -> None:
+    problem = encode(graphs, graphs, COSTS)
+    starts = predictor.predict(read_inputs(featurizer, graphs, problem))
+    pairs = np.random.default_rng(3).integers(0, len(graphs), (100 * options.pairs, 2))
+    branch = gm.BranchBound().solve(problem, pairs).lower
+    for radius in RADII:
+        within = pairs[branch <= radius][: 4 * options.pairs]
+        refuted = QuickInterval(ALL_STEPS, 0).solve(problem, within).lower > radius
+        print(
+            f"within {radius} edits by the branch bound: {len(within)} of {len(pairs):,} random pairs; "
+            f"{ALL_STEPS} steps refute {refuted.mean():.0%}, of which"
+        )
+        for steps in (10, 20, 30, 45, 60):
+            print(f"  {steps:3d} steps refute", end="")
+            for name, chosen in (("from nothing", None), ("from a start", starts)):
+                method = QuickInterval(steps, 0, chosen)
+                method.solve(problem, within[:2])  # compiles
+                started = time.process_time()
+                found = method.solve(problem, within[refuted]).lower > radius
+                spent = 1e6 * (time.process_time() - started) / max(1, refuted.sum())
+                print(f"  {found.mean():4.0%} in {spent:4.0f} us {name}", end="")
+            print(flush=True)
+
+
 def check(
     name: str, featurizer: GraphFeaturizer, graphs: GraphCollection, pairs: Pairs, true: NDArray[np.float64], net: str
 ) -> None:
@@ -152,7 +183,7 @@ def main() -> None:
     parser.add_argument("--proven", type=int, default=1_000, help="pairs of larger molecules to prove and check")
     parser.add_argument("--seconds", type=float, default=0.5, help="to prove one of these")
     parser.add_argument("--earlier", help="a folder with the sources of another commit, to measure its plain steps too")
-    parser.add_argument("--only", default="width,check")
+    parser.add_argument("--only", default="width,refute,check")
     options = parser.parse_args()
     molecules = gm.load_dataset("AIDS42k", root=options.data).graphs
     chosen = molecules[np.flatnonzero((molecules.sizes >= SIZES[0]) & (molecules.sizes <= SIZES[1]))]
@@ -163,14 +194,17 @@ def main() -> None:
             for kind, pairs in choose_pairs(problem, len(test), options.pairs).items():
                 print(f"{kind}, {len(pairs)} pairs")
                 measure(plain_methods(), problem, pairs, ROUNDS)
-        if "width" in options.only.split(","):
-            measure_earlier(options)
+        if {"width", "refute"} & set(options.only.split(",")):
             featurizer = GraphFeaturizer().fit(training)
             started = time.process_time()
             predictor = train_predictor(featurizer, training, COSTS, IntervalOptions(), seed=0)
             print(f"trained on {len(training)} graphs in {time.process_time() - started:.0f} CPU seconds")
+        if "width" in options.only.split(","):
+            measure_earlier(options)
             report_widths(featurizer, predictor, test, options)
             measure_earlier(options)
+        if "refute" in options.only.split(","):
+            report_refutations(featurizer, predictor, test, options)
         if "check" in options.only.split(","):
             report_checks(options.data, test, options)
 
