@@ -241,7 +241,8 @@ def _name_points(axes: Any, points: list[tuple[Result, float]]) -> None:
             continue
         above = len(placed) % 2 == 0 and line["us"] > 3 * ordered[0][0]["us"]
         placed.append(place)
+        name = line["method"].partition(", trained on")[0]
         axes.annotate(
-            line["method"], (line["us"], height), textcoords="offset points", xytext=(-5, 5) if above else (6, -9),
+            name, (line["us"], height), textcoords="offset points", xytext=(-5, 5) if above else (6, -9),
             ha="right" if above else "left", fontsize=7.5, color=_COLOURS.get(line["family"], INK),
         )  # fmt: skip
