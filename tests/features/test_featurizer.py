@@ -130,6 +130,18 @@ def test_columns_unknown_in_training_are_left_out_with_a_warning() -> None:
     assert table.padded([0]).text is None
 
 
+def test_graphs_of_which_no_label_is_known_are_warned_of_once() -> None:
+    bond = [(0, 1)]
+    featurizer = GraphFeaturizer().fit([Graph(2, bond, node_labels="CO", edge_labels=["double"])])
+    featurizer.transform([Graph(2, bond, node_labels=["C", "Zz"], edge_labels=["double"])])  # some labels are known
+    with (
+        pytest.warns(UserWarning, match="no node label of these graphs .* such as 6, 8, the model knows 'C', 'O'. All"),
+        pytest.warns(UserWarning, match="no edge label of these graphs .* such as 2, the model knows 'double'. All"),
+    ):
+        featurizer.transform([Graph(2, bond, node_labels=[6, 8], edge_labels=[2])])
+    featurizer.transform([Graph(1, node_labels=[7])])
+
+
 @given(any_graphs, any_graphs)
 def test_the_state_survives_json(training: list[Graph], later: list[Graph]) -> None:
     featurizer = GraphFeaturizer(FeatureOptions(return_steps=2, max_hops=2)).fit(training)

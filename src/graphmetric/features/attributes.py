@@ -55,6 +55,10 @@ class TagVocabulary:
         table[used] = [self._code.get(label_key(column.vocabulary[code]), 0) for code in used.tolist()]
         return table[column.codes]
 
+    def knows_any(self, column: LabelColumn) -> bool:
+        """Whether any tag of the column's vocabulary was seen."""
+        return any(label_key(tag) in self._code for tag in column.vocabulary)
+
     def merge_unseen(self, column: LabelColumn) -> LabelColumn:
         """The column with one tag in place of all that were never seen; the same one if there are none."""
         used = np.unique(column.codes).tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from graphmetric.graphs.canonical import canonical_edges, search_orders
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import COLUMNS, Columns, Has
 from graphmetric.graphs.graph import Graph
+from graphmetric.graphs.labels import LabelColumn
 
 STATE_VERSION = 1
 """The version of :meth:`GraphFeaturizer.to_state`."""
@@ -272,11 +273,22 @@ class GraphFeaturizer:
         return self._parts
 
     def _warn_of_what_is_left_out(self, columns: Columns) -> None:
-        """Warn once of each kind of attribute that the training graphs lacked, and of columns of w_i that are cut."""
-        for name in sorted(rows_present(columns).keys() - self._fitted().keys() - self._warned):
+        """Warn once of kinds of attributes that the training graphs lacked, of strange labels, and of cut w_i."""
+        present, parts = rows_present(columns), self._fitted()
+        for name in sorted(present.keys() - parts.keys() - self._warned):
             self._warned.add(name)
             words = f"{in_words(name)}{' (such as bond types)' if name == 'edge_tags' else ''}"
             warnings.warn(f"graphs have {words}, the training graphs had none: the model ignores them", stacklevel=3)
+        for name in sorted({"tags", "edge_tags"} & present.keys() & parts.keys() - self._warned):
+            column: LabelColumn = getattr(columns, KINDS[name])
+            if not parts[name].knows_any(column):
+                self._warned.add(name)
+                warnings.warn(
+                    f"no {in_words(name)[:-1]} of these graphs was in the training graphs: they have labels such as "
+                    f"{_examples(column.vocabulary)}, the model knows {_examples(parts[name].tags)}. All of them are "
+                    "treated as one label; rename them, or train a model on such graphs",
+                    stacklevel=3,
+                )
         largest, k_max = int(np.diff(columns.node_ptr).max(initial=0)), self._facts["k_max"]
         if self.options.neighbourhood and largest > k_max and "columns" not in self._warned:
             self._warned.add("columns")
@@ -286,6 +298,10 @@ class GraphFeaturizer:
                 "neighbourhood=False, to avoid this. This warning is shown once.",
                 stacklevel=3,
             )
+
+
+def _examples(labels: Sequence[object]) -> str:
+    return ", ".join(repr(label) for label in labels[:3])
 
 
 def _listed(words: list[str]) -> str:
