@@ -44,8 +44,9 @@ def test_bounds_in_edits_for_a_head_in_edits() -> None:
 def test_near_pairs_count_more() -> None:
     labels = small_set(MATCHING).labels
     objective, found, _ = distances_of("matching", labels)
-    weights = 2.0 ** (-labels.lower / 3)
-    objective.options = replace(INTERVAL, near_halving=3.0)
+    larger = objective.table.sizes[labels.pairs].max(axis=1)
+    weights = 2.0 ** (-labels.lower / larger / 0.4)
+    objective.options = replace(INTERVAL, near_halving=0.4)
     expected = np.average((found - labels.lower) ** 2, weights=weights)
     assert objective.of_labels(labels) == pytest.approx(expected, rel=1e-5)
 

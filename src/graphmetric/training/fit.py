@@ -321,7 +321,10 @@ class Objective:
         if self.scale == "paper":
             lower, upper = to_paper(lower, *sizes), to_paper(upper, *sizes)
         if options.loss == "interval":
-            weights = None if options.near_halving is None else weigh_near_pairs(known, options.near_halving)
+            weights = None
+            if options.near_halving is not None:
+                # by size: a fixed number of edits would leave hardly any weight to pairs of large graphs
+                weights = weigh_near_pairs(known / torch.maximum(*sizes).clamp(min=1), options.near_halving)
             return interval_loss(distances, lower, upper, weights, options.p)
         same = torch.from_numpy(pairs[:, 0] == pairs[:, 1]).to(distances.device)
         weights = mask_weights(labelled, same, options.alpha, options.beta).to(distances)

@@ -57,7 +57,8 @@ class TrainingOptions:
     beta: float = 1e3
     """Masked loss: weight of the diagonal, where every head is exact anyway."""
     near_halving: float | None = None
-    """Interval loss: the number of edits of the lower bound that halves the weight of a pair; None: equal weights."""
+    """Interval loss: how many edits for each node of the larger graph, by the lower bound, halve the weight of a pair.
+    None: equal weights."""
     optimizer: Optimizer = "adamw"
     """muon: :class:`~graphmetric.training.optimizer.Muon` for the matrices of the layers, adamw for all else."""
     learning_rate: float = 1e-3
@@ -127,7 +128,7 @@ def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
     if name == "small":
         encoder = replace(_TYPED, hidden_size=64, intermediate_size=128, output_size=32)
         return ModelOptions(encoder, _TYPED_FEATURES, HeadOptions("matching")), replace(_ORTHOGONAL, steps=1500)
-    training = replace(_ORTHOGONAL, steps=4000, near_halving=6.0)
+    training = replace(_ORTHOGONAL, steps=4000, near_halving=0.65)
     if name == "base":
         # a vector of the whole graph at every layer makes errors a twentieth smaller and takes no time to speak of
         encoder = replace(_TYPED, layers=4, hidden_size=64, intermediate_size=128, output_size=64, context=True)
