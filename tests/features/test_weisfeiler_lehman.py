@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import pytest
 from hypothesis import given
 
 from graphmetric.features import FeatureOptions, GraphFeaturizer
@@ -41,7 +40,6 @@ def test_codes_are_equal_exactly_where_the_strings_are(graphs: list[Graph]) -> N
     assert len(set(zip(codes, strings, strict=True))) == len(set(codes)) == len(set(strings))
 
 
-@pytest.mark.filterwarnings("ignore:no (node|edge) label of these graphs")
 @given(any_graphs, any_graphs)
 def test_a_node_has_the_code_of_its_deepest_known_round(training: list[Graph], later: list[Graph]) -> None:
     featurizer = GraphFeaturizer(FeatureOptions(role_rounds=ROUNDS, canonical=False, neighbourhood=False)).fit(training)

@@ -79,7 +79,6 @@ def test_isomorphic_graphs_are_hits_of_their_own(
             assert hit.edit_path.apply(result.query).is_isomorphic(hit.graph)
 
 
-@pytest.mark.filterwarnings("ignore:no node label of these graphs")
 def test_single_queries_and_odd_labels(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     """A query coded on its own, one with labels that the index has never seen, and one without labels."""
     graphs = molecules[:100]

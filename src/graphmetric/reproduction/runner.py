@@ -220,7 +220,7 @@ _POOLED: Mapping[str, Any] = MappingProxyType(
     {
         "encoder": {"layers": 3, "hidden_size": 128, "output_size": 512, "context": False},
         "head": {"kind": "block-norm", "block_width": 8},
-        "training": {"steps": 3600, "learning_rate": 3e-3},
+        "training": {"steps": 3600, "learning_rate": 3e-3, "near_halving": 0.25},
     }
 )
 """One wide vector for each graph, and no matching: distances that a vector index can hold."""
