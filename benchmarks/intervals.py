@@ -45,7 +45,7 @@ SIZES = (24, 27)
 NEAR_AMONG = 200
 RADII = (8, 10, 12)
 ALL_STEPS = 400
-"""Pairs that so many steps do not refute are left to a search."""
+"""Pairs that this number of steps does not refute are left to a search."""
 ROUNDS = 3
 COSTS = gm.EditCosts()
 Pairs = NDArray[np.int64]

@@ -79,7 +79,7 @@ _LISTED = (
         made_by="python tools/make_programs.py --directed 4 100 DATA/programs.gmg",
     ),
     *(
-        SizedSet(name, name, queries=24, dealt=(24, 200, 0, 0, 4_000))  # the small ones have nothing left to train on
+        SizedSet(name, name, queries=24, dealt=(24, 200, 0, 0, 4_000))  # MUTAG has nothing left to train on
         for name in ("MUTAG", "PTC_MR", "PTC_FR", "PTC_MM", "AIDS", "NCI1", "Mutagenicity", "ENZYMES", "PROTEINS")
     ),
 )  # fmt: skip
