@@ -33,7 +33,13 @@ from tests.strategies import exact, graphs
 
 QUICK: dict[str, Any] = {"preset": "small", "max_steps": 5, "label_budget": 80, "n_jobs": 1}
 ANY_GRAPH = graphs(node_features=False, edge_weights=False, node_images=False, direction=False)
-METRIC_HEADS = ["matching", "coupling", "block-norm", HeadOptions("concave", hidden=(8,), bases=("matching",))]
+METRIC_HEADS = [
+    "matching",
+    HeadOptions("matching", edge_price=0.3),
+    "coupling",
+    "block-norm",
+    HeadOptions("concave", hidden=(8,), bases=("matching",)),
+]
 
 
 @pytest.fixture(scope="module")

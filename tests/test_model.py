@@ -28,6 +28,7 @@ HEADS = {
     "squared-fc": HeadOptions("squared-fc", hidden=(4,)),
     "block-norm": HeadOptions("block-norm", blocks=4, block_width=3),
     "matching": HeadOptions("matching", matching_heads=2),
+    "matching of nodes and edges": HeadOptions("matching", edge_price=0.3),
     "concave": HeadOptions("concave", hidden=(4,), bases=("matching", "block-norm")),
     "concave of matching": HeadOptions("concave", bases=("matching",), coordinates=False),
     "coupling": HeadOptions("coupling"),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,6 +21,7 @@ HEADS: dict[str, Callable[[], PairDistance]] = {
     "block norm": lambda: BlockNorm(DIM, blocks=3, width=2),
     "matching": Matching,
     "two matchings": lambda: Matching(heads=2),
+    "matching of nodes and edges": lambda: Matching(edge_price=0.4),
     "coupling": lambda: Coupling(DIM),
     "coupling of fractions": lambda: Coupling(DIM, fractions=True),
     "concave 1-exp": lambda: ConcaveHead(DIM, hidden=(6,), concave="saturating"),
@@ -64,6 +67,30 @@ def from_rows(rows: Tensor, size: Tensor) -> Representation:
         labels=torch.zeros(len(rows), 2, dtype=torch.int32), first=none, num_edges=none
     )
     return Representation(z, rows, size.cumsum(0) - size, size, structure)
+
+
+def represent(states: Tensor, mask: Tensor, relation: Tensor, **more: Any) -> Representation:
+    batch = SimpleNamespace(weights=(relation != 0).to(states), relation=relation, tag=more.get("tag"))
+    batch.directed = torch.full((len(states),), more.get("directed", False))
+    return Representation.from_padded(SimpleNamespace(z=states.sum(1), states=states, mask=mask), batch)
+
+
+def random_coupled(
+    count: int, seed: int, largest: int = 5, spread: float = 1.0, directed: bool = False, dim: int = 4
+) -> Representation:
+    """Random graphs of 0 to ``largest`` nodes with states, labels of nodes, and edges of two kinds; some loops."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(0, largest + 1, count)
+    k = max(1, int(sizes.max()))
+    mask = torch.from_numpy(np.arange(k) < sizes[:, None])
+    relation = rng.integers(1, 3, (count, k, k)) * (rng.random((count, k, k)) < 0.4)
+    if not directed:
+        relation = np.triu(relation)
+        relation = relation + np.triu(relation, 1).transpose(0, 2, 1)
+    there = torch.from_numpy(relation.astype(np.int32)) * mask[:, None] * mask[..., None]
+    states = spread * torch.from_numpy(rng.standard_normal((count, k, dim))) * mask[..., None]
+    tag = torch.from_numpy(rng.integers(1, 3, (count, k)))
+    return represent(states, mask, there, tag=tag, directed=directed)
 
 
 def states_of(graphs: Representation, k: int) -> list[list[float]]:

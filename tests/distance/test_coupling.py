@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from types import SimpleNamespace
-from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -19,34 +17,11 @@ from graphmetric.distance import Comparison, Coupling, Matching, Representation,
 from graphmetric.distance.coupling import ANSWERING
 from graphmetric.errors import InvalidArgument
 from graphmetric.model import HeadOptions
+from tests.distance.random_representations import random_coupled, represent
 from tests.naive.coupling_by_linear_programme import LabelledStates, coupling_distance, one_image_distance
 
 DIM = 4
 seeds = st.integers(0, 2**31)
-
-
-def represent(states: torch.Tensor, mask: torch.Tensor, relation: torch.Tensor, **more: Any) -> Representation:
-    batch = SimpleNamespace(weights=(relation != 0).to(states), relation=relation, tag=more.get("tag"))
-    batch.directed = torch.full((len(states),), more.get("directed", False))
-    return Representation.from_padded(SimpleNamespace(z=states.sum(1), states=states, mask=mask), batch)
-
-
-def random_coupled(
-    count: int, seed: int, largest: int = 5, spread: float = 1.0, directed: bool = False
-) -> Representation:
-    """Random graphs of 0 to ``largest`` nodes with states, labels of nodes, and edges of two kinds; some loops."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(0, largest + 1, count)
-    k = max(1, int(sizes.max()))
-    mask = torch.from_numpy(np.arange(k) < sizes[:, None])
-    relation = rng.integers(1, 3, (count, k, k)) * (rng.random((count, k, k)) < 0.4)
-    if not directed:
-        relation = np.triu(relation)
-        relation = relation + np.triu(relation, 1).transpose(0, 2, 1)
-    there = torch.from_numpy(relation.astype(np.int32)) * mask[:, None] * mask[..., None]
-    states = spread * torch.from_numpy(rng.standard_normal((count, k, DIM))) * mask[..., None]
-    tag = torch.from_numpy(rng.integers(1, 3, (count, k)))
-    return represent(states, mask, there, tag=tag, directed=directed)
 
 
 def graph_of(graphs: Representation, k: int) -> LabelledStates:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -14,8 +16,8 @@ from graphmetric.distance import matching as matching_module
 from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import sum_block_norms
 from graphmetric.errors import InvalidArgument
-from tests.distance.random_representations import DIM, from_rows, random_graphs, states_of
-from tests.naive.matching_by_permutations import matching_distance
+from tests.distance.random_representations import DIM, from_rows, random_coupled, random_graphs, states_of
+from tests.naive.matching_by_permutations import PricedGraph, matching_distance, priced_distance
 
 small_numbers = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0, 3.0])  # many ties
 states = st.lists(st.tuples(small_numbers, small_numbers), max_size=4)
@@ -169,3 +171,103 @@ def test_states_rise_along_each_axis(sizes: list[int], seed: int) -> None:
     along = np.einsum("ki,ij->kj", states, basis)  # rounded alike; @ rounds by the number of threads
     runs = np.split(along, np.cumsum(sizes)[:-1]) if sizes else []
     assert np.array_equal(found, np.concatenate([np.empty((0, 4)), *(np.sort(run, axis=0) for run in runs)]))
+
+
+def priced_graph(graphs: Representation, k: int, price: float) -> PricedGraph:
+    structure = graphs.structure
+    assert structure is not None
+    edges = {}
+    for edge in range(int(structure.first[k]), int(structure.first[k] + structure.num_edges[k])):
+        u, v = structure.ends[edge].tolist()
+        for view, ends in enumerate([(u, v), (v, u)]):
+            edges[ends] = tuple(structure.views[edge, view].tolist())
+    return PricedGraph(states_of(graphs, k), edges, price)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("directed", [False, True])
+def test_edges_with_a_price_equal_every_bijection(directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching_module, "FULL_PRICE", 1)
+    monkeypatch.setattr(matching_module, "NO_PRICE", 4)
+    head = Matching(edge_price=0.9).eval()
+    price = 0.9 / (1 + math.exp(-head.raw_price.item()))
+    fading = {0: price, 1: price, 2: price * 2 / 3, 3: price / 3, 4: 0.0}
+    left, right = (random_coupled(40, seed, largest=4, spread=0.4, directed=directed) for seed in (1, 2))
+    few = [k for k in range(40) if left.size[k] + right.size[k] <= 7]
+    assert len(few) > 20
+    priced = [[priced_graph(side, k, fading[int(side.size[k])]) for k in few] for side in (left, right)]
+    expected = [priced_distance(*pair, dim=4) for pair in zip(*priced, strict=True)]
+    found = head.answer(left, right)
+    assert found.distances[few].numpy() == pytest.approx(np.array(expected), abs=1e-5)
+    assert found.left_open is not None
+    assert float(found.left_open.max()) == 0
+    left.rows.requires_grad_()
+    assert head(left, right)[few].detach().numpy() == pytest.approx(np.array(expected), abs=1e-5)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 2**31), st.booleans(), st.floats(0.05, 1))
+def test_edges_with_a_price_obey_the_axioms(seed: int, directed: bool, price: float) -> None:
+    graphs = random_coupled(9, seed, largest=13, spread=0.3, directed=directed)
+    head = Matching(edge_price=price).eval()
+    matrix = head.answer(graphs.unsqueeze(1), graphs.unsqueeze(0)).distances
+    assert torch.equal(matrix, matrix.T)
+    assert float(matrix.diagonal().abs().max()) < 1e-5
+    detours = (matrix[:, :, None] + matrix[None]).amin(dim=1)
+    assert bool((matrix <= detours + 1e-4).all())
+    assert bool((matrix >= Matching().answer(graphs.unsqueeze(1), graphs.unsqueeze(0)).distances - 1e-4).all())
+
+
+def test_edges_of_large_graphs_have_no_price() -> None:
+    small, large = random_graphs(20, 1, largest=9), random_graphs(20, 2, largest=40)
+    large = large.take(torch.nonzero(large.size >= matching_module.NO_PRICE).flatten())
+    head, plain = Matching(edge_price=0.5), Matching()
+    for side, rest in ((large, 0.0), (small, head.price.item() * small.structure.num_edges.to(torch.float64)[:, None])):  # type: ignore[union-attr]
+        expected = plain.answer(side.unsqueeze(1), large.unsqueeze(0)).distances + rest
+        assert torch.allclose(head.answer(side.unsqueeze(1), large.unsqueeze(0)).distances, expected)
+
+
+def test_a_search_that_ends_early_says_how_far_off_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    left, right = (random_graphs(30, seed, largest=10, spread=0.05) for seed in (3, 4))
+    head = Matching(edge_price=0.5).eval()
+    exact = head.answer(left, right).distances
+    monkeypatch.setattr(matching_module, "ANSWERING", 2)
+    early = head.answer(left, right)
+    assert early.left_open is not None
+    assert bool((early.left_open > 0).any())
+    assert bool((early.distances <= exact + 1e-5).all())
+    assert bool((early.distances + early.left_open >= exact - 1e-5).all())
+
+
+def test_maps_that_edges_decide() -> None:
+    """Nodes of one state: only edges say that the middle of one path belongs to the middle of the other."""
+    paths = random_coupled(1, 0, largest=1)
+    structure = paths.structure
+    assert structure is not None
+    ends = torch.tensor([[0, 1], [0, 2], [0, 1], [1, 2]], dtype=torch.int32)
+    one = torch.tensor([[1, 0], [1, 0]], dtype=torch.int32)
+    structure = structure._replace(
+        labels=torch.zeros(6, 2, dtype=torch.int32),
+        ends=ends,
+        views=one.expand(4, 2, 2),
+        weights=torch.ones(4, 2, 2),
+        first=torch.tensor([0, 2]),
+        num_edges=torch.tensor([2, 2]),
+    )
+    size = torch.tensor([3, 3])
+    rows = torch.ones(6, 2, dtype=torch.float64)
+    graphs = Representation(torch.zeros(2, 0), rows, torch.tensor([0, 3]), size, structure)
+    head = Matching(edge_price=0.5).eval()
+    first, second = graphs.take(slice(0, 1)), graphs.take(slice(1, 2))
+    assert float(head.answer(first, second).distances) == 0
+    assert head.align(first, second)[0][0] == 1
+
+
+def test_prices_of_edges_are_checked() -> None:
+    with pytest.raises(InvalidArgument, match=r"edge_price must lie in \[0, 1\]; got 1.5"):
+        Matching(edge_price=1.5)
+    with pytest.raises(InvalidArgument, match="one head only; got 2"):
+        Matching(heads=2, edge_price=0.2)
+    graphs = random_graphs(2, 0)._replace(structure=None)
+    with pytest.raises(InvalidArgument, match="encoded with their edges"):
+        Matching(edge_price=0.2)(graphs, graphs)

@@ -22,7 +22,12 @@ ON_BOTH_STORES = {
     "test_without_model",
 }
 """Modules whose tests run once with indexes in memory and folders, and once with indexes in PostgreSQL."""
-HEADS = ("matching", "coupling", "block-norm", "squared-fc", "concave")
+HEADS = {
+    "matching": HeadOptions("matching"),
+    "matching of nodes and edges": HeadOptions("matching", edge_price=0.3),
+    "coupling": HeadOptions("coupling", fractions=True),
+    **{kind: HeadOptions(kind) for kind in ("block-norm", "squared-fc", "concave")},
+}
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -64,10 +69,10 @@ def models(molecules: gm.GraphCollection) -> dict[str, gm.GraphDistance]:
     """One for each head, hardly trained."""
     steps = dict.fromkeys(HEADS, 3) | {"matching": 20}
     return {
-        head: gm.GraphDistance(
-            "small", head=HeadOptions(head, fractions=True), max_steps=steps[head], label_budget=200, n_jobs=1
-        ).fit(molecules[:50])
-        for head in HEADS
+        name: gm.GraphDistance("small", head=head, max_steps=steps[name], label_budget=200, n_jobs=1).fit(
+            molecules[:50]
+        )
+        for name, head in HEADS.items()
     }
 
 

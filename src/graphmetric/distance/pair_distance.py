@@ -241,6 +241,8 @@ class HeadOptions:
     """Width of a block; None: all blocks together are as wide as z."""
     matching_heads: int = 1
     """matching, and the matching under a concave head: equal pieces of the states that are matched on their own."""
+    edge_price: float = field(default=0.0, metadata=LATER)
+    """matching: the most that an edge costs which does not fit, up to ten nodes; the price fades, to 0 at 15 nodes."""
     concave: Concave = "log1p"
     """concave: the function between layers."""
     bases: tuple[str, ...] = ()

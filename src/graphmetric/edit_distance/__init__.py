@@ -10,6 +10,14 @@ from graphmetric.edit_distance._kernels.coupling import allocate_coupling_work a
 from graphmetric.edit_distance._kernels.coupling import couple_pairs as couple_pairs
 from graphmetric.edit_distance._kernels.coupling import couple_with_masses as couple_with_masses
 from graphmetric.edit_distance._kernels.dual_pair import DualSize as DualSize
+from graphmetric.edit_distance._kernels.exact_search import Prices as Prices
+from graphmetric.edit_distance._kernels.exact_search import search_priced as search_priced
+from graphmetric.edit_distance._kernels.packing import PackedGraphs as PackedGraphs
+from graphmetric.edit_distance._kernels.packing import pack_graphs as pack_graphs
+from graphmetric.edit_distance._kernels.workspace import Results as Results
+from graphmetric.edit_distance._kernels.workspace import Workspace as Workspace
+from graphmetric.edit_distance._kernels.workspace import WorkspaceSize as WorkspaceSize
+from graphmetric.edit_distance._kernels.workspace import allocate_workspace as allocate_workspace
 from graphmetric.edit_distance.collection_bounds import CollectionBounds, StoredBounds
 from graphmetric.edit_distance.common_subgraph import (
     CommonEdgeSubgraph,

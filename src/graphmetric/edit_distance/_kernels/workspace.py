@@ -13,7 +13,6 @@ import numpy as np
 
 from graphmetric._foundation.compilation import fragment, hot_part, part
 from graphmetric.edit_distance._kernels.packing import (
-    EditCostTables,
     Integers,
     PackedGraphs,
     PackedProblem,
@@ -176,6 +175,14 @@ def load_pair(problem: PackedProblem, i: int, j: int, pair: Pair) -> None:
     Of graphs with the same number of nodes, the one with fewer edges is the query: about 6 % fewer expansions.
     """
     first, second, costs = problem
+    place_pair(first, second, i, j, costs.edge_reverse, pair)
+    place_costs(problem, i, j, pair)
+    sum_insertions(first, second, i, j, pair)
+
+
+@part
+def place_pair(first: PackedGraphs, second: PackedGraphs, i: int, j: int, edge_reverse: Integers, pair: Pair) -> None:
+    """Choose the query and fill in everything but costs."""
     n_first = first.node_start[i + 1] - first.node_start[i]
     n_second = second.node_start[j + 1] - second.node_start[j]
     m_first = first.edge_start[i + 1] - first.edge_start[i]
@@ -184,20 +191,18 @@ def load_pair(problem: PackedProblem, i: int, j: int, pair: Pair) -> None:
     pair.sizes[SWAPPED] = swapped
     queries, query = (second, j) if swapped == 1 else (first, i)
     targets, target = (first, i) if swapped == 1 else (second, j)
-    place_graphs(queries, targets, costs, query, target, pair)
-    place_costs(problem, i, j, pair)
-    sum_insertions(targets, target, pair)
+    place_graphs(queries, targets, query, target, edge_reverse, pair)
 
 
 @fragment
 def place_graphs(
-    queries: PackedGraphs, targets: PackedGraphs, costs: EditCostTables, query: int, target: int, pair: Pair
+    queries: PackedGraphs, targets: PackedGraphs, query: int, target: int, edge_reverse: Integers, pair: Pair
 ) -> None:
     """Fill in adjacency, twins and the edge list of the query."""
     query_start, target_start = queries.node_start[query], targets.node_start[target]
     n_query, n_target = queries.node_start[query + 1] - query_start, targets.node_start[target + 1] - target_start
-    fill_adjacency(queries, query, costs.edge_reverse, pair.adjacency, QUERY)
-    fill_adjacency(targets, target, costs.edge_reverse, pair.adjacency, TARGET)
+    fill_adjacency(queries, query, edge_reverse, pair.adjacency, QUERY)
+    fill_adjacency(targets, target, edge_reverse, pair.adjacency, TARGET)
     for u in range(n_query):
         pair.adjacency[QUERY, u, n_query] = 0
         pair.adjacency[QUERY, n_query, u] = 0
@@ -277,8 +282,9 @@ def add_null_nodes(pair: Pair) -> None:
 
 
 @fragment
-def sum_insertions(targets: PackedGraphs, target: int, pair: Pair) -> None:
+def sum_insertions(first: PackedGraphs, second: PackedGraphs, i: int, j: int, pair: Pair) -> None:
     """Sum the cost of inserting the whole target, from which the price of a map starts."""
+    targets, target = (first, i) if pair.sizes[SWAPPED] == 1 else (second, j)
     total = 0
     for v in range(pair.sizes[N_TARGET]):
         total += pair.node_cost[pair.sizes[N_QUERY], v]
