@@ -72,9 +72,9 @@ class GraphDistance(_GraphTransformer):
 
     With the presets "small" and "base" it is a pseudo-metric by construction: symmetric, zero on isomorphic graphs, and
     the triangle inequality holds, for all graphs and whatever was learned, up to the rounding of single precision; with
-    "large" the triangle inequality holds within .04 edits, or .4 % of the longest side. ``strict=True`` makes any of
-    them a metric on isomorphism classes. Graphs may be anything that :func:`graphmetric.as_graphs` takes; they are not
-    changed. A model that was trained on undirected graphs refuses directed ones, and the other way round.
+    "large" too, in whole edits. ``strict=True`` makes any of them a metric on isomorphism classes. Graphs may be
+    anything that :func:`graphmetric.as_graphs` takes; they are not changed. A model that was trained on undirected
+    graphs refuses directed ones, and the other way round.
 
     Args:
         preset: "paper", "small" (a minute or two), "base" (about ten minutes), "large" (half an hour, the most

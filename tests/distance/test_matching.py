@@ -115,14 +115,26 @@ def test_chunks_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> No
         torch.set_num_threads(threads)
 
 
+@pytest.mark.parametrize("head", [Matching(), Matching(edge_price=0.3)], ids=["nodes", "nodes and edges"])
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_states_that_are_not_finite_end_and_show(value: float) -> None:
+def test_states_that_are_not_finite_end_and_show(value: float, head: Matching) -> None:
     left, right = random_graphs(20, 8), random_graphs(20, 9)
     left.rows[left.start[left.size > 0][0]] = value
-    distances = Matching()(left, right)
+    distances = head.answer(left, right).distances
     assert int(distances.isnan().sum()) == 1
     left.rows.requires_grad_()
-    assert int((~Matching()(left, right).isfinite()).sum()) == 1
+    assert int((~head(left, right).isfinite()).sum()) == 1
+
+
+@pytest.mark.parametrize("head", [Matching(), Matching(edge_price=0.3)], ids=["nodes", "nodes and edges"])
+def test_graphs_that_are_named_twice(head: Matching) -> None:
+    """A batch may repeat graphs, and an empty graph may begin where the next one does."""
+    graphs = random_graphs(12, 3, largest=4)
+    assert bool((graphs.size == 0).any())
+    chosen = torch.cartesian_prod(torch.arange(12), torch.arange(12))
+    table = head.answer(graphs.unsqueeze(1), graphs.unsqueeze(0)).distances
+    repeated = head.answer(graphs.take(chosen[:, 0]), graphs.take(chosen[:, 1])).distances
+    assert torch.equal(table.flatten(), repeated)
 
 
 def test_broadcasting_is_all_pairs() -> None:

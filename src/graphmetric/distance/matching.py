@@ -19,6 +19,7 @@ from torch.nn import functional
 from graphmetric._foundation.assignment import AssignmentWork, allocate_assignment
 from graphmetric._foundation.threads import allowed_threads, map_in_threads
 from graphmetric.distance._kernels.matching import (
+    MOST_PRICES,
     NOBODY,
     AxisValues,
     NodeStates,
@@ -286,7 +287,7 @@ class Matching(PairDistance, kind="matching"):
     ) -> FoundMaps:
         """Node maps of pairs of small graphs, each with a price of edges, by a search of ``effort`` tree nodes."""
         sides = [self._states(side, 0) for side in (left, right)]
-        chosen = [np.unique(column, return_inverse=True) for column in pairs.T]
+        chosen = [_find_distinct(side, column) for side, column in zip(sides, pairs.T, strict=True)]
         graphs, reverse = _pack([left, right], sides, [used for used, _ in chosen])
         places = np.column_stack([place for _, place in chosen])
         n, m = (side.size[column] for side, column in zip(sides, pairs.T, strict=True))
@@ -298,13 +299,14 @@ class Matching(PairDistance, kind="matching"):
         def search(part: slice, work: Workspace) -> None:
             start = np.cumsum(room[part]) - room[part]
             nodes = np.empty(int(room[part].sum()), dtype=np.int64)
-            price_nodes(*sides, pairs[part], start, float(UNIT), nodes)
+            sums = np.empty(len(start))
+            price_nodes(*sides, pairs[part], float(UNIT), start, nodes, sums)
             lower, upper, edges, expanded, finished = np.zeros((5, len(start)), dtype=np.int64)
             results = Results(lower, upper, expanded, finished, found.node_map[part])
-            search_priced(
-                graphs, places[part], Prices(nodes, start, whole[part], reverse), effort, work, results, edges
-            )
-            found.lower[part], found.upper[part], found.edits[part] = lower / UNIT, upper / UNIT, edges // whole[part]
+            prices_of_part = Prices(nodes, start, whole[part], reverse)
+            search_priced(graphs, places[part], prices_of_part, effort, work, results, edges)
+            unit = np.where(sums < MOST_PRICES, UNIT, np.nan)  # as without a price: states that are not finite give NaN
+            found.lower[part], found.upper[part], found.edits[part] = lower / unit, upper / unit, edges // whole[part]
 
         largest = int(max(n.max(initial=0), m.max(initial=0)))
         edges = max(int(np.diff(side.edge_start).max(initial=0)) for side in graphs)
@@ -386,6 +388,13 @@ def _rows_or_zero(rows: Tensor, chosen: Tensor) -> Tensor:
     padded = functional.pad(rows, (0, 0, 0, 1))
     chosen[chosen == NOBODY] = len(rows)
     return padded.index_select(0, chosen.to(rows.device))
+
+
+def _find_distinct(graphs: NodeStates, chosen: Integers) -> tuple[Integers, Integers]:
+    """One position of each of the graphs at the chosen positions, which may repeat them, and which of these each is."""
+    key = graphs.start[chosen] * (1 + graphs.size.max(initial=0)) + graphs.size[chosen]
+    _, first, place = np.unique(key, return_index=True, return_inverse=True)
+    return chosen[first], place
 
 
 def _pack(

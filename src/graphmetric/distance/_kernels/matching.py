@@ -33,6 +33,8 @@ Integers = NDArray[np.int64]
 
 NOBODY = -1
 """In place of a row: the zero vector that pads the smaller graph."""
+MOST_PRICES = 1e9
+"""More than all nodes of a pair together can cost in any search."""
 
 
 class NodeStates(NamedTuple):
@@ -184,17 +186,18 @@ def row_norm(states: NodeStates, i: int) -> float:
 
 @entry
 def price_nodes(
-    left: NodeStates, right: NodeStates, pairs: Integers, start: Integers, unit: float, out: Integers
+    left: NodeStates, right: NodeStates, pairs: Integers, unit: float, start: Integers, out: Integers, sums: Floats
 ) -> None:
     """What nodes cost, in multiples of 1 / unit, for a search: of graphs with n and m nodes (n + 1, m + 1) prices.
 
-    The last row and column are what the nodes of the second and of the first graph cost alone. States that are not
-    finite cost nothing; the caller has to look for them.
+    The last row and column are what the nodes of the second and of the first graph cost alone. ``sums`` gets the sum of
+    all prices of a pair, before rounding. If it is not below `MOST_PRICES`, all of them are 0.
     """
     for p in range(len(pairs)):
         a, b = pairs[p, 0], pairs[p, 1]
         n, m = left.size[a], right.size[b]
         place = start[p]
+        total = 0.0
         for i in range(n + 1):
             for j in range(m + 1):
                 price = 0.0
@@ -204,8 +207,13 @@ def price_nodes(
                     price = row_norm(left, left.start[a] + i)
                 elif j < m:
                     price = row_norm(right, right.start[b] + j)
-                out[place] = np.int64(np.rint(price * unit)) if np.isfinite(price) else 0
+                total += price
+                out[place] = np.int64(np.rint(price * unit)) if price < MOST_PRICES else 0
                 place += 1
+        sums[p] = total
+        if not total < MOST_PRICES:
+            for k in range(start[p], place):
+                out[k] = 0
 
 
 @entry

@@ -377,6 +377,10 @@ def couple_pair(
         of_map = everything - price_map(work, everything - of_map)
         coupled = everything - coupled_saving(dual, steps, work.coupling)
         upper = max(lower, min(upper, of_map, coupled))
+        if effort.unit > 0.0 and not is_close(lower, upper, effort):  # in whole edits a good map often ends the steps
+            map_by_masses(work)
+            of_map = everything - price_map(work, everything - of_map)
+            upper = max(lower, min(upper, of_map))
         restart_if_due(dual, steps, anchor)
     if coupled < of_map:
         work.lines[BEST_IMAGE, 0] = FREE
