@@ -52,7 +52,7 @@ def model(molecules: GraphCollection) -> gm.GraphDistance:
     return gm.GraphDistance(**QUICK | {"max_steps": 60, "label_budget": 500}).fit(molecules)
 
 
-@pytest.fixture(scope="module", params=METRIC_HEADS, ids=["matching", "coupling", "block-norm", "concave"])
+@pytest.fixture(scope="module", params=METRIC_HEADS, ids=["matching", "edges", "coupling", "block-norm", "concave"])
 def metric(request: pytest.FixtureRequest) -> gm.GraphDistance:
     several = [gm.Graph(3, [(0, 1)], node_labels=[1, "a", None], edge_labels=["x"], node_texts=["to be", "", "or"])]
     several += [gm.Graph(n, [(k, k + 1) for k in range(n - 1)]) for n in range(1, 6)]
