@@ -35,7 +35,7 @@ from graphmetric.distance.pair_distance import Answer, Floats, HeadOptions, Pair
 from graphmetric.distance.representation import Representation
 from graphmetric.edit_distance import (
     PackedGraphs,
-    Prices,
+    PairPrices,
     Results,
     Workspace,
     WorkspaceSize,
@@ -303,7 +303,7 @@ class Matching(PairDistance, kind="matching"):
             price_nodes(*sides, pairs[part], float(UNIT), start, nodes, sums)
             lower, upper, edges, expanded, finished = np.zeros((5, len(start)), dtype=np.int64)
             results = Results(lower, upper, expanded, finished, found.node_map[part])
-            prices_of_part = Prices(nodes, start, whole[part], reverse)
+            prices_of_part = PairPrices(nodes, start, whole[part], reverse)
             search_priced(graphs, places[part], prices_of_part, effort, work, results, edges)
             unit = np.where(sums < MOST_PRICES, UNIT, np.nan)  # as without a price: states that are not finite give NaN
             found.lower[part], found.upper[part], found.edits[part] = lower / unit, upper / unit, edges // whole[part]

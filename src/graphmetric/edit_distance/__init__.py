@@ -10,7 +10,7 @@ from graphmetric.edit_distance._kernels.coupling import allocate_coupling_work a
 from graphmetric.edit_distance._kernels.coupling import couple_pairs as couple_pairs
 from graphmetric.edit_distance._kernels.coupling import couple_with_masses as couple_with_masses
 from graphmetric.edit_distance._kernels.dual_pair import DualSize as DualSize
-from graphmetric.edit_distance._kernels.exact_search import Prices as Prices
+from graphmetric.edit_distance._kernels.exact_search import PairPrices as PairPrices
 from graphmetric.edit_distance._kernels.exact_search import search_priced as search_priced
 from graphmetric.edit_distance._kernels.packing import PackedGraphs as PackedGraphs
 from graphmetric.edit_distance._kernels.packing import pack_graphs as pack_graphs

@@ -95,7 +95,7 @@ class SearchLimits(NamedTuple):
     refute: int = 0  # 1: most pairs are above the limit, so the dual search makes no map before some bounds
 
 
-class Prices(NamedTuple):
+class PairPrices(NamedTuple):
     """What the edits of each pair of graphs cost, in whole numbers."""
 
     node: Integers  # of graphs with n and m nodes (n + 1, m + 1) prices; the last row inserts, the last column deletes
@@ -127,7 +127,7 @@ def search_pairs(
 def search_priced(
     graphs: tuple[PackedGraphs, PackedGraphs],
     pairs: Integers,
-    prices: Prices,
+    prices: PairPrices,
     max_expanded: int,
     work: Workspace,
     results: Results,
@@ -161,7 +161,7 @@ def price_nodes_of_map(pair: Pair, maps: Integers) -> int:
 
 
 @fragment
-def place_prices(prices: Prices, p: int, pair: Pair) -> None:
+def place_prices(prices: PairPrices, p: int, pair: Pair) -> None:
     """Fill in node prices in the direction from query to target, and one price for every edit of an edge."""
     swapped, n_query, n_target = pair.sizes[SWAPPED], pair.sizes[N_QUERY], pair.sizes[N_TARGET]
     along, across = (ONE, n_query + 1) if swapped == 1 else (n_target + 1, ONE)
