@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -150,6 +150,11 @@ _COLOURS = {
 }
 _SCORES = ("rho", "p@10")
 _RHO_TICKS = (0.5, 0.7, 0.9, 0.95, 0.98, 0.99, 0.995, 0.998, 0.999)
+_NAME_SIZE = 7.5
+_PLACES = ((-5, 5, "right"), (6, -9, "left"), (6, 5, "left"), (-5, -12, "right"))
+"""Where a name may be, the best place first: so many points beside its point, and which end of it is there."""
+_NEAR = 12
+"""Pixels between two points of which one name is enough."""
 _LEAST_SHOWN = 5e-4
 """A rho nearer to 1 than this is drawn at this place."""
 
@@ -184,6 +189,11 @@ def draw_frontier(out: Path, panels: Sequence[str] = PANELS, *, validation: bool
         for family in families
     ]
     figure.legend(marks, families, loc="outside lower center", ncols=min(len(families), 3 * len(shown)), frameon=False)
+    figure.draw_without_rendering()  # so that points have their places
+    figure.set_layout_engine("none")  # which names do not change any more
+    for column, lines in enumerate(shown.values()):
+        for row, score in enumerate(_SCORES):
+            _name_points(axes[row, column], lines, score)
     path = out / "frontier.svg"
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "frontier"}), atomic_write(path) as file:
         figure.savefig(file, format="svg", metadata={"Date": None})
@@ -199,50 +209,81 @@ def _lines_of_panel(results: list[Result], name: str, validation: bool) -> list[
 
 
 def _draw_panel(axes: Any, lines: list[Result], score: str) -> None:
-    """One benchmark and one score: a point for each method, the frontier as a line, its methods named."""
+    """One benchmark and one score: a point for each method, and the frontier as a line."""
     best = find_frontier(lines, score)
-    height = _height_of_rho if score == "rho" else float
     axes.set_xscale("log")
-    steps = [line["us"] for line in best], [height(line[score]) for line in best]
+    steps = [line["us"] for line in best], [_height(line[score], score) for line in best]
     axes.step(*steps, where="post", color="#9ca3af", linewidth=1.2, zorder=1)
-    named = list[Result]()
     for line in lines:
         learned, on_frontier = line["family"] == "learned", any(line is each for each in best)
         axes.plot(
-            line["us"], height(line[score]), linestyle="", zorder=2,
+            line["us"], _height(line[score], score), linestyle="", zorder=2,
             marker="*" if learned else "o", markersize=11 if learned else 6,
             color=_COLOURS.get(line["family"], INK), alpha=1.0 if on_frontier or learned else 0.45,
         )  # fmt: skip
-        named += [line] if on_frontier or learned else []
-    _name_points(axes, [(line, height(line[score])) for line in named])
     if score == "rho":
-        axes.set_yticks([_height_of_rho(rho) for rho in _RHO_TICKS], [f"{rho:g}" for rho in _RHO_TICKS])
+        axes.set_yticks([_height(rho, score) for rho in _RHO_TICKS], [f"{rho:g}" for rho in _RHO_TICKS])
+    axes.margins(y=0.08)
     axes.set_ylabel(f"{score}, mean over queries")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(visible=True, color="#e5e7eb", linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _height_of_rho(rho: float) -> float:
+def _height(value: float, score: str) -> float:
     """Factors of 1 - rho are equal heights, since good methods are otherwise squeezed together at the upper edge."""
-    return -math.log10(max(1 - rho, _LEAST_SHOWN))
+    return -math.log10(max(1 - value, _LEAST_SHOWN)) if score == "rho" else value
 
 
-def _name_points(axes: Any, points: list[tuple[Result, float]]) -> None:
-    """Write names beside points: the quickest to the right, the others alternately above left and below right.
+class _Box(NamedTuple):
+    """A rectangle in pixels."""
 
-    A point that is nearly at the place of a named one is left without a name.
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def overlaps(self, other: _Box) -> bool:
+        across = self.left < other.right and other.left < self.right
+        return across and self.bottom < other.top and other.bottom < self.top
+
+    def holds(self, other: _Box) -> bool:
+        across = self.left <= other.left and other.right <= self.right
+        return across and self.bottom <= other.bottom and other.top <= self.top
+
+
+def _name_points(axes: Any, lines: list[Result], score: str) -> None:
+    """Write the names of learned methods, and of those on the frontier, where they cover least; the layout is done.
+
+    A name that would cover another one is left out, and so is one beside a point that has a name.
     """
-    ordered = sorted(points, key=lambda point: point[0]["us"])
-    placed = list[tuple[float, float]]()
-    for line, height in ordered:
-        place = math.log10(line["us"]), height
-        if any(abs(place[0] - x) < 0.25 and abs(place[1] - y) < 0.02 for x, y in placed):
+    learned = [line for line in lines if line["family"] == "learned"]
+    others = [line for line in find_frontier(lines, score) if line["family"] != "learned"]
+    points = {line["method"]: (line["us"], _height(line[score], score)) for line in lines}
+    dots = [_Box(x - 2, y - 2, x + 2, y + 2) for x, y in axes.transData.transform([*points.values()]).tolist()]
+    room, written, named = _Box(*axes.get_window_extent().extents.tolist()), list[_Box](), list[list[float]]()
+    for line in (*learned, *others):
+        name, point = line["method"].partition(", trained on")[0], points[line["method"]]
+        at = axes.transData.transform(point).tolist()
+        boxes = [_box_of_name(name, at, place, axes.figure.dpi / 72) for place in _PLACES]
+        free = [k for k, box in enumerate(boxes) if room.holds(box) and not any(map(box.overlaps, written))]
+        known = line["family"] != "learned" and any(math.dist(at, other) < _NEAR for other in named)
+        if known or not free:
             continue
-        above = len(placed) % 2 == 0 and line["us"] > 3 * ordered[0][0]["us"]
-        placed.append(place)
-        name = line["method"].partition(", trained on")[0]
+        chosen = min(free, key=lambda k: sum(map(boxes[k].overlaps, dots)))
+        x, y, side = _PLACES[chosen]
+        written.append(boxes[chosen])
+        named.append(at)
         axes.annotate(
-            name, (line["us"], height), textcoords="offset points", xytext=(-5, 5) if above else (6, -9),
-            ha="right" if above else "left", fontsize=7.5, color=_COLOURS.get(line["family"], INK),
+            name, point, textcoords="offset points", xytext=(x, y), ha=side, fontsize=_NAME_SIZE,
+            color=_COLOURS.get(line["family"], INK),
         )  # fmt: skip
+
+
+def _box_of_name(name: str, at: list[float], place: tuple[float, float, str], dots_per_point: float) -> _Box:
+    """About the pixels that a name covers at some place beside a point."""
+    x, y, side = place
+    width = 0.5 * _NAME_SIZE * len(name)
+    left = at[0] + dots_per_point * (x - (width if side == "right" else 0))
+    bottom, top = (at[1] + dots_per_point * height for height in (y - 1, y + _NAME_SIZE))
+    return _Box(left, bottom, left + dots_per_point * width, top)
