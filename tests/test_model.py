@@ -230,6 +230,8 @@ def test_structure_of_encoded_graphs(canonical: bool) -> None:
 
 
 def test_a_coupling_is_no_base_of_a_concave_head() -> None:
+    with pytest.raises(InvalidArgument, match="under a concave head edges have no price"):
+        HeadOptions("concave", bases=("matching",), edge_price=0.2)
     with pytest.raises(InvalidArgument, match="a coupling is not a base"):
         HeadOptions("concave", bases=("coupling",))
 

@@ -62,6 +62,7 @@ def _compile_searches() -> None:
 
     from graphmetric.edit_distance import graph_edit_distance, pairwise_edit_distances
     from graphmetric.edit_distance.methods import LARGEST_EASY
+    from graphmetric.estimator import GraphDistance
     from graphmetric.graphs.collection import GraphCollection
     from graphmetric.graphs.graph import Graph
     from graphmetric.learned.learned_distance import LearnedDistance
@@ -78,6 +79,9 @@ def _compile_searches() -> None:
     pairwise_edit_distances(graphs[:4], n_jobs=1)
     graph_edit_distance(graphs[0], graphs[1], time_limit=5)
     graph_edit_distance(graphs[0], graphs[1], method="relaxed")
+    for preset in ("base", "large"):  # their heads search and couple in ways of their own
+        model = GraphDistance(preset, max_steps=1, label_budget=50, n_jobs=1).fit(graphs)
+        model.pairwise(graphs[:4])
 
 
 def _installed(package: str) -> str | None:

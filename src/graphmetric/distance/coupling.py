@@ -183,9 +183,6 @@ class Coupling(Matching, kind="coupling"):
         bounds: Floats = self._answer_within(GUESSING, query, stored.graphs.take(chosen)).distances.numpy()
         return np.maximum(gaps, bounds)
 
-    def _measured(self, left: Representation, right: Representation) -> Tensor:
-        return self.answer(left, right).distances
-
     def _differentiable(self, left: Representation, right: Representation) -> Tensor:
         """Distances whose values are the bounds, and whose gradients are those of the costs of the couplings."""
         pairs = broadcast_pairs(left, right)

@@ -47,20 +47,20 @@ from graphmetric.errors import InvalidArgument
 
 LARGEST_PRICE = 1.0
 """The price of an edge in the edit distance itself."""
-CHUNK = 512
-"""Pairs per call of the solver: milliseconds for small graphs, so that threads end together."""
+CHUNK, SEARCH_CHUNK = 512, 64
+"""Pairs per call of the solver, and of a search: milliseconds for small graphs, so that threads end together."""
 AXES = 8
 """Axes along which an index keeps states sorted: with more, hardly fewer graphs pass the bound."""
 _SPREAD_BY = 1 << 12
 """About how many states say in which directions all of them spread."""
 FULL_PRICE, NO_PRICE = 10, 15
-"""Edges have their full price in graphs of up to so many nodes, and none from so many on: searches stay short."""
+"""Edges have their full price in graphs of up to 10 nodes and none from 15 nodes on, so that searches stay short."""
 ANSWERING, TRAINING = 100_000, 20
-"""Search-tree nodes for a pair: hardly any needs that many, and training can do with the map it has by then."""
+"""Search-tree nodes for a pair: hardly any needs as many, and training makes do with the best map found by then."""
 FIRST_PRICE = 1.0
 """What training starts from, before the sigmoid: three quarters of the highest price."""
-UNIT = 1 << 20
-"""Searches count in whole numbers: prices are rounded to a millionth of an edit."""
+UNIT = 1 << 24
+"""Searches count in whole numbers: prices are rounded to one part in 16 million, as in single precision."""
 Integers = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 NodeMaps = list[tuple[int | None, ...]]
@@ -68,12 +68,12 @@ Work = TypeVar("Work")
 
 
 class EdgeShares(NamedTuple):
-    """How many prices edges cost in each of some pairs of graphs."""
+    """What edges cost in each of some pairs of graphs, in multiples of the price."""
 
     edit: Doubles
-    """For each edge to delete, insert or relabel."""
+    """For each edge that is deleted, inserted or relabelled."""
     anyhow: Doubles
-    """Under every map."""
+    """Whatever the map."""
 
 
 class FoundMaps(NamedTuple):
@@ -170,7 +170,7 @@ class Matching(PairDistance, kind="matching"):
         learns = torch.is_grad_enabled() and any(
             part.requires_grad for part in (left.rows, right.rows, *self.parameters())
         )
-        return self._differentiable(left, right) if learns else self._measured(left, right)
+        return self._differentiable(left, right) if learns else self.answer(left, right).distances
 
     @torch.no_grad()
     def answer(self, left: Representation, right: Representation, absolute: bool = False) -> Answer:
@@ -181,16 +181,16 @@ class Matching(PairDistance, kind="matching"):
         searched = shares.edit > 0
         found, left_open = price * shares.anyhow, np.zeros(len(pairs))
         found[~searched] += self._match_costs(left, right, pairs[~searched])
-        maps = self._search(left, right, pairs[searched], price * shares.edit[searched], ANSWERING)
-        found[searched] += maps.lower
-        left_open[searched] = maps.upper - maps.lower
+        lower, upper = self._bound_both_ways(left, right, pairs[searched], price * shares.edit[searched])
+        found[searched] += lower
+        left_open[searched] = upper - lower
         return Answer(torch.from_numpy(found).to(left.rows).reshape(shape), torch.from_numpy(left_open).reshape(shape))
 
     def align(self, left: Representation, right: Representation) -> NodeMaps:
         slots, end, _ = self._match(left, right, broadcast_pairs(left, right), ANSWERING)
         starts, sizes, others = left.start.tolist(), left.size.tolist(), right.start.tolist()
         maps: NodeMaps = []
-        for matched, start, size, other in zip(np.split(slots, end[:-1]), starts, sizes, others, strict=True):
+        for matched, start, size, other in zip(np.split(slots, end)[:-1], starts, sizes, others, strict=True):
             partners = dict(matched.tolist())
             found = [partners[start + i] for i in range(size)]
             maps.append(tuple(None if row == NOBODY else row - other for row in found))
@@ -216,9 +216,6 @@ class Matching(PairDistance, kind="matching"):
         more = np.empty(len(gaps))
         add_axis_gaps(own, AxisValues(arrays["axes"], graphs.start[chosen].numpy(), graphs.size[chosen].numpy()), more)
         return np.sqrt(np.maximum(np.square(gaps, dtype=np.float64) + more, 0)).astype(np.float32)
-
-    def _measured(self, left: Representation, right: Representation) -> Tensor:
-        return self.answer(left, right).distances
 
     def _match_costs(self, left: Representation, right: Representation, pairs: Integers) -> Doubles:
         """What the nodes of each pair cost, edges aside."""
@@ -311,8 +308,19 @@ class Matching(PairDistance, kind="matching"):
         largest = int(max(n.max(initial=0), m.max(initial=0)))
         edges = max(int(np.diff(side.edge_start).max(initial=0)) for side in graphs)
         size = WorkspaceSize(largest, largest, edges, len(reverse) - 1, null_nodes=False)
-        in_threads(search, len(pairs), CHUNK, partial(allocate_workspace, size))
+        in_threads(search, len(pairs), SEARCH_CHUNK, partial(allocate_workspace, size))
         return found
+
+    def _bound_both_ways(
+        self, left: Representation, right: Representation, pairs: Integers, prices: Doubles
+    ) -> tuple[Doubles, Doubles]:
+        """Bounds of the distances. A search that ends early is repeated the other way round: bounds are symmetric."""
+        lower, upper = self._search(left, right, pairs, prices, ANSWERING)[:2]
+        early = np.flatnonzero(lower < upper)
+        if len(early):
+            back = self._search(right, left, np.ascontiguousarray(pairs[early, ::-1]), prices[early], ANSWERING)
+            lower[early], upper[early] = np.maximum(lower[early], back.lower), np.minimum(upper[early], back.upper)
+        return lower, upper
 
     def _states(self, graphs: Representation, head: int) -> NodeStates:
         dim = graphs.rows.shape[1]
@@ -414,7 +422,11 @@ def _pack(
         )
         tables.append((count, ends))
         keys.append((views[..., 0] << 32) | views[..., 1])
-    known, codes = np.unique(np.concatenate(keys), return_inverse=True)
+    labels, seen = np.unique(np.concatenate(keys), return_inverse=True)
+    seen = seen.reshape(-1, 2)
+    known, codes = np.unique(
+        seen * len(labels) + seen[:, ::-1], return_inverse=True
+    )  # a label, and what it is reversed
     codes = codes.reshape(-1, 2) + 1
     reverse = np.zeros(len(known) + 1, dtype=np.int64)
     reverse[codes[:, 0]], reverse[codes[:, 1]] = codes[:, 1], codes[:, 0]

@@ -242,7 +242,7 @@ class HeadOptions:
     matching_heads: int = 1
     """matching, and the matching under a concave head: equal pieces of the states that are matched on their own."""
     edge_price: float = field(default=0.0, metadata=LATER)
-    """matching: the most that an edge costs which does not fit, up to ten nodes; the price fades, to 0 at 15 nodes."""
+    """matching: the most that an edge that does not fit may cost; in graphs of 10 to 15 nodes that fades to nothing."""
     concave: Concave = "log1p"
     """concave: the function between layers."""
     bases: tuple[str, ...] = ()
@@ -271,6 +271,10 @@ class HeadOptions:
             raise InvalidArgument("a concave head cannot start from another one; give it more hidden layers")
         if unfit := [kind for kind in self.bases if HEADS[kind].slow]:
             raise InvalidArgument(f"a {unfit[0]} is not a base of a concave head: it is not solved exactly")
+        if self.edge_price and "matching" in self.bases:
+            raise InvalidArgument(
+                "under a concave head edges have no price, as a search may end early: use edge_price=0"
+            )
 
     def build(self, dim: int) -> PairDistance:
         """Make the head for vectors and states of width ``dim``."""

@@ -33,8 +33,8 @@ Integers = NDArray[np.int64]
 
 NOBODY = -1
 """In place of a row: the zero vector that pads the smaller graph."""
-MOST_PRICES = 1e9
-"""More than all nodes of a pair together can cost in any search."""
+MOST_PRICES = 1e8
+"""A pair for which the prices of all nodes sum to more has no distance: searches count in whole numbers of 64 bits."""
 
 
 class NodeStates(NamedTuple):
@@ -256,7 +256,8 @@ def number_states(states: NodeStates, out: Integers) -> None:
     for g in range(len(states.start)):
         for i in range(states.size[g]):
             same = 0
-            while same < i and not equal_rows(states.rows[states.start[g] + same], states.rows[states.start[g] + i]):
+            own = states.rows[states.start[g] + i, states.first : states.last]
+            while same < i and not equal_rows(states.rows[states.start[g] + same, states.first : states.last], own):
                 same += 1
             out[place] = same
             place += 1

@@ -296,6 +296,13 @@ def map_by_masses(work: CouplingWork) -> None:
 
 
 @part
+def price_rounded_masses(work: CouplingWork, everything: float, of_map: float) -> float:
+    """What the best map costs, among them the one that the masses are rounded to now."""
+    map_by_masses(work)
+    return everything - price_map(work, everything - of_map)
+
+
+@part
 def exchange_images(work: CouplingWork, image: Integers) -> None:
     """Exchange images of two rows, and move rows to free columns, while that saves more."""
     n_rows, n_columns, owner = work.dual.sizes[N_ROWS], work.dual.sizes[N_COLUMNS], work.lines[OWNER]
@@ -378,8 +385,7 @@ def couple_pair(
         coupled = everything - coupled_saving(dual, steps, work.coupling)
         upper = max(lower, min(upper, of_map, coupled))
         if effort.unit > 0.0 and not is_close(lower, upper, effort):  # in whole edits a good map often ends the steps
-            map_by_masses(work)
-            of_map = everything - price_map(work, everything - of_map)
+            of_map = price_rounded_masses(work, everything, of_map)
             upper = max(lower, min(upper, of_map))
         restart_if_due(dual, steps, anchor)
     if coupled < of_map:
@@ -391,8 +397,7 @@ def couple_pair(
     if effort.one_image == 0 or left_open > 0.0:
         return answer, left_open
     if answer < rounded_up(of_map, effort.unit) and coupled < np.inf:
-        map_by_masses(work)
-        of_map = everything - price_map(work, everything - of_map)
+        of_map = price_rounded_masses(work, everything, of_map)
     most = rounded_up(of_map, effort.unit)
     if answer < most:
         screen_images(work)
