@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from graphmetric.distance import Matching, Representation
 from graphmetric.distance import matching as matching_module
 from graphmetric.distance.matching import principal_axes, sort_along_axes
-from graphmetric.distance.pair_distance import sum_block_norms
+from graphmetric.distance.pair_distance import StoredGraphs, sum_block_norms
 from graphmetric.distance.representation import Structure
 from graphmetric.errors import InvalidArgument
 from tests.distance.random_representations import DIM, from_rows, random_coupled, random_graphs, states_of
@@ -239,6 +239,25 @@ def test_edges_of_large_graphs_have_no_price() -> None:
     for side, rest in ((large, 0.0), (small, head.price.item() * small.structure.num_edges.to(torch.float64)[:, None])):  # type: ignore[union-attr]
         expected = plain.answer(side.unsqueeze(1), large.unsqueeze(0)).distances + rest
         assert torch.allclose(head.answer(side.unsqueeze(1), large.unsqueeze(0)).distances, expected)
+
+
+@pytest.mark.parametrize("price", [0.0, 0.6])
+@pytest.mark.parametrize("sorted_along_axes", [False, True])
+def test_bounds_of_an_index_are_raised_and_stay_bounds(price: float, sorted_along_axes: bool) -> None:
+    graphs = random_graphs(120, 6, largest=16, dtype=torch.float32, spread=0.1)
+    head = Matching(edge_price=price).eval()
+    arrays = head.index_arrays(graphs)
+    if sorted_along_axes:
+        basis = principal_axes(arrays["states"], 4)
+        arrays |= {"basis": basis, "axes": sort_along_axes(arrays["states"], graphs.size.numpy(), basis)}
+    chosen = torch.arange(1, 120)
+    query, stored = graphs.take(slice(0, 1)), graphs.take(chosen)
+    gaps = head.gaps(arrays["vectors"][0], arrays["vectors"][1:])
+    bounds = head.tighten(gaps, query, StoredGraphs(graphs, arrays), chosen)
+    distances = head.answer(query, stored).distances.numpy()
+    assert (bounds >= gaps).all()
+    assert (bounds > gaps + 0.1).any() == (price > 0 or sorted_along_axes)
+    assert (bounds <= distances + 1e-5 * (1 + distances)).all()
 
 
 def test_prices_are_rounded_as_finely_as_distances() -> None:

@@ -207,15 +207,23 @@ class Matching(PairDistance, kind="matching"):
         return graphs.rows.new_zeros(graphs.num_graphs, graphs.rows.shape[1]).index_add(0, owner, graphs.rows)
 
     def tighten(self, gaps: Floats, query: Representation, stored: StoredGraphs, chosen: Tensor) -> Floats:
-        """Add what the states say along single axes; see :mod:`graphmetric.distance._kernels.matching`."""
+        r"""Add what the states say along single axes, and how far the prices of all edges differ.
+
+        See :mod:`graphmetric.distance._kernels.matching` for the former. The latter is a bound of the sum of all
+        :math:`\nu`, since no norm of that kind is below the absolute value of the sum of the parts of its vector.
+        """
         graphs, arrays = stored
-        if "axes" not in arrays:
-            return gaps
-        first, size = int(query.start), int(query.size)
-        own = np.sort(query.rows[first : first + size].numpy() @ arrays["basis"], axis=0)
-        more = np.empty(len(gaps))
-        add_axis_gaps(own, AxisValues(arrays["axes"], graphs.start[chosen].numpy(), graphs.size[chosen].numpy()), more)
-        return np.sqrt(np.maximum(np.square(gaps, dtype=np.float64) + more, 0)).astype(np.float32)
+        if "axes" in arrays:
+            first, size = int(query.start), int(query.size)
+            own = np.sort(query.rows[first : first + size].numpy() @ arrays["basis"], axis=0)
+            more = np.empty(len(gaps))
+            values = AxisValues(arrays["axes"], graphs.start[chosen].numpy(), graphs.size[chosen].numpy())
+            add_axis_gaps(own, values, more)
+            gaps = np.sqrt(np.maximum(np.square(gaps, dtype=np.float64) + more, 0)).astype(np.float32)
+        if self.edge_price:
+            (share, edges), (shares, counts) = price_edges(query), price_edges(graphs, chosen.numpy())
+            gaps = gaps + (self.price.item() * np.abs(share * edges - shares * counts)).astype(np.float32)
+        return gaps
 
     def _match_costs(self, left: Representation, right: Representation, pairs: Integers) -> Doubles:
         """What the nodes of each pair cost, edges aside."""
@@ -267,17 +275,11 @@ class Matching(PairDistance, kind="matching"):
         return slots, end, edges
 
     def _edge_shares(self, left: Representation, right: Representation, pairs: Integers) -> EdgeShares:
-        sizes, counts = [], []
-        for side, chosen in zip((left, right), pairs.T, strict=True):
-            if side.structure is None:
-                raise InvalidArgument(
-                    "a matching with a price of edges needs graphs that were encoded with their edges"
-                )
-            sizes.append(side.size.flatten().cpu().numpy()[chosen])
-            counts.append(side.structure.num_edges.flatten().cpu().numpy()[chosen])
-        own = np.clip((NO_PRICE - np.stack(sizes)) / (NO_PRICE - FULL_PRICE), 0, 1)
-        edit = own.min(axis=0)
-        return EdgeShares(edit, ((own - edit) * np.stack(counts)).sum(axis=0))
+        (own, count), (other, other_count) = (
+            price_edges(side, chosen) for side, chosen in zip((left, right), pairs.T, strict=True)
+        )
+        edit = np.minimum(own, other)
+        return EdgeShares(edit, (own - edit) * count + (other - edit) * other_count)
 
     def _search(
         self, left: Representation, right: Representation, pairs: Integers, prices: Doubles, effort: int
@@ -331,6 +333,14 @@ class Matching(PairDistance, kind="matching"):
         start, size = (part.flatten().cpu().numpy() for part in (graphs.start, graphs.size))
         first, last = head * dim // self.heads, (head + 1) * dim // self.heads
         return NodeStates(rows.contiguous().numpy(), start, size, first, last)
+
+
+def price_edges(graphs: Representation, chosen: Integers | slice = slice(None)) -> tuple[Doubles, Integers]:
+    """The price of an edge in each of the chosen graphs, as a share of the price in small graphs; and their edges."""
+    if graphs.structure is None:
+        raise InvalidArgument("a matching with a price of edges needs graphs that were encoded with their edges")
+    sizes, edges = (part.flatten().cpu().numpy()[chosen] for part in (graphs.size, graphs.structure.num_edges))
+    return np.clip((NO_PRICE - sizes) / (NO_PRICE - FULL_PRICE), 0, 1), edges
 
 
 def principal_axes(states: Floats, count: int = AXES) -> Floats:
