@@ -137,8 +137,8 @@ RECIPES = {
         "directed control-flow graphs of 4 to 100 basic blocks of the functions of Python's standard library, by "
         f"{make_programs.MADE_WITH[0]}; for half of the labels blocks are labelled by how they end (return, raise, "
         "loop, condition, jump, next), for half not at all",
-        pairs=12_000,
-        steps=800,
+        pairs=300_000,
+        steps=6_000,
         edits=10,
         clique=32,
     ),
