@@ -226,7 +226,8 @@ def rank_by_size(dataset: str, name: str, data: str, steps: int, seeds: int) -> 
 def write_card(name: str, rows: Scores) -> None:
     """Add what was measured to the card of a model."""
     model = gm.GraphDistance.load(name)
-    model.report_["held_out"] = model.report_.get("held_out", {}) | rows | {"measured by": "benchmarks/transfer.py"}
+    known = model.report_.get("held_out", {})
+    model.report_["held_out"] = {"measured_by": "benchmarks/transfer.py"} | known | rows
     model.save(find_model(name))
 
 

@@ -53,7 +53,7 @@ def demo_command(out: str, quick: bool, n_jobs: int) -> None:
 @out_folder_option("Folder for the results.", "reproduction")
 @click.option("--root", type=FOLDER, help="Folder that holds the benchmark data sets.")
 @click.option("--datasets", "-d", multiple=True, help="Data sets instead of the paper's three. Can be repeated.")
-@click.option("--only", multiple=True, help="Only rows whose names contain this. Can be repeated.")
+@click.option("--only", multiple=True, help="Only rows whose names contain this, beside --model. Can be repeated.")
 @click.option("--seeds", type=COUNT, default=3, help="Runs of every row that learns.")
 @click.option("--quick", is_flag=True, help="One seed and a tenth of every training: minutes, and worse numbers.")
 @click.option("--limit", type=COUNT, help="Take only this many graphs of each data set.")

@@ -228,7 +228,8 @@ class SizeOptions:
     threads: int = 1
     """Threads for the truth; methods are measured on one."""
     only: tuple[str, ...] = ()
-    """Only methods whose names contain one of these words; a whole name chooses that method alone."""
+    """Only methods whose names contain one of these words, besides models that are given; a whole name chooses that
+    method alone."""
     train: tuple[str, ...] = ()
     """Presets to train on the training graphs of each benchmark, and to measure beside the other methods."""
     train_on: str | SizedSet | None = None
@@ -362,6 +363,7 @@ def _mean_line(group: list[Result]) -> Result:
 
 
 def _chosen(contenders: Iterable[Contender], words: Sequence[str]) -> list[Contender]:
+    """The methods with one of the words in their names, or all if there are none; models are given to be measured."""
     listed = list(contenders)
     names = {each.name for each in listed}
     found = [
@@ -373,7 +375,7 @@ def _chosen(contenders: Iterable[Contender], words: Sequence[str]) -> list[Conte
         raise InvalidArgument(
             f"no method has {' or '.join(words)} in its name; there are: {', '.join(c.name for c in listed)}"
         )
-    return found
+    return [each for each in listed if each in found or isinstance(each, LearnedContender)]
 
 
 def _measure_rankings(benchmark: SizedBenchmark, contenders: list[Contender], options: SizeOptions) -> list[Result]:
