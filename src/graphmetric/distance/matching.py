@@ -209,8 +209,8 @@ class Matching(PairDistance, kind="matching"):
     def tighten(self, gaps: Floats, query: Representation, stored: StoredGraphs, chosen: Tensor) -> Floats:
         r"""Add what the states say along single axes, and how far the prices of all edges differ.
 
-        See :mod:`graphmetric.distance._kernels.matching` for the former. The latter is a bound of the sum of all
-        :math:`\nu`, since no norm of that kind is below the absolute value of the sum of the parts of its vector.
+        See :mod:`graphmetric.distance._kernels.matching` for the former. The latter is a lower bound of the sum of all
+        :math:`\nu`, since :math:`\nu` of a vector is never below the absolute value of the sum of its numbers.
         """
         graphs, arrays = stored
         if "axes" in arrays:
@@ -434,9 +434,8 @@ def _pack(
         keys.append((views[..., 0] << 32) | views[..., 1])
     labels, seen = np.unique(np.concatenate(keys), return_inverse=True)
     seen = seen.reshape(-1, 2)
-    known, codes = np.unique(
-        seen * len(labels) + seen[:, ::-1], return_inverse=True
-    )  # a label, and what it is reversed
+    both = seen * len(labels) + seen[:, ::-1]  # a label, and what it is from the other end
+    known, codes = np.unique(both, return_inverse=True)
     codes = codes.reshape(-1, 2) + 1
     reverse = np.zeros(len(known) + 1, dtype=np.int64)
     reverse[codes[:, 0]], reverse[codes[:, 1]] = codes[:, 1], codes[:, 0]
