@@ -38,6 +38,7 @@ from scipy.stats import spearmanr
 import graphmetric as gm
 from graphmetric.graphs.collection import certificates
 from graphmetric.graphs.pair_bounds import PairBounds
+from graphmetric.training.options import preset
 from graphmetric.training.supervision import LabelBudget, Supervision, find_distinct, hold_out, make_supervision
 
 TARGET = Path(__file__).parents[1] / "src/graphmetric/learned/shipped_models"
@@ -50,6 +51,8 @@ RANDOM_GRAPHS = 800
 """Trees, and as many other graphs."""
 BANDS = ((1, 12), (13, 20), (21, 30), (31, 100))
 """Sizes of which the larger models take equally many, as far as there are that many: most of what there is is small."""
+NEAR_HALVING = 0.4
+"""As many edits for each node halve the weight of a pair: with equal weights near pairs are overrated by more."""
 SEED = 0
 
 Part = tuple[float, gm.GraphCollection]
@@ -127,8 +130,8 @@ RECIPES = {
         "copyrighted), from the file in RDKit, no hydrogens; with bonds 1, 2, 3, aromatic and charges (N+, O-) for "
         "two fifths of the labels, alternating bonds 1, 2, 3 for three tenths, bonds single, double, triple, aromatic "
         "for a tenth, no bond types for a fifth",
-        pairs=300_000,
-        steps=4_000,
+        pairs=600_000,
+        steps=10_000,
         edits=10,
         clique=32,
     ),
@@ -146,8 +149,8 @@ RECIPES = {
         unlabelled,
         "control-flow graphs of Python's standard library (data set programs), all graphs of up to 7 nodes (data set "
         "atlas), random trees and sparse random graphs of 8 to 15 nodes",
-        pairs=300_000,
-        steps=4_000,
+        pairs=600_000,
+        steps=10_000,
         edits=5,
         clique=200,
     ),
@@ -159,9 +162,10 @@ def train(name: str, recipe: Recipe, work: Path | None = None) -> gm.GraphDistan
     parts = [(share, take_new(graphs)) for share, graphs in recipe.make_parts()]
     made = [label_part(k, *part, recipe, work) for k, part in enumerate(parts)]
     found = join([supervision for supervision, _ in made])
-    model = gm.GraphDistance(
-        "small", max_steps=recipe.steps, n_jobs=1, random_state=SEED, checkpoint=None if work is None else work / name
-    )
+    options, training = preset("small")
+    training = replace(training, steps=recipe.steps, near_halving=NEAR_HALVING)
+    checkpoint = None if work is None else work / name
+    model = gm.GraphDistance((options, training), n_jobs=1, random_state=SEED, checkpoint=checkpoint)
     validation_graphs = np.unique(found.validation.pairs[:, 1])
     model.fit(found.graphs, found.training.joined(found.validation), val=validation_graphs)
     model.report_["graphs"] |= {
