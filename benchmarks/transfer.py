@@ -104,9 +104,8 @@ def rank(dataset: str, name: str, data: str, split: str, steps: int) -> Scores:
     shipped = gm.GraphDistance.load(name).set_params(n_jobs=1)
     as_it_is = report_ranking(f"{name}, as it is", shipped.pairwise(queries, database), benchmark, protocol, 0)
     fresh = gm.GraphDistance("small", max_steps=steps, n_jobs=1, random_state=SEED)
-    for title, model in {f"{name}, {steps} steps more": shipped, f"new model, {steps} steps": fresh}.items():
-        if not steps:
-            break
+    trained = {f"{name}, {steps} steps more": shipped, f"new model, {steps} steps": fresh} if steps else {}
+    for title, model in trained.items():
         clock = time.process_time()
         model.set_params(warm_start=True, max_steps=steps).fit(
             benchmark.graphs[protocol.seen],
@@ -163,9 +162,8 @@ def read_molecules(data: str) -> tuple[gm.GraphCollection, set[str], Naming]:
     return named[find_distinct(named)], set(known.tolist()), plain_names
 
 
-def read_functions(data: str) -> tuple[gm.GraphCollection, set[str], Naming]:
+def read_functions(_: str) -> tuple[gm.GraphCollection, set[str], Naming]:
     """Control flow of functions of installed packages of different classes, and that of the standard library."""
-    del data
     largest = BANDS["packages"][-1][1]
     places = (Path(folder) / package for folder in site.getsitepackages() for package in PACKAGES)
     found = gm.GraphCollection(
