@@ -207,7 +207,7 @@ def rank_by_size(dataset: str, name: str, data: str, steps: int, seeds: int) -> 
         said = {"difference of nodes and edges": [differences(queries, ranked)]}
         said |= {title: [model.pairwise(queries, ranked) for model in trained] for title, trained in models.items()}
         for title, several in said.items():
-            scores = [score_distances(predicted, true, raw=Raw(predicted, true)).to_dict() for predicted in several]
+            scores = [score_distances(predicted, true, scale="raw").to_dict() for predicted in several]
             mean = {key: float(np.mean([each[key] for each in scores])) for key in ("rho", "tau", "p@10", "mae")}
             shown = "  ".join(f"{key} {value:.3f}" for key, value in mean.items())
             spread = "".join(f"  {key} {each[key]:.3f}" for each in scores for key in ("p@10", "mae"))

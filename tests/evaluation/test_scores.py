@@ -58,6 +58,26 @@ def test_undefined_scores_are_left_out() -> None:
     assert scores.mae is None
 
 
+def test_distances_of_two_scales_are_not_compared() -> None:
+    edits = np.arange(1.0, 13.0).reshape(3, 4)
+    paper = edits / 20
+    for pair, which in (((edits, paper), "predicted"), ((paper, edits), "true"), ((edits, edits), "predicted")):
+        with pytest.raises(InvalidArgument, match=rf"{which} distances must lie in \[0, 1\].*scale='raw'"):
+            score_distances(*pair)
+    unknown = np.where(edits > 3, np.nan, paper)
+    assert score_distances(np.where(edits > 3, edits, paper), unknown).mse == 0  # pairs without a truth do not count
+
+
+def test_distances_in_edits_say_so() -> None:
+    edits = np.arange(1.0, 13.0).reshape(3, 4)
+    scores = score_distances(edits + 2, edits, scale="raw", ks=[1])
+    assert (scores.mse, scores.mae, scores.exact_hits, scores.ranking.rho) == (4, 2, 0, 1)
+    with pytest.raises(InvalidArgument, match="leave out raw"):
+        score_distances(edits, edits, scale="raw", raw=Raw(edits, edits))
+    with pytest.raises(InvalidArgument, match="scale must be 'paper' or 'raw'"):
+        score_distances(edits, edits, scale="steinhaus")  # type: ignore[arg-type]
+
+
 def test_units_of_tables() -> None:
     assert (title_of("mse"), format_score("mse", 0.001334)) == ("MSE e-3", "1.334")
     assert (title_of("p@20 strict"), format_score("p@20 strict", 0.5)) == ("p@20 strict", "0.500")

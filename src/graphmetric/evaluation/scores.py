@@ -23,6 +23,9 @@ from graphmetric.errors import InvalidArgument
 
 Floats = NDArray[np.float64]
 
+_ROUNDING = 1e-6
+"""How far a distance in single precision may lie outside of [0, 1]."""
+
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles of the predictions at one true distance: the median, and the ends of the middle half and nine tenths."""
 
@@ -225,24 +228,50 @@ class Scores:
 
 
 def score_distances(
-    predicted: ArrayLike, true: ArrayLike, *, raw: Raw | None = None, ks: Sequence[int] = (10, 20)
+    predicted: ArrayLike,
+    true: ArrayLike,
+    *,
+    scale: Literal["paper", "raw"] = "paper",
+    raw: Raw | None = None,
+    ks: Sequence[int] = (10, 20),
 ) -> Scores:
-    """Compare two matrices (queries, database) on the paper's scale, and on the raw one where given.
+    """Compare two matrices (queries, database) of distances on one scale.
 
     NaN in a true matrix leaves the pair out.
 
     Args:
-        predicted: Distances in [0, 1], 1 - exp(-GED / mean size) of the predicted edit distance.
-        true: The same for the true edit distance.
-        raw: The same pairs in edits, for the mean absolute error and the exact hits.
+        predicted: Predicted distances.
+        true: True distances on the same scale.
+        scale: "paper": 1 - exp(-GED / mean size), in [0, 1]; values beyond are refused, as they are on another scale.
+            "raw": edits.
+        raw: The same pairs in edits, for the mean absolute error and the exact hits; for the scale "paper" alone.
         ks: For how many nearest graphs to compute the precision.
     """
+    if scale not in ("paper", "raw"):
+        raise InvalidArgument(f"scale must be 'paper' or 'raw'; got {scale!r}")
+    if scale == "raw":
+        if raw is not None:
+            raise InvalidArgument("with scale='raw' the distances are in edits already: leave out raw")
+        raw = Raw(predicted, true)
+    else:
+        for name, values in zip(("predicted", "true"), take_known(predicted, true), strict=True):
+            _check_paper_scale(name, values)
     return Scores(
         ranking=score_rankings(predicted, true, ks=ks),
         mse=mean_squared_error(predicted, true),
         mae=None if raw is None else mean_absolute_error(*raw),
         exact_hits=None if raw is None else exact_hits(*raw),
     )
+
+
+def _check_paper_scale(name: str, distances: Floats) -> None:
+    """Refuse distances that cannot be on the paper's scale."""
+    if distances.size and (distances.min() < -_ROUNDING or distances.max() > 1 + _ROUNDING):
+        raise InvalidArgument(
+            f"{name} distances must lie in [0, 1] on the scale 'paper'; got {distances.min():g} .. "
+            f"{distances.max():g}. Distances in edits are brought there by graphmetric.normalized_distance; or give "
+            "both in edits, with scale='raw'"
+        )
 
 
 def title_of(name: str) -> str:

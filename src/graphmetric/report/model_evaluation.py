@@ -314,7 +314,9 @@ def _score(graphs: GraphCollection, task: RankingTask, predicted: Floats, bounds
     def score(distances: Floats, *, scaled: bool = False) -> Scores | None:
         if not ranked:
             return None
-        pair = [normalized_distance(d, sizes, other_sizes) if scaled else d for d in (distances, true)]
+        if not scaled:
+            return score_distances(distances, true, scale="raw", ks=ks)
+        pair = [normalized_distance(d, sizes, other_sizes) for d in (distances, true)]
         return score_distances(*pair, raw=Raw(distances, true), ks=ks)
 
     return {

@@ -157,11 +157,11 @@ def score_repaired(repaired: Repaired, benchmark: Benchmark, protocol_name: str)
     prediction, repair = repaired.prediction, repaired.repair
     protocol = benchmark.protocol(protocol_name.removesuffix(SIMILAR_SIZES))
     sides = benchmark.graphs[protocol.queries], benchmark.graphs[protocol.database]
-    predicted = repaired.matrix[np.ix_(protocol.queries, protocol.database)]
+    predicted = np.minimum(repaired.matrix[np.ix_(protocol.queries, protocol.database)], _FARTHEST)
     edits = protocol.test_distances(benchmark.distances)
     if protocol_name.endswith(SIMILAR_SIZES):
         edits = forget_other_sizes(edits, *(side.sizes for side in sides))
-    raw = Raw(raw_distance(np.minimum(predicted, _FARTHEST), *sides), edits)
+    raw = Raw(raw_distance(predicted, *sides), edits)
     about = {"truth": benchmark.truth, "split": benchmark.split, "repair": repair}
     return RunRecord(
         method=prediction.method if repair == "none" else f"{prediction.method} + {repair}",
