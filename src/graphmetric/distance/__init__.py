@@ -2,6 +2,7 @@
 
 from graphmetric.distance.comparison import Comparison, axioms_of_view, view_distances
 from graphmetric.distance.coupling import Coupling
+from graphmetric.distance.declared import check_declarations
 from graphmetric.distance.masked_loss import interval_loss, mask_weights, weigh_near_pairs
 from graphmetric.distance.matching import Matching
 from graphmetric.distance.matrix import distance_matrix, pair_distances, write_distance_matrix
@@ -33,6 +34,7 @@ __all__ = [
     "SquaredFC",
     "View",
     "axioms_of_view",
+    "check_declarations",
     "distance_matrix",
     "interval_loss",
     "mask_weights",

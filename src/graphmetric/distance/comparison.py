@@ -158,8 +158,8 @@ class Comparison:
 
     @property
     def symmetric(self) -> bool:
-        """Whether rows and columns are the same graphs."""
-        return self.left is self.right
+        """Whether one half of the matrix determines the other: rows and columns are the same, and so are directions."""
+        return self.left is self.right and Axiom.SYMMETRIC in self.head.axioms
 
     @property
     def shape(self) -> tuple[int, int]:

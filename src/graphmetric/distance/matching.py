@@ -31,7 +31,7 @@ from graphmetric.distance._kernels.matching import (
     price_nodes,
     sort_runs,
 )
-from graphmetric.distance.pair_distance import Answer, Floats, HeadOptions, PairDistance, StoredGraphs
+from graphmetric.distance.pair_distance import METRIC, Answer, Floats, HeadOptions, PairDistance, StoredGraphs
 from graphmetric.distance.representation import Representation
 from graphmetric.edit_distance import (
     PackedGraphs,
@@ -130,6 +130,7 @@ class Matching(PairDistance, kind="matching"):
     search that ends early gives a lower bound, :meth:`answer` says by how much, and the caller is warned.
     """
 
+    axioms = METRIC
     needs_states = True
     aligns = True
 

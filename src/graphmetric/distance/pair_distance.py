@@ -79,8 +79,10 @@ class PairDistance(nn.Module, ABC):
 
     kind: ClassVar[str] = ""
     """The name it is registered under; empty if it is not."""
-    axioms: frozenset[Axiom] = METRIC
-    """What holds by construction: exactly for the formula, and for the answers up to rounding and the tolerance."""
+    axioms: frozenset[Axiom] = frozenset()
+    """Axioms that hold by construction: exactly for the formula, and for the answers up to rounding and the tolerance.
+    None unless declared, as ``axioms = METRIC``; what is declared is tried on random graphs when a model is saved or
+    indexed."""
     tolerance: float = 0.0
     """How far an answer may lie below the value of the formula, rounding aside, in the units of the head."""
     relative_tolerance: float = 0.0
@@ -211,11 +213,13 @@ class PairDistance(nn.Module, ABC):
     def promise(self, strict: bool = False) -> str:
         """What holds for all graphs and all weights, in words."""
         zero = "zero exactly on isomorphic graphs" if strict else "zero on isomorphic graphs"
-        if Axiom.TRIANGLE_INEQUALITY not in self.axioms:
-            return f"symmetric, {zero}; the triangle inequality does not hold"
-        if strict:
-            return f"a metric: symmetric, {zero}, triangle inequality"
-        return f"a pseudo-metric: symmetric, {zero}, triangle inequality{self.within}"
+        if self.is_metric:
+            kind, within = ("a metric", "") if strict else ("a pseudo-metric", self.within)
+            return f"{kind}: symmetric, {zero}, triangle inequality{within}"
+        texts = {Axiom.SYMMETRIC: "symmetric", Axiom.TRIANGLE_INEQUALITY: f"triangle inequality{self.within}"}
+        held = [text for axiom, text in texts.items() if axiom in self.axioms]
+        missing = [axiom.value for axiom in Axiom if axiom not in self.axioms | {Axiom.ZERO_ON_EQUAL}]
+        return f"{', '.join([*held, zero])}; not guaranteed: {', '.join(missing)}"
 
     @property
     def within(self) -> str:
@@ -322,6 +326,7 @@ class BlockNorm(PairDistance, kind="block-norm"):
     them alone, and their distance is the distance.
     """
 
+    axioms = METRIC
     vector_blocks: int
 
     def __init__(self, dim: int, blocks: int = 8, width: int | None = None) -> None:

@@ -37,6 +37,7 @@ from graphmetric.distance import (
     PairDistance,
     Representation,
     View,
+    check_declarations,
     distance_matrix,
     pair_distances,
     write_distance_matrix,
@@ -136,7 +137,7 @@ class LearnedDistance:
 
     def describe(self) -> str:
         """The model card, in Markdown: what the distance promises, what it counts, how it was trained, how well."""
-        return describe_model(self._config(), self.network.head.promise(self.strict))
+        return describe_model(self._config(), self.trusted_head.promise(self.strict))
 
     def _repr_html_(self) -> str:
         """The model card as tables: what a notebook shows."""
@@ -162,6 +163,14 @@ class LearnedDistance:
         """The head on the CPU, where an index keeps its arrays."""
         head = self.network.head
         return head if self.network.device.type == "cpu" else copy.deepcopy(head).cpu()
+
+    @cached_property
+    def trusted_head(self) -> PairDistance:
+        """The head on the CPU, of which random graphs do not refute what it declares; raises InvalidArgument if so."""
+        width: int = self.network.encoder.output_size  # type: ignore[assignment]
+        with self.limited_threads():
+            check_declarations(self.cpu_head, width)
+        return self.cpu_head
 
     def measure(self, first: Graph, second: Graph, view: View = "raw") -> float:
         """The distance of two graphs; exactly the same in both directions."""

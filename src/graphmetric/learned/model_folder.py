@@ -30,7 +30,8 @@ from torch import Tensor, nn
 from graphmetric._foundation.atomic_files import make_folder, system_errors_named, unfinished
 from graphmetric._foundation.options import from_plain
 from graphmetric._foundation.threads import working_threads
-from graphmetric.errors import FileError
+from graphmetric.encoder import GraphEncoder
+from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.features import GraphFeaturizer
 from graphmetric.learned.interval_predictor import IntervalOptions, StartPredictor
 from graphmetric.model import GraphDistanceModel, ModelOptions
@@ -102,7 +103,14 @@ def write_model(
 def pack_model(
     network: GraphDistanceModel, predictor: StartPredictor | None, config: dict[str, Any]
 ) -> tuple[bytes, bytes]:
-    """What the files of the configuration and of the weights hold."""
+    """What the files of the configuration and of the weights hold; refuses a network that they cannot describe."""
+    if type(network.encoder) is not GraphEncoder or not isinstance(network.options, ModelOptions):
+        kind = type(network.encoder)
+        raise InvalidArgument(
+            f"a model with the encoder {kind.__module__}.{kind.__qualname__} cannot be saved: its folder could not be "
+            "loaded, as only graphmetric's GraphEncoder is built from a folder. Save the weights with torch, and "
+            "build the model in your program"
+        )
     named = network.state_dict()
     if predictor is not None:
         named |= {_INTERVAL + name: tensor for name, tensor in predictor.state_dict().items()}

@@ -188,7 +188,7 @@ class SegmentEncoder(GraphDescriber):
 
     def __init__(self, model: LearnedDistance, basis: Floats | None = None) -> None:
         """``basis`` are the axes; by default those of the first chunk."""
-        self._model, self.basis = model, basis
+        self._model, self._head, self.basis = model, model.trusted_head, basis
 
     def describe(self, chunks: Iterator[Chunk], executor: Any = None) -> Iterator[tuple[Chunk, Arrays]]:
         if executor is None:
@@ -200,7 +200,7 @@ class SegmentEncoder(GraphDescriber):
 
     def _describe_elsewhere(self, chunks: Iterator[Chunk], executor: Any) -> Iterator[tuple[Chunk, Arrays]]:
         files = self._model.pack()
-        waits = self._model.cpu_head.sorted_axes and self.basis is None  # for the axes, which the first chunk gives
+        waits = self._head.sorted_axes and self.basis is None  # for the axes, which the first chunk gives
         for some in (islice(chunks, 1 if waits else 0), chunks):
             work = partial(_describe_in_worker, self._model.digest, self.basis)
             for chunk, found in map_in_order(executor, work, some, Chunk.without_notes, files):
@@ -213,11 +213,11 @@ class SegmentEncoder(GraphDescriber):
         with self._model.limited_threads():
             names = self._model.identify(graphs, certificates)
             encoded = self._model.encode(graphs, names).detached().compacted()
-            arrays = {**self._model.cpu_head.index_arrays(encoded), "seen": as_bytes(names)}
+            arrays = {**self._head.index_arrays(encoded), "seen": as_bytes(names)}
             return self._with_axes(arrays, graphs.sizes)
 
     def _with_axes(self, arrays: Arrays, sizes: NDArray[np.int64]) -> Arrays:
-        if not (axes := self._model.cpu_head.sorted_axes):
+        if not (axes := self._head.sorted_axes):
             return arrays
         if self.basis is None:
             self.basis = principal_axes(arrays["states"], axes)
