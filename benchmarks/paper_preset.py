@@ -30,6 +30,7 @@ from graphmetric.evaluation import (
     score_distances,
     write_record,
 )
+from graphmetric.reproduction.experiments import Row
 
 
 class Trained(NamedTuple):
@@ -73,7 +74,8 @@ def main() -> None:
     names = ["leak-free"] if options.leak_free else ["paper", "A"]
     protocols = [make_protocol(name, *data.split, classes=data.isomorphism_classes) for name in names]
     parameters = {"preset": options.preset, "random_state": options.seed, **changes}
-    trained = train(data, protocols[0], parameters)
+    own = {"preset": Row(options.preset, preset=options.preset).options(options.dataset)}
+    trained = train(data, protocols[0], parameters | own)
     print(f"{data.name}, preset {options.preset} {changes or ''}, seed {options.seed}: {trained.cpu_seconds:.0f} s CPU")
     for protocol in protocols:
         scores = score(trained.model, data, protocol)

@@ -54,6 +54,7 @@ def test_the_printed_encoder_is_equations_1_to_8(residual: str) -> None:
     """The whole way, one head, no BERT block; weights read from the model, everything else from the paper."""
     d_h, layers = 8, 2
     options = EncoderOptions(hidden_size=d_h, heads=1, layers=layers, block="printed", residual=residual)
+    assert options.tags == "positional"
     featurizer = GraphFeaturizer(FeatureOptions(k_max=K_MAX)).fit([GRAPH])
     batch = featurizer.transform([GRAPH, Graph(6)]).padded([0, 1])  # with padding
     encoder = GraphEncoder(featurizer.schema, options).double().eval()
@@ -64,7 +65,7 @@ def test_the_printed_encoder_is_equations_1_to_8(residual: str) -> None:
     for i in range(4):
         x = paper.input_embedding(
             [
-                paper.embed_tag(numbers(inputs.attributes.tags.table), batch.tag[0, i]),
+                paper.position_embed(int(batch.tag[0, i]), d_h),
                 paper.embed_vector(
                     numbers(mlp.inner.weight),
                     numbers(mlp.inner.bias),
@@ -90,6 +91,16 @@ def test_the_printed_encoder_is_equations_1_to_8(residual: str) -> None:
         rows = paper.g_transformer(rows, w_q, w_k, w_v, term)
     np.testing.assert_allclose(numbers(encoded.states[0, :4]), rows, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(numbers(encoded.z[0]), paper.fusion(rows, K_MAX), rtol=1e-5, atol=1e-6)
+
+
+def test_a_learned_table_of_tags_is_the_option() -> None:
+    featurizer = GraphFeaturizer().fit([GRAPH])
+    batch = featurizer.transform([GRAPH]).padded([0])
+    options = EncoderOptions(hidden_size=8, inputs=("attributes",), tags="table")
+    embed = GraphEncoder(featurizer.schema, options).inputs.attributes.tags
+    assert embed.table.requires_grad
+    expected = [paper.embed_tag(numbers(embed.table), code) for code in batch.tag[0]]
+    np.testing.assert_allclose(numbers(embed(torch.tensor(batch.tag[0]))), expected)
 
 
 def test_the_bert_block_around_the_attention() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +143,32 @@ def test_every_experiment_builds_its_rows() -> None:
             assert row.configuration(quick=False) != row.configuration(quick=True)
     with pytest.raises(InvalidArgument, match="table1"):
         make_experiment("table2")
+
+
+def test_k_of_the_paper_s_model_is_printed_for_each_data_set() -> None:
+    """Section 5.1: "input portal size: k = 10 (AIDS and LINUX) and k = 50 (IMDB)"."""
+    rows = {row.name: row for row in make_experiment("ablation").rows}
+    paper, free = rows[GB_DISTANCE], rows["k of the largest training graph"]
+    for name, k in {"AIDS700nef": 10, "LINUX": 10, "IMDBMulti": 50, "molecules": None}.items():
+        assert paper.options(name)[0].features.k_max == k
+        assert paper.configuration(name, quick=False)["model"]["features"]["k_max"] == k
+        assert free.options(name)[0].features.k_max is None
+        assert Row("base", preset="base").options(name)[0].features.k_max is None
+
+
+def test_rows_of_the_ablation_change_one_thing() -> None:
+    paper, *others = make_experiment("ablation").rows
+    before = _settings(paper)
+    for row in others:
+        after = _settings(row)
+        assert len([name for name in before if before[name] != after[name]]) == 1, row.name
+
+
+def _settings(row: Row) -> dict[tuple[str, str], object]:
+    """All options of a model by part and name."""
+    model, training = row.options("IMDBMulti")
+    parts = {"encoder": model.encoder, "features": model.features, "head": model.head, "training": training}
+    return {(part, each.name): getattr(chosen, each.name) for part, chosen in parts.items() for each in fields(chosen)}
 
 
 def test_a_second_run_reads_the_records_of_the_first(tmp_path: Path) -> None:

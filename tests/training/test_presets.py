@@ -26,7 +26,7 @@ def test_the_paper_s_parameters() -> None:
     assert (encoder.hidden_dropout, encoder.attention_dropout) == (0.5, 0.3)
     assert encoder.residual == "raw"
     assert encoder.inputs == ("attributes", "roles", "neighbourhood", "degree")
-    assert encoder.positions == "sinusoidal"
+    assert (encoder.positions, encoder.tags) == ("sinusoidal", "positional")
     assert (encoder.structural_bias, encoder.messages, encoder.context, encoder.join_layers) == (
         False,
         "none",
@@ -39,6 +39,7 @@ def test_the_paper_s_parameters() -> None:
     assert (training.loss, training.p, training.beta) == ("masked", 2, 1e3)
     assert training.pretraining is not None
     assert model.head.kind == "squared-fc"
+    assert len(model.head.hidden) >= 2, "several fully connected layers"
     assert (model.features.return_steps, model.features.max_hops) == (0, 0)
     assert model.features.role_rounds == 1
 

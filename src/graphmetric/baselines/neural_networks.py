@@ -49,7 +49,7 @@ class NodeInputs(nn.Module):
         super().__init__()
         known = schema.num_tags or schema.vector_width or schema.num_words or schema.image_shape
         inputs: tuple[Input, ...] = ("attributes",) if known else ("degree",)
-        options = EncoderOptions(hidden_size=width, inputs=inputs, positions="learned")
+        options = EncoderOptions(hidden_size=width, inputs=inputs, positions="learned", tags="table")
         self.embedding = InputEmbedding(schema, options)
 
     def forward(self, batch: BatchTensors) -> States:

@@ -291,8 +291,9 @@ class SquaredFC(PairDistance, kind="squared-fc"):
     .. math:: d(G^{(i)}, G^{(j)}) = 1 - \exp\left(-\mathrm{FC}\left((z^{(i)} - z^{(j)})^{2}\right)\right) \qquad (9)
 
     Differs from the paper: its layers may have biases and weights of any sign, and then neither is :math:`d(G, G)` zero
-    nor :math:`d` non-negative. Here FC has no bias and weights softplus(V) > 0, so both hold by construction. Between
-    layers the paper names no activation; we take log(1 + x), which keeps zero at zero and does not saturate.
+    nor :math:`d` non-negative. Here FC has no bias and weights softplus(V) > 0, so both hold by construction. The
+    paper has several layers and names neither their widths (``hidden``) nor an activation between them; we take
+    log(1 + x), which keeps zero at zero and does not saturate.
 
     The triangle inequality does not hold, whatever the weights: FC of squares grows like a square, and
     three points on a line at 0, t, 2t violate it for small t.

@@ -75,12 +75,14 @@ def draw_normal(*shape: int, scale: float) -> nn.Parameter:
 
 
 class Embed(nn.Module):
-    r"""Node attributes, by kind: a table (or positions) for tags, MLP for vectors, LSTM for texts, CNN for images.
+    r"""Node attributes, by kind: Position-Embed (or a table) for tags, MLP for vectors, LSTM for texts, CNN for images.
 
     .. math:: e_i^x = \text{Embed}(x_i) \qquad (1)
 
     Differs from the paper: a node may have attributes of several kinds at once, whose embeddings are added; a graph
-    that lacks a kind adds nothing for it.
+    that lacks a kind adds nothing for it. Tags are numbered by the vocabulary of the training graphs, since the paper
+    does not say where their positions come from; tags of neighbouring numbers have nothing in common, so a learned
+    table is the option.
     """
 
     def __init__(self, schema: FeatureSchema, options: EncoderOptions) -> None:

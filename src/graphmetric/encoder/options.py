@@ -43,8 +43,8 @@ class EncoderOptions:
     """Which embeddings Eq. 4 sums; "walks" (return probabilities) is beyond the paper."""
     positions: Positions = "sinusoidal"
     """Position-Embed of Eq. 2 as printed, or a learned table."""
-    tags: Tags = "table"
-    """Embed of tags: a learned table, or positional like Eq. 2."""
+    tags: Tags = "positional"
+    """Embed of node labels: Position-Embed of their codes as the paper has it, or a learned table."""
     block: Block = "bert"
     """The authors' BERT block around attention, or Eq. 6 as printed: attention + G-Res and nothing else."""
     norm: Norm = "post"
@@ -80,5 +80,5 @@ class EncoderOptions:
 
 
 def paper_options(residual: Residual = "raw") -> EncoderOptions:
-    """Section 5.1 of the paper: "graph residual term: raw or none". Its k is ``FeatureOptions.k_max``: 10, IMDB 50."""
+    """Section 5.1 of the paper: "graph residual term: raw or none". Its k is ``FeatureOptions.k_max``."""
     return EncoderOptions(residual=residual)

@@ -87,7 +87,7 @@ def _find_row(name: str, options: RunOptions, folder: Path) -> FigureRow:
 
 
 def _train_or_load(benchmark: Benchmark, options: RunOptions, folder: Path) -> GraphDistance:
-    model, training = Row("figure 2", preset="small").options(options.quick)
+    model, training = Row("figure 2", preset="small").options(quick=options.quick)
     seed = options.seeds[0]
     settings = f"{to_plain(model)} {to_plain(training)} {seed} {options.limit}"
     path = folder / f"{benchmark.name}-{blake2b(settings.encode(), digest_size=6).hexdigest()}"

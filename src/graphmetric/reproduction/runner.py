@@ -152,7 +152,7 @@ def _run(unit: _Unit, experiment: Experiment, options: RunOptions, load: Callabl
 
 def _predict_or_read(unit: _Unit, experiment: Experiment, benchmark: Benchmark, options: RunOptions) -> Prediction:
     path = options.out / "predictions" / f"{_key(unit, experiment, options)}.npz"
-    configuration = unit.row.configuration(quick=options.quick)
+    configuration = unit.row.configuration(unit.dataset, quick=options.quick)
     if not path.exists():
         clocks = time.process_time(), time.perf_counter()
         matrix = _train_and_predict(unit, benchmark, options, options.out / "models" / path.stem)
@@ -170,7 +170,7 @@ def _train_and_predict(unit: _Unit, benchmark: Benchmark, options: RunOptions, m
 
     A model of our own is kept in the folder ``model``, its unfinished work beside it until then.
     """
-    method = unit.row.build(quick=options.quick)
+    method = unit.row.build(unit.dataset, quick=options.quick)
     protocol, graphs = benchmark.protocol(benchmark.protocol_names[0]), benchmark.graphs
     task = TrainingTask.of_protocol(protocol, graphs, benchmark.distances, unit.seed, options.threads)
     if isinstance(method, OwnModel):
@@ -207,7 +207,7 @@ def _record_paths(unit: _Unit, experiment: Experiment, options: RunOptions) -> d
 def _key(unit: _Unit, experiment: Experiment, options: RunOptions) -> str:
     """A name of a training that holds everything it depends on, so that a changed preset is run again."""
     data = f"{experiment.split} {experiment.truth_of(unit.dataset)} {options.limit}"
-    settings = f"{unit.row.configuration(quick=options.quick)} {data}"
+    settings = f"{unit.row.configuration(unit.dataset, quick=options.quick)} {data}"
     digest = blake2b(settings.encode(), digest_size=6).hexdigest()
     return f"{unit.dataset}-{_words(unit.row.name)}-{unit.seed}-{digest}"
 
@@ -305,7 +305,7 @@ def _train_model(
     name: str, task: str, label: Callable[..., Supervision], folder: Path, seed: int, threads: int
 ) -> Path:
     """Train one preset, after its teacher if it has one; returns the folder of the model."""
-    options = _row(name).options(quick=False)
+    options = _row(name).options()
     teacher = TEACHERS.get(name)
     taught_by = None if teacher is None else _train_model(teacher, task, label, folder, seed, threads)
     settings = f"{options} {task}{'' if taught_by is None else f' {taught_by.name}'}"
