@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument
 from graphmetric.search.gallery import draw_hits, page_of_hits, picture_of_hits
+from graphmetric.search.hits import SearchHit, count_edits, find_edits
 
 
 def test_a_graph_in_any_form(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
@@ -98,15 +100,61 @@ def test_ids_tell_graphs_apart(model: gm.GraphDistance, molecules: gm.GraphColle
 
 
 def test_explanations(models: dict[str, gm.GraphDistance], index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
-    query = molecules[102]
-    certified = index.search(query, 2, certified=True)[1]
-    text = index.explain(query, certified).text
-    assert f"{certified.exact:g} edits (exact)" in text
-    assert index.explain(query, certified).svg.startswith("<svg")
-    assert "(learned)" in str(index.explain(query, index.search(query, 1)[0]))
-    pooled = gm.GraphIndex.build(models["block-norm"], molecules[:10])
-    assert "(beam)" in str(pooled.explain(query, molecules[4].id))
+    query, other = molecules[102], molecules[30]
+    hit = index.search(query, 2, certified=True)[1]
+    explained = index.explain(query, hit)
+    assert explained.alignment is hit.edits
+    assert str(explained).startswith(f"query -> {hit.id!r}: {hit.exact:g} edits (exact)\n  1. ")
+    assert len(str(explained).splitlines()) == 1 + len(hit.edit_path)
+    assert explained.svg.startswith("<svg")
     assert "the graphs are the same" in str(index.explain(molecules[4], molecules[4].id))
+    pooled = gm.GraphIndex.build(models["block-norm"], molecules[:10])
+    for one, found in ((index, hit), (index, index.search(query, 1)[0]), (pooled, molecules[4].id)):
+        for asked in (query, other):  # whatever the hit was found for
+            edits = one.explain(asked, found).alignment
+            expected = gm.graph_edit_distance(asked, edits.second)
+            assert (edits.first, edits.upper, edits.exact) == (asked, expected.upper, True)
+
+
+def test_the_number_of_edits_in_words() -> None:
+    ring = gm.Graph(4, [(0, 1), (1, 2), (2, 3), (0, 3)], node_labels="CCCO")
+    chain = gm.Graph(4, [(0, 1), (1, 2), (2, 3)], node_labels="CCCN")
+    found = gm.graph_edit_distance(ring, chain)
+    assert count_edits(found) == "2 edits (exact)"
+    assert count_edits(replace(found, lower=1.0)) == "2 edits, at least 1"
+    assert count_edits(replace(found, lower=-0.0)) == "2 edits, at least 0"
+    assert count_edits(replace(found, lower=1.999999999)) == "2 edits, at least 1.999999999"
+    assert count_edits(gm.graph_edit_distance(chain, chain.replace(node_labels="CCCC"))) == "1 edit (exact)"
+    dear = gm.graph_edit_distance(ring, chain, costs=gm.EditCosts(edge_delete=2.5))
+    assert count_edits(dear) == "2 edits of cost 3.5 (exact)"
+    impossible = gm.graph_edit_distance(ring, chain, limits={"total": 1})
+    assert count_edits(impossible) == "no allowed edits lead there (exact)"
+
+
+def test_edits_that_are_not_proven_are_searched_for_again(molecules: gm.GraphCollection) -> None:
+    first, second = molecules[12], molecules[31]
+    exact = gm.graph_edit_distance(first, second)
+    loose = replace(gm.graph_edit_distance(first, second, method="beam:1"), lower=1.0)
+    hit = SearchHit("a", loose.upper, lambda: second, explain=lambda _: loose)
+    assert find_edits(first, hit, gm.EditCosts()).upper == exact.upper
+    ended = find_edits(first, hit, gm.EditCosts(), time_limit=0, should_end=lambda: True)
+    assert loose.lower <= ended.lower <= exact.upper <= ended.upper <= loose.upper
+
+
+@pytest.mark.parametrize(
+    ("hit", "expected"),
+    [
+        (SearchHit("a", -0.0, gm.Graph), "SearchHit('a', 0)"),
+        (SearchHit("a", 0.001, gm.Graph, 0.001, 0.001, 0.001, False), "SearchHit('a', 0.001, rank not proven)"),
+        (
+            SearchHit("a", 0.001, gm.Graph, None, 0.00099999999, 0.001, False),
+            "SearchHit('a', 0.00099999999 .. 0.001, not proven)",
+        ),
+        (SearchHit("a", 5.0, gm.Graph, None, 3.0, 5.0, True), "SearchHit('a', 3 .. 5, proven)"),
+    ],
+)
+def test_distances_in_words(hit: SearchHit, expected: str) -> None:
+    assert repr(hit) == expected
 
 
 @pytest.mark.slow
@@ -123,7 +171,7 @@ def test_drawings(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
         assert ("ranks proven" in page) == certified
         assert all(str(hit.id) in page for hit in result)
         edits = [len(hit.edit_path) for hit in result if hit.edit_path is not None]
-        assert page.count("<li>") == sum(edits) if certified else "the fewest possible" in page
+        assert page.count("<li>") == sum(edits) if certified else "edits (exact)" in page
         assert all(str(hit.edit_path.counts) in page for hit in result if hit.edit_path)
         assert picture_of_hits(result).startswith(b"\x89PNG")
         assert repr(result).count("SearchHit") == 3

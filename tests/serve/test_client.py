@@ -58,8 +58,11 @@ def test_edits_of_hits_are_those_of_the_index(remote: RemoteIndex, molecules: gm
     assert str(remote.explain(query, remote.search(query, 1, certified=True)[0])).startswith(
         "query -> 'NSC 16': 0 edits"
     )
-    learned = remote.explain(query, remote.search(query, 2)[1])
-    assert learned.alignment.node_map is not None
+    other = molecules.graph("NSC 9")
+    for hit in (remote.search(query, 2)[1], remote.search(query, 2, certified=True)[1]):
+        for asked in (query, other):
+            edits = remote.explain(asked, hit).alignment
+            assert (edits.first, edits.upper) == (asked, gm.graph_edit_distance(asked, hit.graph).upper)
 
 
 def test_distance_is_that_of_the_package(remote: RemoteIndex, molecules: gm.GraphIndex) -> None:

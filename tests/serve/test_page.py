@@ -157,6 +157,9 @@ def test_a_drawn_graph_is_searched_for(screen: Screen) -> None:
     expect(page.locator(".cards .card")).to_have_count(10)
     expect(page.locator(".card .picture svg")).to_have_count(10)
     expect(page.locator(".pair figure")).to_have_count(2)
+    for card in page.locator(".cards .card").all():  # each number says what it is
+        expect(card).to_contain_text("learned distance")
+        expect(card).to_contain_text(re.compile(r"\d+ edits?, (exact|at least \d+)"))
     screen.keep("drawn_and_learned")
 
 

@@ -1,4 +1,4 @@
-"""Plain data: options to JSON values and back, JSON and CSV text, and checks of single values that a caller gave."""
+"""Plain data: options to JSON values and back, JSON and CSV text, numbers as text, and checks of single values."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ Options = TypeVar("Options")
 
 LATER = {"later": True}
 """Metadata of a field that was added after options were first saved: its default is neither written nor required."""
+_MOST_DIGITS = 17
+"""Significant digits that tell any two numbers apart."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """The spelling of half of a character."""
 
@@ -139,3 +141,34 @@ def _checked(right: bool, value: Any, name: str, allowed: str) -> Any:
     if not right:
         raise InvalidArgument(f"{name} must be {allowed}; got {value!r}")
     return value
+
+
+def format_number(value: float, digits: int = 6) -> str:
+    """A number with at most this many significant digits; zero has no sign."""
+    return f"{value + 0.0:.{digits}g}"
+
+
+def format_interval(lower: float, upper: float, digits: int = 6) -> str:
+    """Two bounds with as many digits as tell them apart, or one number where they are equal.
+
+    Example:
+        >>> format_interval(3, 5)
+        '3 .. 5'
+        >>> format_interval(0.000999999999, 0.001)
+        '0.000999999999 .. 0.001'
+    """
+    if lower == upper:
+        return format_number(upper, digits)
+    while digits < _MOST_DIGITS and format_number(lower, digits) == format_number(upper, digits):
+        digits += 1
+    return f"{format_number(lower, digits)} .. {format_number(upper, digits)}"
+
+
+def format_count(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    Example:
+        >>> format_count(1, "edit"), format_count(1200, "edit")
+        ('1 edit', '1,200 edits')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

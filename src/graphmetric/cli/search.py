@@ -181,7 +181,7 @@ def search_command(
         raise
     show_hits(result)
     if plot is not None:
-        write_file(plot, _draw(result, Path(plot).suffix))
+        write_file(plot, _draw(result, opened.costs, Path(plot).suffix))
         show(f"drawn into {plot}", err=True)
 
 
@@ -228,10 +228,9 @@ def _in_words(result: SearchResult, explanations: list[str | None]) -> str:
 
 
 def _distance(hit: SearchHit) -> str:
-    if hit.proven is None:
-        return f"{hit.distance:.6g}"
-    known = f"{hit.exact:.6g}" if hit.exact is not None else f"{hit.lower:.6g} .. {hit.upper:.6g}"
-    return f"{known} ({'proven' if hit.proven else 'not proven'})"
+    from graphmetric.search.hits import spell_distance, spell_proof
+
+    return spell_distance(hit) if hit.proven is None else f"{spell_distance(hit)} ({spell_proof(hit)})"
 
 
 def _as_data(result: SearchResult, explanations: Sequence[str | None]) -> dict[str, Any]:
@@ -254,12 +253,12 @@ def _plain(id: Any) -> Any:
     return id if isinstance(id, str | int | float | None) else str(id)
 
 
-def _draw(result: SearchResult, suffix: str) -> bytes | str:
+def _draw(result: SearchResult, costs: EditCosts, suffix: str) -> bytes | str:
     from graphmetric.search.gallery import draw_hits, page_of_hits, picture_of_hits
 
     if suffix == ".png":
         return picture_of_hits(result)
-    return draw_hits(result) if suffix == ".svg" else page_of_hits(result)
+    return draw_hits(result) if suffix == ".svg" else page_of_hits(result, costs)
 
 
 def _answer_all(queries: Iterable[Graph], total: int | None, out: str, search: Search, explain: Explain) -> None:

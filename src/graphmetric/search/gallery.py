@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,19 +14,17 @@ from graphmetric.drawing.alignment import draw_aligned_pair
 from graphmetric.drawing.layout import Positions, lay_out
 from graphmetric.drawing.page import card, legend, render_page, section
 from graphmetric.drawing.svg import INK, MARGIN, PLAIN, Canvas, add_graph, choose_scale, draw_graph, label_colors
-from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_distance
+from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.errors import MissingExtra
 from graphmetric.graphs.graph import Graph
-
-if TYPE_CHECKING:
-    from graphmetric.search.hits import SearchHit, SearchResult
+from graphmetric.search.hits import SearchHit, SearchResult, count_edits, find_edits, spell_distance
 
 LARGEST_DRAWN = 150
 """The most nodes of a graph that is drawn; larger graphs are described instead."""
 
 _MOST_EDITS, _MOST_METADATA = 12, 4
 _GAP, _TOP, _LINE = 24.0, 44.0, 18.0
-_EDITS = ExactSearch(time_limit=1.0, node_limit=20_000)
+_DIGITS = 3
 
 
 class Panel(NamedTuple):
@@ -36,10 +34,11 @@ class Panel(NamedTuple):
     lines: list[str]
 
 
-def page_of_hits(result: SearchResult) -> str:
+def page_of_hits(result: SearchResult, costs: EditCosts | None = None) -> str:
     """A page of its own: the query beside every hit, matched nodes in the same place, and the edits between them.
 
-    The edits of hits that were not certified are searched for, each for a second at most.
+    Edits that are not proven to be the fewest are searched for, for half a second each; ``costs`` are those for hits
+    that were not certified, by default unit costs.
     """
     panels = _panels(result)
     counts = Counter(str(label) for graph, _ in panels for label in graph.node_labels or () if label is not None)
@@ -55,7 +54,8 @@ def page_of_hits(result: SearchResult) -> str:
         "Matched nodes are in the same place in both pictures. Dashed red: deleted from the query. Dashed green: "
         "inserted. Orange: with another label. Numbers are those that the edits use."
     )
-    articles = [_hit_article(rank, hit, result.query, colors) for rank, hit in enumerate(result, 1)]
+    prices = costs or EditCosts()
+    articles = [_hit_article(rank, hit, result.query, colors, prices) for rank, hit in enumerate(result, 1)]
     ordered = {label: colors[label] for label, _ in counts.most_common()}
     return render_page(
         f"The graphs nearest to {name}",
@@ -85,15 +85,15 @@ def _cards(result: SearchResult) -> list[Markup]:
     return cards
 
 
-def _hit_article(rank: int, hit: SearchHit, query: Graph, colors: dict[str, str]) -> Markup:
+def _hit_article(rank: int, hit: SearchHit, query: Graph, colors: dict[str, str], costs: EditCosts) -> Markup:
     found = hit.edits
-    if found is None and max(hit.graph.num_nodes, query.num_nodes) <= LARGEST_DRAWN:
-        found = graph_edit_distance(query, hit.graph, method=_EDITS)
+    if max(hit.graph.num_nodes, query.num_nodes) <= LARGEST_DRAWN:
+        found = find_edits(query, hit, costs)
     about = [element("strong", say(f"{rank}.  {_distance(hit)}")), element("b", say(str(hit.id)), title=str(hit.id))]
     about.append(element("span", say(_status(hit)), class_="yes" if hit.proven else "soft"))
     about += [element("small", say(f"{key}: {value}")) for key, value in list(hit.metadata.items())[:_MOST_METADATA]]
     pictures: tuple[Markup, ...] = (_picture(hit.graph, colors),)
-    heading, steps = [element("h3", say(_count_edits(found)))], list[Markup]()
+    heading, steps = [element("h3", say("Edits" if found is None else count_edits(found)))], list[Markup]()
     if found is not None and found.node_map is not None and len(found.node_map) <= LARGEST_DRAWN:
         pictures = tuple(Markup(drawn) for drawn in draw_aligned_pair(found, colors))
         path = found.edit_path
@@ -121,15 +121,6 @@ def _status(hit: SearchHit) -> str:
     return f"{exact}, rank {'proven' if hit.proven else 'not proven'}"
 
 
-def _count_edits(found: EditDistance | None) -> str:
-    if found is None:
-        return "Edits"
-    count = f"{found.upper:g} edits" if found.upper != 1 else "1 edit"
-    if found.exact:
-        return f"{count}, the fewest possible"
-    return f"{count} ({found.method}); at least {found.lower:g} are needed" if found.lower > 0 else count
-
-
 def _no_edits(found: EditDistance | None) -> str:
     if found is None:
         return "Not looked for."
@@ -149,11 +140,8 @@ def _panels(result: SearchResult) -> list[Panel]:
 
 
 def _distance(hit: SearchHit) -> str:
-    if hit.proven is None:
-        return f"{hit.distance:.3g}"
-    if hit.exact is None:
-        return f"{hit.lower:.3g} .. {hit.upper:.3g}"
-    return f"{hit.exact:.3g}" if hit.proven else f"{hit.exact:.3g}?"
+    is_open = hit.exact is not None and not hit.proven
+    return f"{spell_distance(hit, _DIGITS)}{'?' if is_open else ''}"
 
 
 def draw_hits(result: SearchResult) -> str:

@@ -16,7 +16,7 @@ from graphmetric._foundation.executors import as_executor
 from graphmetric._foundation.markup import Markup, facts, notebook_view
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric._foundation.progress import progress
-from graphmetric.edit_distance import BeamSearch, EditCosts, graph_edit_distance
+from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.normalize import View
@@ -31,7 +31,7 @@ from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.search.certified import CertifiedOptions, CertifiedSearch
 from graphmetric.search.collection_map import CollectionMap, MapMethod, Points, lay_out_by_neighbours, make_map
-from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult
+from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult, find_edits
 from graphmetric.search.remembered import SearchMemory
 
 if TYPE_CHECKING:
@@ -47,8 +47,6 @@ CANDIDATES = 300
 """The number of graphs that an approximate search looks at."""
 _WARM_SECONDS = 1.0
 """The time limit of a search that is only made so that later ones need not wait."""
-_BEAM_WIDTH = 100
-"""Width of the beam search that explains a hit where the head does not align nodes."""
 
 
 class RangeOptions(TypedDict, total=False):
@@ -513,18 +511,20 @@ class GraphIndex:
             if self._learned is not None:
                 self.search(query, 1)
 
-    def explain(self, query: Any, hit: SearchHit | Hashable) -> Explanation:
-        """How the query becomes the graph of a hit: which nodes correspond, the edits, a drawing.
+    def explain(self, query: Any, hit: SearchHit | Hashable, *, time_limit: TimeLimit = "auto") -> Explanation:
+        """Explain how the query becomes the graph of a hit: the edits, what is proven of their number, a drawing.
 
-        The edits of a certified hit are proven; otherwise the head aligns the nodes if it can, or a beam search does.
+        Edits of a certified search are used if they belong to this query and are proven to be the fewest. All others
+        are searched for, and the answer then has a lower bound of their number.
+
+        Args:
+            query: A graph, an id or a SMILES, as in :meth:`search`.
+            hit: A hit of any search, or the id of a graph of the index.
+            time_limit: Seconds of the search. "auto" is half a second, None is no limit.
         """
-        graph = self._resolve(query)[0]
+        graph = self._resolve_one(query)
         found = hit if isinstance(hit, SearchHit) else SearchHit(hit, float("nan"), partial(self.graph, hit))
-        if found.edits is not None:
-            return Explanation(found.edits)
-        if self.model is not None and self.model.cpu_head.aligns:
-            return Explanation(self.model.align(graph, found.graph))
-        return Explanation(graph_edit_distance(graph, found.graph, method=BeamSearch(_BEAM_WIDTH), costs=self.costs))
+        return Explanation(find_edits(graph, found, self.costs, time_limit))
 
     def verify(self) -> None:
         """Read every file of the index on disk and compare digests; raises FileError at the first that is wrong."""

@@ -8,8 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from graphmetric._foundation.markup import Markup, captioned, data_frame, element, facts, notebook_view, say, table
+from graphmetric._foundation.options import format_count, format_interval, format_number
 from graphmetric.drawing.alignment import draw_alignment
-from graphmetric.edit_distance import EditDistance, EditPath
+from graphmetric.edit_distance import EditCosts, EditDistance, EditPath, ExactSearch, graph_edit_distance
+from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.normalize import View
 from graphmetric.graphs.graph import Graph
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 _COLUMNS = ["rank", "id", "distance"]
 _SHOWN_HITS, _SHOWN_NOTES = 10, 4
 """Hits and pieces of metadata that a notebook shows."""
+_DIGITS = 4
+EXPLAIN_SECONDS = 0.5
+"""The automatic time limit of an explanation."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,14 +70,12 @@ class SearchHit:
         return None if self.edits is None else self.edits.edit_path
 
     def _repr_html_(self) -> str:
-        about = {"distance": _distance(self), "rank": _rank(self), **self.metadata}
+        about = {"distance": spell_distance(self, _DIGITS), "rank": _rank(self), **self.metadata}
         return notebook_view(str(self.id), facts(about), captioned([(Markup(self.graph._repr_svg_()), "")]))
 
     def __repr__(self) -> str:
-        if self.proven is None:
-            return f"SearchHit({self.id!r}, {self.distance:.4g})"
-        known = f"{self.exact:.4g}" if self.exact is not None else f"{self.lower:.4g} .. {self.upper:.4g}"
-        return f"SearchHit({self.id!r}, {known}, {'proven' if self.proven else 'not proven'})"
+        known = f"SearchHit({self.id!r}, {spell_distance(self, _DIGITS)}"
+        return f"{known})" if self.proven is None else f"{known}, {spell_proof(self)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +178,7 @@ class SearchResult(Sequence[SearchHit]):
         pictures = element("div", Markup(replace(self, hits=shown)._repr_svg_()), style="overflow-x:auto")
         columns = ["", "id", "distance", "rank", "metadata"]
         rows = [
-            [say(rank), say(hit.id), say(_distance(hit)), say(_rank(hit)), say(_notes(hit))]
+            [say(rank), say(hit.id), say(spell_distance(hit, _DIGITS)), say(_rank(hit)), say(_notes(hit))]
             for rank, hit in enumerate(shown, 1)
         ]
         kept = len(columns) if any(hit.metadata for hit in shown) else -1
@@ -185,24 +188,17 @@ class SearchResult(Sequence[SearchHit]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """A node map from the query to a hit, and its edits."""
+    """The edits that turn a query into a hit, and bounds of the edit distance between them."""
 
     alignment: EditDistance
 
     @property
     def text(self) -> str:
-        """The explanation in words."""
+        """The edits, one per line, under a line that says how many there are and how many are needed."""
         found = self.alignment
-        needed = f", at least {found.lower:g} are needed" if 0 < found.lower < found.upper else ""
-        lines = [f"query -> {found.second.id!r}: {found.upper:g} edits{needed} ({found.method})", "nodes"]
-        labels, others = found.first.node_labels, found.second.node_labels
-        for u, v in enumerate(found.node_map or ()):
-            target = "deleted" if v is None else f"{v}{_label(others, v)}"
-            lines.append(f"  {u}{_label(labels, u)} -> {target}")
-        path = found.edit_path
-        edits = [f"  {k}. {edit}" for k, edit in enumerate(path or (), 1)]
-        heading = f"edits: {path.counts}" if path else "edits: none, the graphs are the same"
-        return "\n".join([*lines, heading, *edits])
+        lines = [f"query -> {found.second.id!r}: {count_edits(found)}"]
+        lines += [f"  {k}. {edit}" for k, edit in enumerate(found.edit_path or (), 1)]
+        return "\n".join(lines)
 
     @property
     def svg(self) -> str:
@@ -216,19 +212,75 @@ class Explanation:
         return self.svg
 
 
-def _distance(hit: SearchHit) -> str:
-    if hit.proven is None or hit.exact is not None:
-        return f"{hit.distance if hit.exact is None else hit.exact:.4g}"
-    return f"{hit.lower:.4g} .. {hit.upper:.4g}"
+def find_edits(
+    query: Graph,
+    hit: SearchHit,
+    costs: EditCosts,
+    time_limit: TimeLimit = "auto",
+    should_end: Callable[[], bool] | None = None,
+) -> EditDistance:
+    """The edits from a query to the graph of a hit, with bounds of their least cost.
+
+    The edits that the hit was found with are used if they belong to this query; unless they are proven to be the
+    fewest, they are searched for again, at the costs and within the limits of the search.
+
+    Args:
+        query: The graph that is edited; not necessarily the query of the search.
+        hit: A hit of any search.
+        costs: The costs for a hit that has no edits of its own.
+        time_limit: Seconds of the search. "auto" is half a second, None is no limit.
+        should_end: A function that ends the search early by returning True.
+    """
+    known = hit.edits if hit.edits is not None and hit.edits.first == query else None
+    if known is not None and known.exact:
+        return known
+    seconds = EXPLAIN_SECONDS if time_limit == "auto" else time_limit
+    found = graph_edit_distance(
+        query,
+        hit.graph,
+        method=ExactSearch(time_limit=seconds),
+        costs=costs if known is None else known.costs,
+        limits=None if known is None else known.limits,
+        should_end=should_end,
+    )
+    if known is None:
+        return found
+    best = known if known.upper < found.upper else found
+    return replace(best, lower=max(known.lower, found.lower))
+
+
+def count_edits(found: EditDistance) -> str:
+    """The number of edits and the proven lower bound, such as "5 edits, at least 3" or "5 edits (exact)"."""
+    if found.impossible:
+        return "no allowed edits lead there (exact)"
+    path, least = found.edit_path, format_number(found.lower)
+    if path is None:
+        return f"no edits are known, at least {least}"
+    text = format_count(len(path), "edit")
+    if len(path) != found.upper:
+        text += f" of cost {format_number(found.upper)}"
+    if not found.exact:
+        return f"{text}, at least {format_interval(found.lower, found.upper).partition(' ..')[0]}"
+    return f"{text} (exact)" if len(path) else f"{text} (exact), the graphs are the same"
+
+
+def spell_distance(hit: SearchHit, digits: int = 6) -> str:
+    """The distance of a hit, or its bounds."""
+    if hit.proven is None:
+        return format_number(hit.distance, digits)
+    if hit.exact is not None or hit.lower is None or hit.upper is None:
+        return format_number(hit.distance if hit.exact is None else hit.exact, digits)
+    return format_interval(hit.lower, hit.upper, digits)
+
+
+def spell_proof(hit: SearchHit) -> str:
+    """The proof of a certified hit: of its rank, and of its distance where that is open."""
+    return "proven" if hit.proven else "not proven" if hit.exact is None else "rank not proven"
 
 
 def _rank(hit: SearchHit) -> str:
-    return "by learned distance" if hit.proven is None else "proven" if hit.proven else "not proven"
+    return "by learned distance" if hit.proven is None else spell_proof(hit)
 
 
 def _notes(hit: SearchHit) -> str:
     return ", ".join(f"{key}: {value}" for key, value in list(hit.metadata.items())[:_SHOWN_NOTES])
-
-
-def _label(labels: tuple[object, ...] | None, node: int) -> str:
-    return "" if labels is None else f" {labels[node]}"

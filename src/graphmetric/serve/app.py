@@ -191,8 +191,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     @app.post("/v1/explain", response_model=schema.ExplainAnswer, tags=["pairs"], **shared)
     async def explain(request: Request, asked: schema.ExplainRequest) -> Response:
         """The edits from one graph to another, with all that is needed to draw them."""
-        searches = asked.certified and asked.node_map is None
-        lane = service.certified if searches else service.quick
+        lane = service.certified if asked.node_map is None else service.quick
         return await answer(request, lane, lambda index, stop: index.explain(asked, stop), asked.time_limit)
 
     @app.post("/v1/embed", response_model=schema.EmbedAnswer, tags=["graphs"], **shared)

@@ -18,7 +18,7 @@ from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import GraphMetricError, InvalidArgument, ServiceError
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.graph import Graph
-from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult
+from graphmetric.search.hits import EXPLAIN_SECONDS, Explanation, SearchHit, SearchProgress, SearchResult
 from graphmetric.serve.wire import read_alignment, read_graph, read_result, write_graph
 
 _PATIENCE = 30.0
@@ -136,12 +136,13 @@ class RemoteIndex:
         """The edit distance of two graphs, each in any form that :meth:`search` takes."""
         return self._align("/v1/distance", first, second, {"limits": limits}, time_limit)
 
-    def explain(self, query: Any, hit: SearchHit | Hashable, *, time_limit: Seconds = "auto") -> Explanation:
-        """How the query becomes the graph of a hit, as :meth:`graphmetric.GraphIndex.explain` says it."""
-        if isinstance(hit, SearchHit) and hit.edits is not None:
+    def explain(self, query: Any, hit: SearchHit | Hashable, *, time_limit: Seconds = EXPLAIN_SECONDS) -> Explanation:
+        """Explain how the query becomes the graph of a hit, as :meth:`graphmetric.GraphIndex.explain` does."""
+        graph = self._resolve(query)
+        if isinstance(hit, SearchHit) and hit.edits is not None and hit.edits.first == graph and hit.edits.exact:
             return Explanation(hit.edits)
-        second = hit.id if isinstance(hit, SearchHit) else hit
-        return Explanation(self._align("/v1/explain", query, second, {"certified": False}, time_limit))
+        second = hit.graph if isinstance(hit, SearchHit) else hit
+        return Explanation(self._align("/v1/explain", graph, second, {}, time_limit))
 
     def _align(self, route: str, first: Any, second: Any, asked: dict[str, Any], time_limit: Seconds) -> EditDistance:
         graphs = [self._resolve(first), self._resolve(second)]

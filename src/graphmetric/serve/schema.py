@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from graphmetric.edit_distance.limited import COUNTED_KINDS
+from graphmetric.search.hits import EXPLAIN_SECONDS
 
 MOST_HITS = 1000
 LONGEST_LABEL = 64
@@ -166,9 +167,7 @@ class DistanceRequest(_PairAsked):
 class ExplainRequest(_PairAsked):
     """How one graph becomes another: node map, edits, and where to draw the nodes."""
 
-    certified: StrictBool = Field(
-        default=True, description="By an exact search; if false, by the alignment of the model or a beam search."
-    )
+    time_limit: TimeLimit = EXPLAIN_SECONDS
     node_map: Annotated[list[Node | None], Field(fail_fast=True, max_length=100_000)] | None = Field(
         default=None, description="A node map that is known already, such as that of a hit: nothing is searched."
     )

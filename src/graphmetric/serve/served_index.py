@@ -27,7 +27,7 @@ from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_to_json
 from graphmetric.search import GraphIndex, SearchHit
 from graphmetric.search.collection_map import CollectionMap
-from graphmetric.search.hits import SearchProgress, SearchResult
+from graphmetric.search.hits import EXPLAIN_SECONDS, SearchProgress, SearchResult, find_edits
 from graphmetric.serve.lanes import Stop
 from graphmetric.serve.problems import Problem
 from graphmetric.serve.schema import (
@@ -242,10 +242,10 @@ class ServedIndex:
         }
 
     def _explain_hit(self, query: Graph, hit: SearchHit, stop: Stop) -> dict[str, Any] | None:
-        if hit.edits is None and stop.asked():
-            return None
-        found = hit.edits if hit.edits is not None else self.index.explain(query, hit).alignment
-        return write_alignment(found, listed=True)
+        found = hit.edits
+        if not stop.asked():
+            found = find_edits(query, hit, self.index.costs, min(EXPLAIN_SECONDS, stop.seconds), stop.asked)
+        return None if found is None else write_alignment(found, listed=True)
 
     def distance(self, asked: DistanceRequest, stop: Stop) -> dict[str, Any]:
         """The answer to a request for a distance."""
@@ -276,11 +276,8 @@ class ServedIndex:
         first, second = self.resolve(asked.first), self.resolve(asked.second)
         if asked.node_map is not None:
             found = self._follow(first, second, asked.node_map)
-        elif asked.certified:
-            found = self._measure(first, second, asked.limits, stop)
         else:
-            hit = SearchHit(second.id, float("nan"), lambda: second)
-            found = self.index.explain(first, hit).alignment
+            found = self._measure(first, second, asked.limits, stop)
         places, joint = lay_over(found)
         drawable = found.node_map is not None and self._is_drawable(joint)
         svg = None

@@ -73,8 +73,8 @@ class Service:
         self.metrics.watch("ready", "Whether the index is compiled and warm", lambda: self.is_ready)
 
     def lane_of(self, asked: SearchRequest) -> Lane:
-        """Where a search belongs."""
-        return self.certified if self.current.is_certified(asked) else self.quick
+        """Where a search belongs: edits take as long as proofs."""
+        return self.certified if asked.explain or self.current.is_certified(asked) else self.quick
 
     def stop(self, time_limit: float | None = None) -> Stop:
         """A new piece of work: how it is told to end, and how long it may take."""

@@ -98,7 +98,7 @@ async function start() {
       query.understood().then((found) => found && running === mine && results.know(found));
       try {
         const result = await stream({
-          ...page.queryBody(), certified, view: state.scale, distinct: state.distinct, time_limit: state.time, explain: true,
+          ...page.queryBody(), certified, view: state.scale, distinct: state.distinct, time_limit: state.time, explain: certified,
           k: state.k, within: state.within ?? undefined,
           where: Object.keys(state.where).length ? state.where : undefined,
           limits: certified && Object.keys(state.limits).length ? state.limits : undefined,

@@ -16,6 +16,11 @@ export function status(found) {
   return ["open", found.lower === null || found.lower === undefined ? "not proven" : `between ${short(found.lower)} and ${found.upper === null ? "?" : short(found.upper)}`];
 }
 
+/** The number of edits, and what is proven of it. */
+export function countEdits({ edits, exact, lower }) {
+  return `${many(edits.length, "edit")}, ${exact ? "exact" : `at least ${short(lower)}`}`;
+}
+
 /** `parts`: first, second {graph, layout, name}, aligned (bounds, node_map, edits), heading, badge, extra elements. */
 export function makePair({ first, second, aligned, heading, facts, buttons }) {
   const marks = editMarks(first.graph, second.graph, aligned);
@@ -82,7 +87,7 @@ export function makePair({ first, second, aligned, heading, facts, buttons }) {
     h("header", {}, h("div", {}, h("h3", {}, heading), facts),
       h("div", { class: "pair-tools" }, aligned?.node_map ? choice(`color-${Math.random().toString(36).slice(2, 8)}`, { text: "Node colours", hidden: true }, [["alignment", "Aligned", "The same colour in both graphs where nodes are aligned"], ["label", "Labels", "A colour for each label"]], colored, (value) => { colored = value; render(); }) : null,
         buttons, h("button", { type: "button", class: "quiet", onclick: () => save("pair.svg", pairSvg(drawn[0], drawn[1], [first.name, second.name]), "image/svg+xml") }, "SVG"))),
-    h("div", { class: "pair-body" }, pictures, h("div", { class: "edit-column" }, h("h4", { class: "edits-title" }, edits ? `${many(edits.length, "edit")}` : "Edits"), list)));
+    h("div", { class: "pair-body" }, pictures, h("div", { class: "edit-column" }, h("h4", { class: "edits-title" }, edits ? countEdits(aligned) : "Edits"), list)));
 }
 
 function words(edit, named) {

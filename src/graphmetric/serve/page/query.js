@@ -140,17 +140,17 @@ export function makeQuery(page) {
     const { graph, layout } = sketch.read();
     ask(graph.num_nodes ? { graph, layout } : {});
   }
+  /** A graph without labels that do not count. */
+  const counted = (graph) => (info.edge_labels.length ? graph : { ...graph, edge_labels: undefined });
   /** The query as a graph with places, whichever way it was given; null if there is none, or it cannot be read. */
   async function understood() {
     const { state } = page;
     try {
-      const graph = state.graph && !info.edge_labels.length ? { ...state.graph, edge_labels: undefined } : state.graph; // labels that do not count
-      if (graph) return { graph, layout: state.layout ?? await layoutOf(state.graph) };
+      if (state.graph) return { graph: counted(state.graph), layout: state.layout ?? await layoutOf(state.graph) };
       if (state.id !== null) return await storedGraph(state.id);
       if (state.smiles) {
-        const query = { smiles: state.smiles };
-        const answer = await post("v1/explain", { first: query, second: query, certified: false, time_limit: 1 });
-        return { graph: answer.first, layout: answer.layout };
+        const { graphs: [graph] } = await post("v1/read", { file: { name: "query.smi", text: `${state.smiles}\n` } });
+        return { graph: counted(graph), layout: await layoutOf(graph) };
       }
     } catch { /* the search says what is wrong */ }
     return null;

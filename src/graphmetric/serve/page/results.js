@@ -3,7 +3,9 @@
 import { describe, layoutOf, post, storedGraph } from "./api.js";
 import { align, carried, draw, editMarks, nodeColors } from "./drawing.js";
 import { h, lasted, many, put, s, save, say, short, shown } from "./dom.js";
-import { makePair, status } from "./pair.js";
+import { countEdits, makePair, status } from "./pair.js";
+
+const EXPLAINED = 12; // cards of a learned search whose edits are asked for without being selected
 
 export function makeResults(page) {
   const { info } = page;
@@ -13,10 +15,12 @@ export function makeResults(page) {
   const trouble = h("div", { role: "alert" });
   const element = h("div", { class: "results" }, trouble, line, cards, detail);
   const wide = () => h("button", { type: "button", class: "quiet", "aria-pressed": String(cards.classList.contains("all")), onclick: (event) => event.currentTarget.setAttribute("aria-pressed", String(cards.classList.toggle("all"))) }, "All cards");
-  let [answer, query, selected, scale, latest] = [null, null, null, 1, null];
+  let [answer, query, asked, selected, scale, latest] = [null, null, null, null, 1, null];
   const known = new Map();
+  const explained = new WeakMap();
 
   function begin() {
+    asked = page.queryBody();
     answer = null;
     query = null;
     latest = null;
@@ -100,6 +104,7 @@ export function makeResults(page) {
     }
     const wanted = Math.min(result.hits.length, Math.max(1, page.state.hit ?? 1));
     select(wanted, false);
+    if (!result.certified) explainCards(result);
     const { item } = known.get(JSON.stringify(result.hits[wanted - 1].id));
     cards.scrollTo({ left: item.offsetLeft - cards.offsetLeft - 6 }); // cards that came later may have moved it away
     say(`${many(result.hits.length, "hit")}${result.certified ? `, ${result.hits.filter((hit) => hit.proven).length} proven` : ""}; the nearest is ${shown(result.hits[0].id)} at ${short(result.hits[0].distance)}`);
@@ -121,7 +126,7 @@ export function makeResults(page) {
     return layoutOf(graph).catch(() => null);
   }
 
-  function fill(hits, asked) {
+  function fill(hits, against) {
     scale = Math.max(1e-9, ...hits.map((hit) => hit.upper ?? hit.distance ?? 0));
     const seen = new Set();
     hits.forEach((hit, position) => {
@@ -132,7 +137,7 @@ export function makeResults(page) {
         card = makeCard(hit);
         known.set(key, card);
       }
-      card.update(hit, asked);
+      card.update(hit, against);
       if (cards.children[position] !== card.item) cards.insertBefore(card.item, cards.children[position] ?? null);
     });
     for (const [key, card] of known) {
@@ -150,18 +155,18 @@ export function makeResults(page) {
     const closing = s("svg", { class: "closing", viewBox: "0 0 100 8", preserveAspectRatio: "none", "aria-hidden": "true" });
     const counts = h("span", { class: "counts" });
     const button = h("button", { type: "button", class: "card", "aria-pressed": "false", onclick: () => select(hit.rank, true), onkeydown: step },
-      picture, h("span", { class: "card-line" }, h("strong", { class: "name" }, shown(first.id)), h("span", {}, h("span", { class: "unseen" }, "at distance "), distance)), closing, h("span", { class: "card-line" }, badge, counts));
+      picture, h("span", { class: "card-line" }, h("strong", { class: "name" }, shown(first.id)), h("span", {}, h("span", { class: "unseen" }, "at distance "), distance)), closing, h("span", { class: "card-line wraps" }, badge, counts));
     let [hit, drawn] = [first, ""];
-    async function paint(asked) {
+    async function paint(against) {
       const aligned = hit.edits;
-      const wanted = `${asked ? "full" : "bare"} ${Boolean(aligned?.edits)} ${JSON.stringify(aligned?.node_map ?? null)}`;
-      if (wanted === drawn || (drawn && !asked)) return;
+      const wanted = `${against ? "full" : "bare"} ${Boolean(aligned?.edits)} ${JSON.stringify(aligned?.node_map ?? null)}`;
+      if (wanted === drawn || (drawn && !against)) return;
       drawn = wanted;
       try {
         const { graph, layout } = await storedGraph(hit.id);
-        const marks = asked ? editMarks(asked.graph, graph, aligned) : null;
-        const colors = marks?.places ? carried(nodeColors(asked.graph, asked.layout), marks.places) : null;
-        const svg = draw(graph, asked ? align(layout, asked.layout, aligned?.node_map) : layout, { colors, marks: marks?.second, numbers: marks?.places });
+        const marks = against ? editMarks(against.graph, graph, aligned) : null;
+        const colors = marks?.places ? carried(nodeColors(against.graph, against.layout), marks.places) : null;
+        const svg = draw(graph, against ? align(layout, against.layout, aligned?.node_map) : layout, { colors, marks: marks?.second, numbers: marks?.places });
         svg.setAttribute("aria-hidden", "true");
         picture.replaceChildren(svg);
       } catch {
@@ -170,21 +175,20 @@ export function makeResults(page) {
     }
     return {
       item: h("li", {}, button), button,
-      update(now, asked) {
+      update(now, against) {
         hit = now;
         const isCertified = hit.proven !== null;
         const known_exactly = isCertified && hit.exact !== null;
         distance.textContent = !isCertified || known_exactly ? short(hit.exact ?? hit.distance) : `${short(hit.lower)}–${short(hit.upper)}`;
-        const [kind, text] = isCertified ? (hit.proven ? ["proven", "✓ proven"] : ["open", "bounds"]) : ["learned", "learned"];
+        const [kind, text] = isCertified ? (hit.proven ? ["proven", "✓ proven"] : ["open", "bounds"]) : ["learned", "learned distance"];
         badge.className = `badge ${kind}`;
         badge.textContent = text;
         const [low, high] = isCertified ? [hit.lower ?? 0, hit.upper ?? scale] : [hit.distance, hit.distance];
         const at = (value) => 2 + (96 * Math.min(value, scale)) / scale;
         closing.replaceChildren(s("rect", { class: "track", x: 0, y: 3, width: 100, height: 2 }),
           s("rect", { class: kind, x: at(low) - 1.5, y: 1, width: Math.max(3, at(high) - at(low) + 3), height: 6, rx: 1.5 }));
-        const edits = hit.edits?.edits;
-        counts.textContent = edits ? `${hit.edits.exact ? "" : "≤ "}${many(edits.length, "edit")}` : `${hit.num_nodes} nodes`;
-        paint(asked);
+        counts.textContent = hit.edits?.edits ? countEdits(hit.edits) : many(hit.num_nodes, "node");
+        paint(against);
       },
     };
   }
@@ -197,39 +201,52 @@ export function makeResults(page) {
     event.preventDefault();
   }
 
-  async function select(rank, asked) {
+  async function select(rank, chosen) {
     if (!answer) return;
     const hit = answer.hits[rank - 1];
     selected = rank;
     for (const [key, card] of known) card.button.setAttribute("aria-pressed", String(key === JSON.stringify(hit.id)));
-    if (asked) page.set({ hit: rank === 1 ? null : rank });
+    if (chosen) page.set({ hit: rank === 1 ? null : rank });
     try {
       const { graph, layout } = await storedGraph(hit.id);
       if (selected !== rank || !answer) return;
       const [kind, text] = hit.proven === null ? ["learned", "learned distance"] : hit.proven && hit.exact !== null ? ["proven", "✓ proven"] : status({ ...hit, exact: null });
       const facts = (aligned) => h("p", { class: "facts" }, h("span", { class: "big" }, short(hit.exact ?? hit.distance)), h("span", { class: `badge ${kind}` }, text),
-        hit.proven === null && aligned ? h("span", { class: "hint" }, `edit distance ${aligned.exact ? `${short(aligned.upper)}, proven` : `at most ${short(aligned.upper)}`}`) : null,
+        hit.proven === null && aligned ? h("span", { class: "hint" }, `edit distance ${aligned.exact ? `${short(aligned.upper)}, ` : ""}${status(aligned)[1]}`) : null,
         Object.entries(hit.metadata).slice(0, 6).map(([key, value]) => h("span", { class: "meta" }, h("b", {}, key), " ", shown(value).slice(0, 80))));
       const name = shown(hit.id);
       const show = (aligned, facts) => detail.replaceChildren(makePair({
         first: query, second: { graph, layout, name }, aligned, heading: `${query.name} and ${name}`, facts,
         buttons: [
           h("button", { type: "button", class: "quiet", onclick: () => page.ask({ id: hit.id }) }, "Search from it"),
-          h("button", { type: "button", class: "quiet", onclick: () => page.compare(page.queryBody(), { id: hit.id }) }, "Compare"),
+          h("button", { type: "button", class: "quiet", onclick: () => page.compare(asked, { id: hit.id }) }, "Compare"),
         ],
       }));
       show(hit.edits, facts(hit.edits));
-      const isListed = Boolean(hit.edits?.edits);
-      if ((hit.proven === null && !hit.edits?.exact) || (hit.edits?.node_map && !isListed)) {
-        const asked = hit.proven === null ? { time_limit: 1 } : { node_map: hit.edits.node_map };
-        const proof = await post("v1/explain", { first: page.queryBody(), second: { id: hit.id }, ...asked }).catch(() => null);
-        if (selected !== rank || !answer || !proof?.distance.edits) return;
-        hit.edits = proof.distance;
-        show(hit.edits, facts(hit.edits));
-        known.get(JSON.stringify(hit.id))?.update(hit, query);
-      }
+      if (await explain(hit) && selected === rank && answer) show(hit.edits, facts(hit.edits));
     } catch (problem) {
       detail.replaceChildren(describe(problem));
+    }
+  }
+
+  /** Asks for the edits of a hit, once; tells whether they are new. */
+  function explain(hit) {
+    if (hit.edits?.edits || (hit.proven !== null && !hit.edits?.node_map)) return false;
+    if (!explained.has(hit)) explained.set(hit, ask(hit).catch(() => false));
+    return explained.get(hit);
+  }
+  async function ask(hit) {
+    const { node_map, lower, exact } = hit.edits ?? {};
+    const { distance } = await post("v1/explain", { first: asked, second: { id: hit.id }, node_map });
+    if (!distance.edits) return false;
+    hit.edits = node_map ? { ...distance, lower, exact } : distance; // a map that is given comes back without bounds
+    known.get(JSON.stringify(hit.id))?.update(hit, query);
+    return true;
+  }
+  async function explainCards(mine) {
+    for (const hit of mine.hits.slice(0, EXPLAINED)) {
+      if (answer !== mine) return;
+      await explain(hit);
     }
   }
 

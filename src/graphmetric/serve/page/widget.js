@@ -2,7 +2,7 @@
 
 import { align, carried, draw, editMarks, nodeColors } from "./drawing.js";
 import { choice, h, short, shown } from "./dom.js";
-import { makePair, status } from "./pair.js";
+import { countEdits, makePair, status } from "./pair.js";
 import { makeSketch } from "./sketch.js";
 
 /** Whether the notebook is dark, by the colour of its text. */
@@ -67,13 +67,13 @@ export function renderWidget(model, el, style) {
     const marks = editMarks(query.graph, hit.graph, hit.edits);
     const colors = marks.places ? carried(nodeColors(query.graph, query.layout), marks.places) : null;
     const picture = draw(hit.graph, align(hit.layout, query.layout, hit.edits?.node_map), { colors, marks: marks.second });
-    const [kind, words] = hit.proven === null ? ["learned", "learned"] : status(hit);
+    const [kind, words] = hit.proven === null ? ["learned", "learned distance"] : status(hit);
     return h("button", { type: "button", class: "card", "aria-pressed": "false", onclick: () => select(model.get("answer"), hit) }, h("div", { class: "picture" }, picture),
-      h("span", { class: "card-line" }, h("strong", { class: "name" }, shown(hit.id)), h("span", { class: "distance" }, short(hit.exact ?? hit.distance))), h("span", { class: "card-line" }, h("span", { class: `badge ${kind}` }, words)));
+      h("span", { class: "card-line" }, h("strong", { class: "name" }, shown(hit.id)), h("span", { class: "distance" }, short(hit.exact ?? hit.distance))), h("span", { class: "card-line wraps" }, h("span", { class: `badge ${kind}` }, words), h("span", { class: "counts" }, hit.edits?.edits ? countEdits(hit.edits) : "")));
   }
   function select({ query, hits }, hit) {
     [...cards.querySelectorAll(".card")].forEach((one, position) => one.setAttribute("aria-pressed", String(hits[position].rank === hit.rank)));
-    const facts = h("p", { class: "facts" }, h("span", { class: "big" }, short(hit.exact ?? hit.distance)), Object.entries(hit.metadata).slice(0, 6).map(([key, value]) => h("span", { class: "meta" }, h("b", {}, key), " ", shown(value).slice(0, 80))));
+    const facts = h("p", { class: "facts" }, h("span", { class: "big" }, short(hit.exact ?? hit.distance)), hit.proven === null ? h("span", { class: "badge learned" }, "learned distance") : null, Object.entries(hit.metadata).slice(0, 6).map(([key, value]) => h("span", { class: "meta" }, h("b", {}, key), " ", shown(value).slice(0, 80))));
     detail.replaceChildren(makePair({ first: query, second: { graph: hit.graph, layout: hit.layout, name: shown(hit.id) }, aligned: hit.edits, heading: `${query.name} and ${shown(hit.id)}`, facts, buttons: [] }));
   }
   model.on("change:answer", show);
