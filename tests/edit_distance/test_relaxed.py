@@ -100,6 +100,99 @@ def test_is_at_most_the_edit_distance_whatever_the_graphs_carry(data: st.DataObj
     assert found.note is None
 
 
+@given(problems())
+@settings(deadline=None)
+def test_rounded_up_is_the_linear_programme_rounded_up(problem: Problem) -> None:
+    results, relaxed = RelaxedDistance(round_up=True).relax(encoded(problem), PAIR, Watch())
+    programme = relaxed_edit_distance(problem.first, problem.second, problem.costs)
+    assert results.finished[0] == 1
+    assert relaxed.value[0] == int(relaxed.value[0]) <= edit_distance(problem.first, problem.second, problem.costs)
+    if abs(programme - round(programme)) < 1e-4 or programme % 1 > 2e-3:
+        assert relaxed.value[0] == np.ceil(programme - 1e-4)
+
+
+@pytest.mark.parametrize("costs", [METRIC_COSTS[0], gm.EditCosts(node_substitute=1.5, edge_substitute=0.5)])
+@given(st.data())
+@settings(deadline=None)
+def test_rounded_up_is_a_pseudo_metric_without_a_tolerance(costs: gm.EditCosts, data: st.DataObject) -> None:
+    directed = data.draw(st.booleans())
+    drawn = [data.draw(labelled(directed)) for _ in range(3)]
+    order = data.draw(st.permutations(range(drawn[0].num_nodes)))
+    collection = gm.GraphCollection([*drawn, drawn[0].relabeled(order)])
+    problem = encode(collection, collection, costs)
+    everything = np.array([(i, j) for i in range(4) for j in range(4)])
+    value = RelaxedDistance(round_up=True).bounds(problem, everything).value.reshape(4, 4)
+    exact = as_method("exact").bounds(problem, everything).upper.reshape(4, 4)
+    assert (np.diag(value) == 0).all()
+    assert np.array_equal(value, value.T)
+    assert np.array_equal(value[0], value[3])
+    assert (value <= (value[:, :, None] + value[None]).min(axis=1)).all()
+    assert (value <= exact).all()
+
+
+@pytest.mark.slow
+def test_rounded_up_gives_what_the_coupling_of_nodes_and_edges_gave() -> None:
+    """Recorded from the preset "large", which solved the same programme and rounded it up, before it was removed."""
+    recorded = np.loadtxt(Path(__file__).with_name("relaxed_rounded_up.txt"), dtype=np.int64)
+    molecules = gm.load_dataset("molecules").graphs[: len(recorded)]
+    found = gm.pairwise_edit_distances(molecules, method="relaxed:round_up")
+    assert found.converged is not None
+    assert found.converged.all()
+    assert np.array_equal(found.value, recorded)
+
+
+def test_rounding_up_may_end_before_the_tolerance_does() -> None:
+    first, second = HARD
+    whole, close = (
+        gm.relaxed_edit_distance(first, second, **given) for given in ({"round_up": True}, {"tolerance": 1e-3})
+    )
+    assert whole.converged
+    assert whole.value == np.ceil(close.lower)
+    assert 0 < whole.steps < close.steps
+    assert gm.graph_edit_distance(first, second, method="relaxed:round_up").value == whole.value
+
+
+def test_pairs_that_steps_do_not_settle_are_reported() -> None:
+    few = RelaxedDistance(round_up=True, most_steps=1)
+    single = gm.graph_edit_distance(*HARD, method=few)
+    assert (
+        single.note
+        == "stopped after 1 steps before both bounds rounded up to the same: the relaxed distance is at least this"
+    )
+    assert single.value == int(single.value) <= single.lower
+    with pytest.warns(UserWarning, match=r"1 of 3 answers of 'relaxed' are less precise than asked"):
+        several = gm.pairwise_edit_distances(HARD, method=few)
+    assert several.converged is not None
+    assert several.converged.tolist() == [[True, False], [False, True]]
+
+
+WITHOUT_A_UNIT = {
+    "irrational": gm.EditCosts(node_substitute=2**0.5),
+    "too fine": gm.EditCosts(edge_delete=0.123),
+    "forbidden": gm.EditCosts(node_delete=float("inf")),
+}
+
+
+@pytest.mark.parametrize("costs", WITHOUT_A_UNIT.values(), ids=WITHOUT_A_UNIT)
+def test_costs_without_a_whole_unit_are_not_rounded_up(costs: gm.EditCosts) -> None:
+    ring = gm.Graph(3, [(0, 1), (1, 2), (0, 2)], node_labels="CNO")
+    chain = gm.Graph(3, [(0, 1), (1, 2)], node_labels="CNC")
+    for call in (
+        lambda: gm.relaxed_edit_distance(ring, chain, costs=costs, round_up=True),
+        lambda: gm.graph_edit_distance(ring, chain, costs=costs, method="relaxed:round_up"),
+        lambda: gm.pairwise_edit_distances([ring, chain], costs=costs, method="relaxed:round_up"),
+    ):
+        with pytest.raises(InvalidArgument, match="round_up needs finite costs that are multiples of one unit"):
+            call()
+
+
+def test_half_edits_are_a_unit() -> None:
+    costs = gm.EditCosts(node_substitute=0.5)
+    ring = gm.Graph(3, [(0, 1), (1, 2), (0, 2)], node_labels="CNO")
+    chain = gm.Graph(3, [(0, 1), (1, 2)], node_labels="CNC")
+    assert gm.relaxed_edit_distance(ring, chain, costs=costs, round_up=True).value == 1.5
+
+
 DEAR = [
     gm.EditCosts(node_substitute=3, node_delete=0.5, node_insert=1, edge_delete=2, edge_insert=0.25),
     gm.EditCosts(node_substitute=float("inf")),
@@ -228,6 +321,7 @@ def test_is_known_by_name() -> None:
     assert as_method("relaxed:0.01", auto=10.0) == RelaxedDistance(0.01, time_limit=10.0)
     assert as_method(RelaxedDistance(0.01), auto=10.0) == RelaxedDistance(0.01)
     assert as_method("relaxed", time_limit=None, auto=10.0) == RelaxedDistance()
+    assert as_method("relaxed:round_up") == RelaxedDistance(round_up=True)
 
 
 @pytest.mark.parametrize(
@@ -242,6 +336,7 @@ def test_is_known_by_name() -> None:
         ({"most_steps": 0}, "most_steps is 0"),
         ({"most_steps": 1.5}, "most_steps is 1.5"),
         ({"time_limit": -1}, "time_limit is -1"),
+        ({"round_up": 1}, "round_up is 1; it must be True or False"),
     ],
 )
 def test_wrong_parameters_are_explained(arguments: dict, message: str) -> None:

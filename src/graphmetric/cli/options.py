@@ -184,7 +184,10 @@ def method_option() -> Decorator:
     from graphmetric.baselines import published as _published  # noqa: F401 (it registers its methods)
     from graphmetric.edit_distance.method import METHODS
 
-    numbers = "dual:400 sets the steps, refine:20 the effort, beam:10 the width, relaxed:0.01 the tolerance."
+    numbers = (
+        "dual:400 sets the steps, refine:20 the effort, beam:10 the width, relaxed:0.01 the tolerance; "
+        "relaxed:round_up gives whole edits."
+    )
     names = f"How to search: {', '.join(METHODS)}. {numbers}"
     return click.option("--method", default="exact", metavar="NAME", help=names)
 

@@ -70,6 +70,8 @@ _QUICK_SIZE = 30
 """The most nodes and edges, together, of graphs that are relaxed in batches: a thousand steps take milliseconds."""
 _QUICK_STEPS = 2_000
 """Steps after which a pair of a batch is relaxed on its own, within the time limit."""
+_FINEST_UNIT = 100
+"""The most units in a cost of 1 to which answers are rounded up."""
 _PAIR = np.zeros((1, 2), dtype=np.int64)
 
 
@@ -254,7 +256,7 @@ def search_with_dual_bound(problem: EncodedProblem, pairs: Pairs, limits: Search
 
 @dataclass(frozen=True, slots=True)
 class RelaxedDistance(EditDistanceMethod):
-    """The relaxed edit distance: the least cost of turning one graph into the other by fractions of nodes and edges.
+    r"""The relaxed edit distance: the least cost of turning one graph into the other by fractions of nodes and edges.
 
     A *coupling* says how much of each node becomes each node of the other graph, and how much of each edge becomes each
     edge; an edge can only go where its ends go. What is left is deleted or inserted. Whole couplings are node maps, so
@@ -273,19 +275,29 @@ class RelaxedDistance(EditDistanceMethod):
     first, the answer is the lower bound, and the result says so. A forbidden edit counts as costing more than all
     allowed ones together, of which a coupling may still use a fraction.
 
+    *Rounded up.* With ``round_up`` the answer is the relaxed distance rounded up to whole edits, which is closer to the
+    edit distance and still never above it. It stays a pseudo-metric, now without a tolerance, since
+    :math:`\lceil s + t \rceil \le \lceil s \rceil + \lceil t \rceil`. Steps end as soon as both bounds round up to the
+    same. An excess of less than a thousandth of an edit over a whole number is ignored: optima have small denominators,
+    but if both sides of a detour exceeded one by so little, the triangle inequality could fail by one. Where steps or
+    time run out first, the answer is the lower bound rounded up, and the result says so. Costs that are not multiples
+    of one unit are refused; a unit other than 1 takes the place of the whole edit.
+
     The bounds ``lower`` and ``upper`` of the results are bounds of the edit distance, as for every method.
 
     Example:
         >>> RelaxedDistance(tolerance=0.01)
-        RelaxedDistance(tolerance=0.01, most_steps=100000, time_limit=None)
+        RelaxedDistance(tolerance=0.01, most_steps=100000, time_limit=None, round_up=False)
     """
 
     tolerance: float = TOLERANCE
-    """How far the answer may be from the relaxed distance, in costs."""
+    """How far the answer may be from the relaxed distance, in costs; without effect when answers are rounded up."""
     most_steps: int = 100_000
     """The most steps for each pair."""
     time_limit: float | None = None
     """Seconds of wall-clock time for each pair."""
+    round_up: bool = False
+    """Whether answers are rounded up to whole edits."""
 
     name: ClassVar[str] = "relaxed"
     guarantee: ClassVar[Guarantee] = "lower bound"
@@ -303,6 +315,8 @@ class RelaxedDistance(EditDistanceMethod):
             raise InvalidArgument(
                 f"time_limit is {self.time_limit!r}; it must be a number that is not negative, or None"
             )
+        if not isinstance(self.round_up, bool):
+            raise InvalidArgument(f"round_up is {self.round_up!r}; it must be True or False")
 
     def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
         nodes = np.maximum(*node_counts(problem, pairs)).astype(np.float64)
@@ -326,7 +340,12 @@ class RelaxedDistance(EditDistanceMethod):
             reason = f"stopped by the time limit of {self.time_limit:g} s"
         else:
             reason = f"stopped after {self.most_steps} steps"
-        return f"{reason} before the tolerance of {self.tolerance:g} was reached: the relaxed distance is at least this"
+        aim = (
+            "both bounds rounded up to the same"
+            if self.round_up
+            else f"the tolerance of {self.tolerance:g} was reached"
+        )
+        return f"{reason} before {aim}: the relaxed distance is at least this"
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         large = exceeds_memory(self.memory(problem, pairs))
@@ -344,10 +363,14 @@ class RelaxedDistance(EditDistanceMethod):
         self, problem: EncodedProblem, pairs: Pairs, watch: Watch, most_steps: int | None = None
     ) -> tuple[Results, RelaxedResults]:
         """Bounds of the edit distances, and of the relaxed distances, in units."""
+        if self.round_up:
+            _check_unit(problem)
         results, work = room_for(problem, pairs), _relaxed_work(problem, pairs, watch)
         lower, upper, value = np.zeros((3, len(pairs)))
         relaxed = RelaxedResults(lower, upper, value, np.zeros(len(pairs), dtype=np.int64))
-        limits = RelaxedLimits(float(self.tolerance * problem.scale), int(most_steps or self.most_steps))
+        limits = RelaxedLimits(
+            float(self.tolerance * problem.scale), int(most_steps or self.most_steps), int(self.round_up)
+        )
         relax_pairs(problem.packed, pairs, limits, work, results, relaxed)
         return results, relaxed
 
@@ -373,17 +396,12 @@ class RelaxedEditDistance:
     upper: float
     """The relaxed distance is at most this."""
     value: float
-    """The answer: at most the tolerance away from the relaxed distance, and never above the edit distance. It is
-    ``lower`` where the distance did not converge."""
-    tolerance: float
-    """How far the bounds may be apart."""
+    """The answer, never above the edit distance: at most the tolerance away from the relaxed distance, or that rounded
+    up to whole edits. It is ``lower``, perhaps rounded up, if the distance did not converge."""
+    converged: bool
+    """Whether the bounds are within the tolerance, or round up to the same."""
     steps: int
-    """How many steps were taken."""
-
-    @property
-    def converged(self) -> bool:
-        """Whether the bounds are as close as asked."""
-        return self.lower == self.upper or self.upper - self.lower <= self.tolerance
+    """Number of steps."""
 
     def __float__(self) -> float:
         return self.value
@@ -395,6 +413,7 @@ def relaxed_edit_distance(
     *,
     costs: EditCosts | None = None,
     tolerance: float = TOLERANCE,
+    round_up: bool = False,
     time_limit: TimeLimit = "auto",
 ) -> RelaxedEditDistance:
     """The least cost of turning ``first`` into ``second`` by fractions of nodes and edges; a pseudo-metric.
@@ -406,7 +425,9 @@ def relaxed_edit_distance(
         first: A graph; anything :func:`graphmetric.as_graph` takes.
         second: Another one.
         costs: The price list; by default every edit costs one.
-        tolerance: How far the answer may be from the relaxed distance.
+        tolerance: How far the answer may be from the relaxed distance; without effect with ``round_up``.
+        round_up: Whether the answer is rounded up to whole edits: a pseudo-metric without a tolerance, closer to the
+            edit distance. It needs costs that are multiples of one unit.
         time_limit: Seconds after which the bounds so far are returned. "auto" is 10 seconds, None is no limit.
 
     Example:
@@ -416,10 +437,12 @@ def relaxed_edit_distance(
         >>> relaxed_edit_distance(ring, two_rings).value
         0.0
         >>> chain = Graph(6, [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)])
-        >>> relaxed_edit_distance(ring, chain).value
+        >>> relaxed_edit_distance(ring, chain, round_up=True).value
         1.0
     """
-    method = as_method(RelaxedDistance(tolerance), time_limit=SECONDS if time_limit == "auto" else time_limit)
+    method = as_method(
+        RelaxedDistance(tolerance, round_up=round_up), time_limit=SECONDS if time_limit == "auto" else time_limit
+    )
     assert isinstance(method, RelaxedDistance)
     graphs = GraphCollection([as_graph(first)]), GraphCollection([as_graph(second)])
     ((_, problem),) = encode(*graphs, costs or EditCosts()).split(_PAIR)
@@ -430,14 +453,23 @@ def relaxed_edit_distance(
         with watch.limited(method.time_limit):
             return method.relax(problem, _PAIR, watch)
 
-    _, relaxed = in_thread(relax)
+    results, relaxed = in_thread(relax)
     impossible = problem.proves_impossible and relaxed.lower[0] >= problem.ceiling
     lower, upper, value = (math.inf if impossible else float(column[0]) / problem.scale for column in relaxed[:3])
-    return RelaxedEditDistance(lower, upper, value, float(tolerance), int(relaxed.steps[0]))
+    return RelaxedEditDistance(lower, upper, value, impossible or bool(results.finished[0]), int(relaxed.steps[0]))
 
 
 def _solutions(results: Results, relaxed: RelaxedResults) -> Solutions:
     return Solutions.of(results)._replace(value=relaxed.value)
+
+
+def _check_unit(problem: EncodedProblem) -> None:
+    """Raise unless all costs are multiples of one unit that steps in single precision can resolve."""
+    if problem.costs is not None or problem.scale > _FINEST_UNIT:
+        raise InvalidArgument(
+            f"round_up needs finite costs that are multiples of one unit, such as 1 or 1/{_FINEST_UNIT}; round the "
+            "costs (and the features and weights they come from) to such multiples, or use round_up=False"
+        )
 
 
 def _is_number(value: object) -> bool:

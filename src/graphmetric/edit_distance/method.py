@@ -234,7 +234,9 @@ def register(*methods: type[EditDistanceMethod]) -> None:
 def as_method(
     method: str | EditDistanceMethod, *, time_limit: TimeLimit = "auto", auto: float | None = None
 ) -> EditDistanceMethod:
-    """The method of this name, with its first parameter after a colon; a method object is returned as it is.
+    """The method of this name; after a colon comes its first parameter, or the name of one that is to be switched on.
+
+    A method object is returned as it is.
 
     Args:
         method: A name or a method object.
@@ -291,6 +293,8 @@ def _parse(text: str) -> EditDistanceMethod:
     if not argument:
         return kind()
     parameters = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    if argument in parameters and getattr(kind(), argument) is False:
+        return kind(**{argument: True})
     try:
         return kind(**{parameters[0]: float(argument) if "." in argument else int(argument)})
     except (IndexError, ValueError) as error:

@@ -113,6 +113,9 @@ MOST_BALANCE = 50.0
 TWICE = np.float32(2)
 NO_SHIFTS = np.int64(0)  # node maps are a by-product here: shifts would make them better, and pairs a quarter slower
 LARGEST_DENOMINATOR = 1_000
+LEAST_EXCESS = (
+    1e-3  # units above a whole number that rounding up ignores: masses approach an optimum, they never reach it
+)
 # Fields of Anchor.path
 TAKEN, SINCE, SHORTEST = range(3)
 
@@ -122,6 +125,7 @@ class RelaxedLimits(NamedTuple):
 
     tolerance: float  # in units of the costs
     most_steps: int
+    round_up: int  # 1: answers are whole units, and it is enough that both bounds round up to the same
 
 
 class RelaxedResults(NamedTuple):
@@ -195,7 +199,7 @@ def relax_pairs(
     results: Results,
     relaxed: RelaxedResults,
 ) -> None:
-    """Bound the relaxed distance of every pair until the bounds are as close as asked, or steps or time run out.
+    """Bound the relaxed distance of every pair until the bounds are close enough, or steps or time run out.
 
     ``results`` gets bounds of the edit distance itself, and the best node map met on the way. Its ``expanded`` counts
     the steps; one more than allowed says that the bounds did not come close enough.
@@ -208,8 +212,11 @@ def relax_pairs(
         start_steps(root.dual, root.steps)
         relax_pair(work, limits, relaxed, p)
         write_bounds(root.base, results, p, lower_bound_of(root))
-        close = relaxed.upper[p] - relaxed.lower[p] <= limits.tolerance
-        relaxed.value[p] = simplest_between(relaxed.lower[p], relaxed.upper[p]) if close else relaxed.lower[p]
+        close = is_close(relaxed.lower[p], relaxed.upper[p], limits)
+        if limits.round_up == 1:
+            relaxed.value[p] = rounded_up(relaxed.lower[p])
+        else:
+            relaxed.value[p] = simplest_between(relaxed.lower[p], relaxed.upper[p]) if close else relaxed.lower[p]
         results.expanded[p] = relaxed.steps[p] if close else limits.most_steps + 1
         results.finished[p] = 1 if close else 0
 
@@ -221,15 +228,29 @@ def relax_pair(work: RelaxedWork, limits: RelaxedLimits, relaxed: RelaxedResults
     signals, path = root.base.progress.signals, work.anchor.path
     start_path(work.anchor)
     relaxed.lower[p], relaxed.upper[p], relaxed.steps[p] = 0.0, np.float64(root.base.progress.status[UPPER]), 0
-    if relaxed.upper[p] > limits.tolerance:
+    if not is_close(relaxed.lower[p], relaxed.upper[p], limits):
         bound_by_prices(root, relaxed, p)
-    while relaxed.upper[p] - relaxed.lower[p] > limits.tolerance and path[TAKEN] < limits.most_steps:
+    while not is_close(relaxed.lower[p], relaxed.upper[p], limits) and path[TAKEN] < limits.most_steps:
         advance(root.dual, root.steps, work.anchor, limits.most_steps, signals)
         relaxed.steps[p] = np.int64(path[TAKEN])
         if signals[STOP] != 0:
             return
         look_at_bounds(work, relaxed, p)
         restart_if_due(root.dual, root.steps, work.anchor)
+
+
+@fragment
+def is_close(lower: float, upper: float, limits: RelaxedLimits) -> bool:
+    """Return whether the bounds determine the answer."""
+    if limits.round_up == 1:
+        return rounded_up(lower) == rounded_up(upper)
+    return upper - lower <= limits.tolerance
+
+
+@fragment
+def rounded_up(bound: float) -> float:
+    """Return the least whole number that is no less, up to what rounding up ignores; never above the edit distance."""
+    return max(0.0, np.ceil(bound - LEAST_EXCESS))
 
 
 @part
