@@ -85,7 +85,7 @@ def test_meets_the_optimality_conditions(question: Question) -> None:
     conditions = conditions_of(result, distances, **options)
     assert max(astuple(conditions)) < 1e-5
     assert conditions.fixed == 0
-    assert conditions.violation <= 1e-9 * distances.max()
+    assert conditions.violation <= 1e-9 * result.matrix.max()
 
 
 def conditions_of(result: RepairResult, distances: Matrix, **options: Any) -> naive.Conditions:
@@ -107,7 +107,7 @@ def test_a_larger_matrix_meets_the_optimality_conditions(fixed_share: float) -> 
     fixed[:block, :block] = True
     result = triangle_fixing(distances, fixed=fixed)
     assert result.converged
-    assert result.max_violation <= 1e-6 * distances.max()
+    assert result.max_violation <= 1e-6
     assert result.duality_gap <= 1e-6
     assert max(astuple(conditions_of(result, distances, fixed=fixed))) < 1e-4
     assert result.objective == pytest.approx(((result.matrix - distances) ** 2).sum() / 4, rel=1e-12)
@@ -356,7 +356,7 @@ def test_all_zero_is_raised_to_the_lower_bound() -> None:
 
 
 def test_says_how_it_went() -> None:
-    assert "converged, largest violation 0.0e+00" in repr(triangle_fixing(make_noisy(20)))
+    assert "converged, largest relative violation 0.0e+00" in repr(triangle_fixing(make_noisy(20)))
 
 
 def test_each_equation_of_the_repair_has_exactly_one_home() -> None:

@@ -38,7 +38,12 @@ _COUNTED_AT_ONCE, _SMALL_SAMPLE = 300, 200_000  # the same if there is a time li
 @click.option("--decrease-only", is_flag=True, help="Only decrease distances, to the lengths of their shortest paths.")
 @click.option("--bounds", type=float, nargs=2, help="Least and largest distance of two different items.")
 @click.option("--weights", type=FILE, help="Matrix of the cost of changing each distance.")
-@click.option("--tolerance", type=POSITIVE, default=1e-6, help="Relative violation and gap to accept.")
+@click.option(
+    "--tolerance",
+    type=POSITIVE,
+    default=1e-6,
+    help="Largest violation, as a part of the largest distance, and relative gap to accept.",
+)
 @click.option(
     "--time-limit", type=SECONDS, help="Seconds of work, not counting files; the best matrix found by then is written."
 )
@@ -94,7 +99,7 @@ def repair_command(
         "violated_before": before.count,
         "tested_before": before.tested,
         "share_before": before.share,
-        "max_violation_before": before.max_depth,
+        "max_violation_before": before.max_violation,
         **_measure_changes(distances, result.matrix),
         **{name: options[name] for name in ("norm", "decrease_only")},
         "out": out,
@@ -137,7 +142,7 @@ def _measure_changes(before: Matrix, after: Matrix) -> dict[str, float]:
 def _in_words(report: dict[str, Any], before: TriangleViolations, tolerance: float) -> str:
     after = "no triangle inequality is violated"
     if report["max_violation"] > 0:
-        after = f"largest violation {report['max_violation']:.2g} ({tolerance:g} relative is accepted)"
+        after = f"largest violation {report['max_violation']:.2g} of the largest distance ({tolerance:g} is accepted)"
     kept = f", {report['known_pairs']:,} known ones kept" if report["known_pairs"] else ""
     nearest = "the largest metric that is nowhere above the given distances"
     if not report["decrease_only"]:

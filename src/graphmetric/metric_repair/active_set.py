@@ -90,10 +90,11 @@ class ScanAndSweep:
         self._only_worst = True
         self._last_violation = 0.0
 
-    def run(self, max_scans: int, completed: Matrix | None, started: float) -> RepairResult:
+    def run(self, max_scans: int, completed: tuple[Matrix, float] | None, started: float) -> RepairResult:
         """Work until the certificate holds or a limit is met.
 
-        ``completed`` is a metric that has the fixed distances, for when nothing better was found in time.
+        ``completed`` is a metric that has the fixed distances, for when nothing better was found in time, and its
+        largest violation.
         """
         try:
             if self._is_solved_already():
@@ -103,7 +104,8 @@ class ScanAndSweep:
                     found = self._approach(max_scans, shown)
         except OutOfTime:
             _, bound = self._active.rebuild()
-            found = self._certify(self._finish_late(completed), bound)
+            matrix, violation = self._finish_late(completed)
+            found = self._certify(matrix, bound, violation)
         duals = self._merged.expand_duals(self._active.describe())
         return self._merged.whole.answer(*found, self._sweeps, self._scans, started, duals)
 
@@ -137,6 +139,7 @@ class ScanAndSweep:
 
     def _scan(self) -> tuple[Scan, bool]:
         """Violated triangles, and whether these are all; while many are violated only the worst are listed."""
+        self._set_goal()
         if self._only_worst:
             scan = self._find(max(_WORTH * self._last_violation, _LISTED * self._smallest), only_worst=True)
             pairs = len(self._active.x) * (len(self._active.x) - 1) / 2
@@ -144,6 +147,12 @@ class ScanAndSweep:
             if scan.largest > self._smallest:
                 return scan, False
         return self._find(_LISTED * self._smallest, only_worst=False), True
+
+    def _set_goal(self) -> None:
+        """Where distances are fixed, what the sweeps leave stays; else shortest paths remove it at the end."""
+        if self._problem.fixed is not None:
+            largest = min(float(self._active.x.max(initial=0.0)), self._problem.upper)
+            self._smallest = max(self._tolerance * largest, ROUNDING * self._problem.largest)
 
     def _find(self, threshold: float, *, only_worst: bool) -> Scan:
         self._scans += 1
@@ -170,16 +179,23 @@ class ScanAndSweep:
         """Turn the current matrix into one that keeps all constraints, and certify it."""
         problem, x, until = self._problem, self._active.x, self._working
         if problem.fixed is None:
-            return self._certify(close_paths(problem, x, self._scanner, until, near=near), bound)
-        kept = keep_bounds(problem, x) if near else raise_free(problem, x, self._scanner, self._tolerance, until)
-        return self._certify(kept, bound, self._scanner.find(kept, ROUNDING * problem.largest, deadline=until).largest)
+            return self._certify(close_paths(problem, x, self._scanner, until, near=near), bound, 0.0)
+        if not near:
+            kept, violation = raise_free(problem, x, self._scanner, self._tolerance, until)
+            return self._certify(kept, bound, violation)
+        kept = keep_bounds(problem, x)
+        rounding = ROUNDING * float(kept.max(initial=0.0))
+        return self._certify(kept, bound, self._scanner.find(kept, rounding, deadline=until).largest)
 
-    def _certify(self, kept: Matrix, bound: float, violation: float = 0.0) -> tuple[Matrix, Certificate]:
+    def _certify(self, kept: Matrix, bound: float, violation: float) -> tuple[Matrix, Certificate]:
         matrix = self._merged.expand(kept)
         return matrix, self._merged.whole.certify(matrix, bound, self._tolerance, violation=violation)
 
-    def _finish_late(self, completed: Matrix | None) -> Matrix:
-        """The nearest metric that can be had in the time that is left; one always can, in m^2 steps."""
+    def _finish_late(self, completed: tuple[Matrix, float] | None) -> tuple[Matrix, float]:
+        """The nearest metric that can be had in the time that is left; one always can, in m^2 steps.
+
+        Also gives its largest violation.
+        """
         problem, x, until = self._problem, self._active.x, self._last_steps
         if problem.fixed is not None:
             assert completed is not None
@@ -187,7 +203,8 @@ class ScanAndSweep:
                 until.check(self._closing)
                 return raise_free(problem, x, self._scanner, self._tolerance, until)
             except OutOfTime:
-                return completed[np.ix_(self._merged.kept, self._merged.kept)]
+                matrix, violation = completed
+                return matrix[np.ix_(self._merged.kept, self._merged.kept)], violation
         found = [raise_to_half(problem, problem.given)]
         if self._seen is not None:
             found.append(raise_corners(problem, *self._seen))
@@ -196,7 +213,7 @@ class ScanAndSweep:
             found.append(close_paths(problem, x, self._scanner, until, near=False))
         except OutOfTime:
             pass
-        return min(found, key=problem.measure)
+        return min(found, key=problem.measure), 0.0
 
 
 def _show_violation(shown: Progress, first: float, violation: float, smallest: float) -> None:

@@ -44,9 +44,16 @@ class RepairResult:
     matrix: Matrix
     """(m, m) symmetric with zero diagonal."""
     converged: bool
-    """Whether violation and gap are within the tolerance; if not, the matrix is the best that was found in time."""
+    """Whether the violation is within the tolerance and the gap closed; else this is the best that was found in time.
+
+    If True, ``triangle_violations(matrix, tolerance=tolerance)`` counts none. The gap is closed if it is within the
+    tolerance, or so small that no distance can be off by more than that part of the largest given one.
+    """
     max_violation: float
-    """Largest x_ij - x_ik - x_jk over all triangles of ``matrix``; 0 where none is above rounding."""
+    """Largest x_ij - x_ik - x_jk over all triangles of ``matrix``, as a part of its largest distance.
+
+    0 where none is above rounding.
+    """
     duality_gap: float
     """(objective - lower bound of it) / objective: how much a nearer metric could save at most; 0 when unchanged."""
     objective: float
@@ -66,14 +73,14 @@ class RepairResult:
         state = "converged" if self.converged else "not converged"
         return (
             f"RepairResult({len(self.matrix)} x {len(self.matrix)}, {self.changed_pairs} pairs changed, {state}, "
-            f"largest violation {self.max_violation:.1e}, relative gap {self.duality_gap:.1e})"
+            f"largest relative violation {self.max_violation:.1e}, relative gap {self.duality_gap:.1e})"
         )
 
     def _repr_html_(self) -> str:
         about = {
             "pairs changed": f"{self.changed_pairs:,} of {len(self.matrix) * (len(self.matrix) - 1) // 2:,}",
             "converged": "yes" if self.converged else "no: the best that was found in time",
-            "largest violation": f"{self.max_violation:.1e}",
+            "largest relative violation": f"{self.max_violation:.1e}",
             "relative gap": f"{self.duality_gap:.1e}",
         }
         return notebook_view("The nearest metric", facts(about), matrix_table(self.matrix))
@@ -144,7 +151,7 @@ class RepairDuals:
 
 
 class Certificate(NamedTuple):
-    """How near a matrix is to the nearest metric, in the units of the given distances; see :class:`RepairResult`."""
+    """How near a matrix is to the nearest metric; see :class:`RepairResult`."""
 
     converged: bool
     max_violation: float
@@ -169,7 +176,7 @@ class NearnessProblem:
     lower: float
     upper: float
     largest: float
-    """The largest given distance, or the lower bound if that is above it; tolerances are parts of this."""
+    """The largest given distance, or the lower bound if that is above it."""
     largest_inverse: float
     """The largest 1/w of distances that can move apart from each other."""
 
@@ -207,12 +214,12 @@ class NearnessProblem:
     def certify(
         self, x: Matrix, bound: float, tolerance: float, *, violation: float = 0.0, norm: Norm = "l2"
     ) -> Certificate:
-        """Compare the objective of ``x`` with a lower bound of all objectives."""
-        objective = self.measure(x, norm)
+        """Compare the objective of ``x``, whose largest violation is given, with a lower bound of all objectives."""
+        objective, largest = self.measure(x, norm), float(x.max(initial=0.0))
         gap = abs(objective - bound) if norm == "l2" else max(objective - bound, 0.0)
         return Certificate(
-            violation <= tolerance * self.largest and self.is_tight(objective, bound, tolerance, norm),
-            max(violation, 0.0) * self.scale,
+            violation <= tolerance * largest and self.is_tight(objective, bound, tolerance, norm),
+            relative_violation(violation, largest),
             gap / objective if objective else 0.0,
             objective * (self.scale**2 if norm == "l2" else self.scale),
         )
@@ -298,6 +305,13 @@ def check_mask(fixed: ArrayLike, shape: tuple[int, ...]) -> Mask:
             f"got {mask.dtype} of shape {mask.shape}"
         )
     return mask
+
+
+def relative_violation(depth: float, largest: float) -> float:
+    """The part of the largest distance by which a triangle inequality is violated: what tolerances are about."""
+    if depth <= 0:
+        return 0.0
+    return depth / largest if largest > 0 else math.inf
 
 
 def check_tolerance(tolerance: float) -> None:

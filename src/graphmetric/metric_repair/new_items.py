@@ -24,6 +24,7 @@ from graphmetric.metric_repair.nearness import (
     check_mask,
     check_matrix,
     check_tolerance,
+    relative_violation,
 )
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 
@@ -40,7 +41,7 @@ class RowRepair:
     converged: bool
     """Whether violation and gap are within the tolerance."""
     max_violation: float
-    """Largest amount by which a constraint is violated; 0 when all hold."""
+    """Largest amount by which a constraint is violated, as a part of the largest distance of metric and row."""
     duality_gap: float
     """(objective - lower bound of it) / objective: how much a nearer row could save at most."""
     objective: float
@@ -73,7 +74,8 @@ def repair_row(
         row: (m,) estimated distances of the new item.
         weights: (m,) above 0: how much each estimate counts.
         fixed: (m,) True where the distance is known and must stay.
-        tolerance: The violation, as a part of the largest distance, and the relative gap that are accepted.
+        tolerance: The violation, as a part of the largest distance of metric and row, and the relative gap that are
+            accepted.
     """
     metric = check_matrix(base, "base")
     m = len(metric)
@@ -85,9 +87,8 @@ def repair_row(
         raise InvalidArgument(f"weights[{at}] = 0; weights must be above 0; a small one makes a distance matter little")
     give, mask = 1 / give, np.zeros(m, dtype=np.bool_) if fixed is None else check_mask(fixed, (m,))
     give[mask] = 0.0
-    allowed = tolerance * max(metric.max(initial=0.0), given.max(initial=0.0))
-    _refuse_contradictions(metric, given, np.flatnonzero(mask), allowed)
-    return _project(RowProblem(metric, given, give), tolerance, allowed, clock())
+    _refuse_contradictions(metric, given, np.flatnonzero(mask), tolerance)
+    return _project(RowProblem(metric, given, give), tolerance, clock())
 
 
 def repair_rows(
@@ -130,7 +131,7 @@ def repair_rows(
     )
 
 
-def _project(problem: RowProblem, tolerance: float, allowed: float, started: float) -> RowRepair:
+def _project(problem: RowProblem, tolerance: float, started: float) -> RowRepair:
     """Scan for violated constraints and sweep over them until no constraint is violated and the gap is closed.
 
     Items whose rows of the metric are the same get the same distance: one of each set is solved for.
@@ -140,7 +141,9 @@ def _project(problem: RowProblem, tolerance: float, allowed: float, started: flo
     y, codes, multipliers = small.given, np.empty(0, np.int64), np.empty(0)
     least = bound = 0.0
     sweeps = scans = 0
+    longest = float(problem.base.max(initial=0.0))
     while True:
+        allowed = tolerance * max(longest, float(y.max(initial=0.0)))
         violated, violation = find_violated(small, y, 0.5 * allowed)
         scans += 1
         if scans == _MOST_SCANS or (violation <= allowed and abs(least - bound) <= tolerance * least):
@@ -156,7 +159,8 @@ def _project(problem: RowProblem, tolerance: float, allowed: float, started: flo
     row = np.where(free, y[group], problem.given)
     objective = float(((row - problem.given)[free] ** 2 / problem.give[free]).sum() / 2)
     gap, excess = abs(least - bound) / objective if objective else 0.0, float(find_largest_excess(small, y))
-    certificate = Certificate(excess <= allowed and gap <= tolerance, excess, gap, objective)
+    violation = relative_violation(excess, max(longest, float(row.max(initial=0.0))))
+    certificate = Certificate(excess <= allowed and gap <= tolerance, violation, gap, objective)
     changed = int(np.count_nonzero(row != problem.given))
     return RowRepair(row, *certificate, changed, sweeps, scans, clock() - started)
 
@@ -208,8 +212,9 @@ def _check_row(values: ArrayLike, name: str, m: int) -> Floats:
     return row
 
 
-def _refuse_contradictions(metric: Matrix, given: Floats, fixed: NDArray[np.int64], allowed: float) -> None:
+def _refuse_contradictions(metric: Matrix, given: Floats, fixed: NDArray[np.int64], tolerance: float) -> None:
     y, d = given[fixed], metric[np.ix_(fixed, fixed)]
+    allowed = tolerance * max(metric.max(initial=0.0), y.max(initial=0.0))
     wrong = np.maximum(np.abs(y[:, None] - y) - d, d - y[:, None] - y) > allowed
     if wrong.any():
         i, j = fixed[np.argwhere(wrong)[0]]

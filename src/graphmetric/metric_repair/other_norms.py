@@ -85,7 +85,7 @@ def repair_matrix(
             :func:`shortest_path_closure`.
         weights: (m, m) how much a change of each distance costs.
         bounds: Least and largest distance that two different items may have.
-        tolerance: Violation, as part of the largest distance, and relative gap that are accepted.
+        tolerance: Violation, as a part of the largest distance of the result, and relative gap that are accepted.
         time_limit: Seconds, for the norm l2, see :func:`triangle_fixing`, and for ``decrease_only``, which raises
             ``WorkBudgetExceeded`` where it was not enough.
         n_jobs: Threads; -1: one per core.
@@ -113,7 +113,7 @@ def repair_matrix(
         complete_fixed(problem, scanner, tolerance)
     solve = _find_smallest_sum if norm == "l1" else _find_least_change
     matrix, bound, rounds = solve(problem, scanner, tolerance)
-    violation = scanner.find(matrix, ROUNDING * problem.largest).largest
+    violation = scanner.find(matrix, ROUNDING * float(matrix.max(initial=0.0))).largest
     certificate = problem.certify(matrix, bound, tolerance, violation=violation, norm=norm)
     return problem.answer(matrix, certificate, rounds, rounds + 1, started)
 
@@ -175,9 +175,11 @@ class L1Programme:
         self._triangles = np.empty((0, 3), np.int32)
         self._multipliers = np.empty(0)
 
-    def add(self, triangles: Triangles) -> None:
-        """Take more triangles into account; none is counted twice."""
+    def add(self, triangles: Triangles) -> bool:
+        """Take more triangles into account, none of them twice; False if all were there already."""
+        before = len(self._triangles)
         self._triangles = np.unique(np.concatenate([self._triangles, triangles]), axis=0)
+        return len(self._triangles) > before
 
     def solve(self) -> Matrix:
         """The matrix with the least sum of changes under the triangles so far."""
@@ -227,18 +229,20 @@ def _find_smallest_sum(
 ) -> tuple[Matrix, float, int]:
     """Solve and add the violated triangles until none is violated by more than half of the tolerance.
 
+    What the solver leaves of triangles that it knows is its own rounding, which another round would not change.
+
     Returns a matrix, a lower bound of the sum of changes of all metrics, and the number of programmes solved.
     """
     matrix, bound, rounds = problem.given, 0.0, 0
     if len(matrix) > 1 and max(problem.largest, problem.lower) > 0:
-        programme, allowed = L1Programme(problem), 0.5 * tolerance * problem.largest
+        programme = L1Programme(problem)
         while True:
+            allowed = 0.5 * tolerance * float(matrix.max(initial=0.0))
             found = scanner.find(matrix, allowed, only_worst=True).triangles
             if len(found) == 0:
                 found = scanner.find(matrix, allowed).triangles
-            if rounds and len(found) == 0:
+            if not programme.add(found) and rounds:
                 break
-            programme.add(found)
             matrix = programme.solve()
             rounds += 1
         bound = programme.bound()

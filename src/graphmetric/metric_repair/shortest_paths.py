@@ -104,27 +104,31 @@ def find_shortest_path(lengths: Matrix, start: int, end: int) -> list[int]:
 
 def complete_fixed(
     problem: NearnessProblem, scanner: TriangleScanner, tolerance: float, deadline: Deadline | None = None
-) -> Matrix:
+) -> tuple[Matrix, float]:
     """A metric within the bounds that has the fixed distances; its other distances may be far from the given ones.
 
+    Also gives the largest violation, which only fixed distances that contradict each other within the tolerance leave.
+
     Raises InvalidArgument if a fixed distance is longer than a path over fixed ones by more than ``tolerance`` times
-    the largest distance. Otherwise shortest paths are such a metric. Bounds need no second look: with every free pair
-    as long as the longest fixed one, no path over it is a short cut, and no distance leaves the range of the fixed
-    ones.
+    the largest fixed distance. Otherwise shortest paths are such a metric. Bounds need no second look: with every free
+    pair as long as the longest fixed one, no path over it is a short cut, and no distance leaves the range of the
+    fixed ones.
     """
     assert problem.fixed is not None
     longest = problem.given.max(where=problem.fixed, initial=0.0)
     lengths = np.where(problem.fixed, problem.given, longest)
     np.fill_diagonal(lengths, 0.0)
-    if not len(scanner.find(lengths, tolerance * problem.largest, enough=1, deadline=deadline).triangles):
-        return lengths
+    *_, depths = scanner.count(lengths, ROUNDING * longest, 1, deadline)
+    violation = float(depths.max(initial=0.0))
+    if violation <= tolerance * longest:
+        return lengths, violation
     closed = lengths.copy()
     close_in_place(closed, scanner.threads, deadline)
     excess = np.where(problem.fixed, lengths - closed, 0.0)
     i, j = map(int, np.unravel_index(int(excess.argmax()), excess.shape))
-    if excess[i, j] > tolerance * problem.largest:
+    if excess[i, j] > tolerance * longest:
         raise InvalidArgument(_describe_contradiction(lengths * problem.scale, i, j))
-    return np.where(problem.fixed, lengths, closed)
+    return np.where(problem.fixed, lengths, closed), float(excess[i, j])
 
 
 def _describe_contradiction(lengths: Matrix, i: int, j: int) -> str:
@@ -148,16 +152,21 @@ def close_paths(
     if not near:
         close_in_place(closed, scanner.threads, deadline, once=True)
         return closed
-    while len(found := scanner.find(closed, ROUNDING * problem.largest, deadline=deadline).triangles):
+    while True:
+        rounding = ROUNDING * float(closed.max(initial=0.0))
+        found = scanner.find(closed, rounding, deadline=deadline).triangles
+        if not len(found):
+            return closed
         while lower_long_sides(found, closed):
             pass
-    return closed
 
 
 def raise_free(
     problem: NearnessProblem, x: Matrix, scanner: TriangleScanner, tolerance: float, deadline: Deadline
-) -> Matrix:
+) -> tuple[Matrix, float]:
     """Raise all free distances by the same amount until shortest paths leave the fixed ones alone.
+
+    Also gives the largest violation, see :func:`complete_fixed`.
 
     Shortest paths of ``x`` itself might lower a fixed distance. The last resort is a metric that has the fixed
     distances and nothing in common with ``x``.
@@ -167,8 +176,9 @@ def raise_free(
     while by < problem.largest:
         raised = np.where(problem.fixed, problem.given, x + by)
         closed = close_paths(problem, raised, scanner, deadline, near=False)
-        if (problem.given - closed).max(where=problem.fixed, initial=0.0) <= ROUNDING * problem.largest:
-            return np.where(problem.fixed, problem.given, closed)
+        lowered = (problem.given - closed).max(where=problem.fixed, initial=0.0)
+        if lowered <= ROUNDING * float(closed.max(initial=0.0)):
+            return np.where(problem.fixed, problem.given, closed), 0.0
         by = _RAISE * max(by, tolerance * problem.largest)
     return complete_fixed(problem, scanner, tolerance, deadline)
 

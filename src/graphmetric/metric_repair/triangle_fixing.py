@@ -83,8 +83,8 @@ def triangle_fixing(
         fixed: (m, m) boolean, symmetric: True where a distance stays exactly as given.
         bounds: (lower, upper) of every distance between two different items; by default (0, inf). Distances within
             them stay within them anyway: bounds matter only if some are given outside.
-        tolerance: What counts as solved: largest violation as part of the largest given distance, and duality gap as
-            part of the objective.
+        tolerance: What counts as solved: the largest violation as a part of the largest distance of the result, as
+            :func:`triangle_violations` counts it, and the duality gap as a part of the objective.
         start: The result for this matrix before a change, or for its first items before others were added (its leading
             block): the work done then is used again. The answer does not depend on it.
         time_limit: Seconds after which the best metric so far is returned, ``converged`` being False. The time to make
@@ -196,10 +196,11 @@ def dense_fixing(
 
     Args:
         distances: (m, m), at most ``MOST_ITEMS_DENSE`` items: the multipliers take 4 m^3 bytes.
-        tolerance: When to stop, as a part of the largest distance: the unit of the distances does not matter.
-        stop: "changes": when a sweep moves all distances together by at most the tolerance, as the authors do;
-            "certificate": when the largest violation and the relative gap are at most the tolerance, as
-            :func:`triangle_fixing` does.
+        tolerance: When to stop; the unit of the distances does not matter.
+        stop: "changes": when a sweep moves all distances together by at most this part of the largest given one, as
+            the authors do;
+            "certificate": when the largest violation, as a part of the largest distance, and the relative gap are at
+            most the tolerance, as :func:`triangle_fixing` does.
         max_sweeps: Give up after this number of sweeps.
     """
     started, problem = clock(), pose_problem(distances, None, None, None)

@@ -35,7 +35,7 @@ from graphmetric.metric_repair._kernels.triangles import (
     quantise,
     scan_rows,
 )
-from graphmetric.metric_repair.nearness import ROUNDING, Floats, Matrix, check_matrix
+from graphmetric.metric_repair.nearness import ROUNDING, Floats, Matrix, check_matrix, relative_violation
 
 Triangles = NDArray[np.int32]
 Answer = TypeVar("Answer")
@@ -74,6 +74,8 @@ class TriangleViolations:
     """95 % confidence interval of the share among all inequalities (Clopper and Pearson); the share itself if exact."""
     max_depth: float
     """Largest D(i, j) - D(i, k) - D(j, k) that was seen; 0 where none is violated."""
+    max_violation: float
+    """``max_depth`` as a part of the largest distance: what ``tolerance`` is compared with."""
     mean_depth: float
     """Mean over the violated inequalities; 0 where there are none."""
     worst: tuple[ViolatedTriangle, ...]
@@ -129,7 +131,8 @@ def triangle_violations(
             f"got tolerance={tolerance}, worst={worst}, sample={sample}"
         )
     matrix = check_matrix(distances)
-    threshold, total = tolerance * float(matrix.max(initial=0.0)), count_inequalities(len(matrix))
+    largest, total = float(matrix.max(initial=0.0)), count_inequalities(len(matrix))
+    threshold = tolerance * largest
     exact = sample is None or len(matrix) < 3
     if sample is None or exact:
         scanner = TriangleScanner(len(matrix), effective_n_jobs(n_jobs))
@@ -141,13 +144,15 @@ def triangle_violations(
         count, depth = len(depths), float(depths.sum())
     share = count / tested if tested else 0.0
     ranked = _rank(sides, depths, max(worst, 1))
+    deepest = ranked[0].depth if ranked else 0.0
     return TriangleViolations(
         count=count,
         tested=tested,
         total=total,
         share=share,
         share_interval=(share, share) if exact else _find_interval(count, tested),
-        max_depth=ranked[0].depth if ranked else 0.0,
+        max_depth=deepest,
+        max_violation=relative_violation(deepest, largest),
         mean_depth=depth / count if count else 0.0,
         worst=ranked[:worst],
     )
@@ -235,9 +240,11 @@ class TriangleScanner:
         largest = max((float(found.depth[0]) for found in blocks), default=0.0)
         return Scan(triangles, largest, threshold + (_MISSED_UNITS * self._unit if only_worst else 0.0))
 
-    def count(self, x: Matrix, threshold: float, worst: int) -> tuple[int, float, Triangles, Floats]:
+    def count(
+        self, x: Matrix, threshold: float, worst: int, deadline: Deadline | None = None
+    ) -> tuple[int, float, Triangles, Floats]:
         """The number of violated triangles, the sum of their depths, and the ``worst`` of every block with depths."""
-        blocks = self._scan(x, threshold, COUNT, Deadline(), worst=worst)
+        blocks = self._scan(x, threshold, COUNT, deadline or Deadline(), worst=worst)
         sides = np.concatenate([np.empty((0, 3), np.int32), *(found.triangles for found in blocks)])
         depths = np.concatenate([np.empty(0), *(found.depth[1:] for found in blocks)])
         count = sum(int(found.place[COUNTED]) for found in blocks)
