@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import traceback
 from typing import Any
 
 import pytest
@@ -130,6 +131,22 @@ def test_a_service_that_refuses(hard: gm.GraphIndex) -> None:
         assert (waiting.value.status, waiting.value.retry_after) == (503, 5)
     with pytest.raises(ServiceError, match="cannot be reached"):
         gm.connect(found.url)
+
+
+def test_a_token_is_stripped_or_refused_and_never_shown(hard: gm.GraphIndex) -> None:
+    with running(hard, token=TOKEN) as found:
+        for given in (f"{TOKEN}\n", f"\t{TOKEN}\r\n"):
+            assert len(gm.connect(found.url, token=given)) == 12
+        wrong: list[Any] = ["", "\n", "secret\nX: 1", "secret\x00", "secret \u20ac", b"secret", "secret\x7f", 5]
+        for given in wrong:
+            with pytest.raises(InvalidArgument, match="token") as refused:
+                gm.connect(found.url, token=given)
+            shown = "".join(traceback.format_exception(refused.value)) + repr(refused.value)
+            assert "secret" not in shown
+            assert refused.value.__context__ is None
+        with pytest.raises(ServiceError, match="another token was given") as unknown:
+            gm.connect(found.url, token="secret secret secret")
+        assert "secret" not in str(unknown.value)
 
 
 def test_the_client_needs_no_extra() -> None:

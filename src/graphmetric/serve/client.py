@@ -34,7 +34,7 @@ def connect(url: str, token: str | None = None, *, timeout: float = _PATIENCE) -
 
     Args:
         url: Where it is, such as ``"http://127.0.0.1:8765"``.
-        token: Its token, if it has one.
+        token: Its token, if it has one; blanks and line ends around it are dropped, since files of tokens end in one.
         timeout: Seconds to wait for an answer, beyond the time limit of a search.
 
     Raises:
@@ -69,7 +69,7 @@ class RemoteIndex:
             parts, place = urlsplit(""), (None, None)
         if parts.scheme not in ("http", "https") or place[0] is None or parts.username is not None:
             raise InvalidArgument(f"{url!r} is not the address of a service; give one such as http://127.0.0.1:8765")
-        self.url, self._token, self._timeout = url.rstrip("/"), token, timeout
+        self.url, self._token, self._timeout = url.rstrip("/"), _checked_token(token), timeout
         self._secure, self._host, self._port = parts.scheme == "https", place[0], place[1]
         self._prefix = parts.path.rstrip("/")
 
@@ -252,6 +252,22 @@ class RemoteIndex:
             raise ServiceError(f"{self.url} cannot be reached: {error}") from None
         finally:
             connection.close()
+
+
+def _checked_token(token: str | None) -> str | None:
+    """A token as a header can carry it. No message shows it, and no traceback has another error that does."""
+    if token is None:
+        return None
+    if not isinstance(token, str):
+        raise InvalidArgument(f"token must be a string or None; got a {type(token).__name__}")
+    token = token.strip()
+    if not token or not token.isascii() or not token.isprintable():
+        found = "characters that are not printable ASCII" if token else "no characters"
+        raise InvalidArgument(
+            f"the token has {found}; give the token that the service was started with: printable ASCII characters, "
+            "such as the output of: openssl rand -hex 24"
+        )
+    return token
 
 
 def _details(answer: HTTPResponse) -> dict[str, Any]:
