@@ -132,12 +132,19 @@ def test_graphs_as_json_and_as_a_picture(served: Running, molecules: gm.GraphInd
     assert b"<script" not in drawn.content
 
 
-def test_an_id_may_be_a_number_or_have_a_slash() -> None:
-    graphs = [graph.replace(id=name) for graph, name in zip(hard_graphs(2, 4), (17, "a/b c"), strict=True)]
+def test_an_id_may_be_a_number_or_have_slashes_and_newlines() -> None:
+    names = (17, "a/b c", "two\nlines\n", "\n")
+    graphs = [graph.replace(id=name) for graph, name in zip(hard_graphs(4, 4), names, strict=True)]
     with running(gm.GraphIndex.build(graphs)) as found:
         assert found.get("/v1/graphs/17").json["graph"]["id"] == 17
         assert found.get("/v1/graphs/a%2Fb%20c").json["graph"]["id"] == "a/b c"
-        assert found.post("/v1/search", {"id": 17, "k": 1}).json["hits"][0]["id"] == 17
+        assert found.get("/v1/graphs/two%0Alines%0A").json["graph"]["id"] == "two\nlines\n"
+        assert found.get("/v1/graphs/%0A?format=svg").status == 200
+        assert gm.connect(found.url).graph("two\nlines\n") == graphs[2]
+        for missing in ("two%0Alines", "--5", "-", "%C2%B2"):
+            assert found.get(f"/v1/graphs/{missing}").status == 404
+        for name in names:
+            assert found.post("/v1/search", {"id": name, "k": 1}).json["query"]["id"] == name
 
 
 def test_map_and_the_place_of_a_query(served: Running, molecules: gm.GraphIndex) -> None:

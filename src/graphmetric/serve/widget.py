@@ -14,6 +14,7 @@ from typing import Any
 
 from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra
 from graphmetric.formats.conversion import as_graph
+from graphmetric.formats.values import integer_from_text
 from graphmetric.graphs.graph import Graph
 from graphmetric.search import GraphIndex, SearchHit, SearchResult
 from graphmetric.serve.wire import read_graph, write_alignment, write_graph, write_labels, write_layout, write_result
@@ -101,7 +102,8 @@ def _widget_class() -> Any:
 
 def _as_id(index: GraphIndex, text: str) -> str | int:
     """A number that was typed may be an id."""
-    return int(text) if text not in index and text.lstrip("-").isdecimal() and int(text) in index else text
+    number = integer_from_text(text)
+    return number if text not in index and number in index else text
 
 
 def _write(index: GraphIndex, result: SearchResult, question: str, drawing: dict[str, Any]) -> dict[str, Any]:
