@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -136,12 +138,78 @@ def test_a_new_edition_is_taken_over_without_a_failed_request(tmp_path: Path) ->
     assert len({answer.json["edition"] for answer in answers}) >= 2
 
 
-def test_an_edition_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
-    gm.GraphIndex.build(hard_graphs(3, nodes=6)).save(tmp_path / "idx")
-    with running(gm.GraphIndex.load(tmp_path / "idx"), folder=tmp_path / "idx", poll_seconds=0.05) as found:
+def _held(folder: Path) -> tuple[int, int]:
+    """Files that this process has open, and mappings of files of the folder."""
+    opened = [os.path.realpath(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd")]
+    mapped = Path("/proc/self/maps").read_text().splitlines()
+    return sum(name.startswith(str(folder)) for name in opened), sum(str(folder) in line for line in mapped)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="open files are counted in /proc")
+def test_replaced_editions_are_freed_at_once(tmp_path: Path) -> None:
+    """Fifty editions without a garbage collection: no file, mapping or object of an old one stays."""
+    graphs = hard_graphs(51, nodes=6)
+    gm.GraphIndex.build(graphs[:1], out=tmp_path / "idx")
+    with running(gm.GraphIndex.load(tmp_path / "idx"), folder=tmp_path / "idx", poll_seconds=3600) as found:
+        service, held, old = found.service, set(), []
+        gc.collect()
+        gc.disable()
+        try:
+            for k in range(1, 51):
+                old.append(weakref.ref(service.current))
+                gm.GraphIndex.build([graphs[k]], out=tmp_path / "idx")
+                service.poll()
+                assert found.post("/v1/search", {"id": f"hard {k}", "k": 1, "explain": True}).status == 200
+                assert found.get(f"/v1/graphs/hard%20{k}?format=svg").status == 200
+                assert found.get("/v1/graphs/nothing?format=svg").status == 404
+                assert found.post("/v1/search", {"smiles": "C(("}).status in (422, 501)
+                held.add(_held(tmp_path))
+            assert found.get("/v1/info").json["edition"] == gm.GraphIndex.load(tmp_path / "idx").edition
+            assert len(held) == 1, held
+            assert [one for one in old if one() is not None] == []
+        finally:
+            gc.enable()
+
+
+def test_an_edition_that_cannot_be_read_changes_nothing_and_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = gm.GraphIndex.build(hard_graphs(3, nodes=6))
+    index.save(tmp_path / "idx")
+    with running(gm.GraphIndex.load(tmp_path / "idx"), folder=tmp_path / "idx", poll_seconds=3600) as found:
+        service, first = found.service, index.edition
+
+        def ready() -> dict[str, Any]:
+            answer = found.get("/health/ready")
+            assert answer.status == 200
+            return {name: answer.json[name] for name in ("edition", "is_newest", "failed_polls")}
+
+        def metric(name: str) -> float:
+            lines = found.get("/metrics").content.decode().splitlines()
+            return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"graphmetric_{name}"))
+
+        service.poll()
+        assert ready() == {"edition": first, "is_newest": True, "failed_polls": 0}
+        whole = (tmp_path / "idx" / "index.json").read_text()
         (tmp_path / "idx" / "index.json").write_text("{")
-        wait_until(lambda: 'editions_total{result="failed"}' in found.get("/metrics").content.decode())
+        service.poll()
+        service.poll()
+        assert ready() == {"edition": first, "is_newest": False, "failed_polls": 2}
+        assert metric('editions_total{result="failed"}') == metric("failed_polls") == 2
         assert found.post("/v1/search", {"id": "hard 1", "k": 1}).status == 200
+
+        (tmp_path / "idx" / "index.json").write_text(whole)
+        index.add(hard_graphs(4, nodes=6)[3:])
+        index.save(tmp_path / "idx")
+        with monkeypatch.context() as broken:  # an error that nobody foresaw must not end the polls
+            broken.setattr(service, "_prepare", lambda served: 1 / 0)
+            service.poll()
+        assert ready() == {"edition": first, "is_newest": False, "failed_polls": 3}
+        assert metric("edition_behind_seconds") > 0
+        service.poll()
+        assert ready() == {"edition": index.edition, "is_newest": True, "failed_polls": 0}
+        assert metric("edition_behind_seconds") == metric("failed_polls") == 0
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from fastapi import Depends, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response, StreamingResponse
 from fastapi.security import HTTPBearer
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from graphmetric import __version__
@@ -59,6 +60,21 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
         "headers": {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}},
     },
 }
+
+
+class _IdConvertor(Convertor[str]):
+    """The rest of a path, with slashes and newlines, either of which an id may have."""
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("graph_id", _IdConvertor())
 
 
 def make_app(service: Service) -> Guard:
@@ -213,7 +229,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 
     stored = in_other_forms("The graph.", {_SVG: {}})
 
-    @app.get("/v1/graphs/{id:path}", response_model=schema.GraphAnswer, tags=["graphs"], **stored)
+    @app.get("/v1/graphs/{id:graph_id}", response_model=schema.GraphAnswer, tags=["graphs"], **stored)
     async def graph(
         request: Request,
         id: Annotated[str, Path(description="The id of a graph of the index.", examples=["NSC 1"])],
@@ -265,11 +281,10 @@ def _add_health(app: FastAPI, service: Service) -> None:
         """Whether the process answers."""
         return _json({"status": "alive"})
 
-    @app.get("/health/ready", response_model=schema.Health, tags=["service"], responses={503: _PROBLEMS[503]})
+    @app.get("/health/ready", response_model=schema.Readiness, tags=["service"], responses={503: _PROBLEMS[503]})
     async def ready() -> Response:
-        """Whether the index is loaded, compiled and warm."""
-        service.ready_index()
-        return _json({"status": "ready"})
+        """Whether the index is loaded, compiled and warm, and whether its newest edition is served."""
+        return _json(service.readiness())
 
 
 def _add_page(app: FastAPI, service: Service) -> None:

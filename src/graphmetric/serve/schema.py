@@ -380,6 +380,19 @@ class Health(BaseModel):
     status: str
 
 
+class Readiness(Health):
+    """A service that is ready, and how far its edition is behind that of the store."""
+
+    edition: str | None
+    is_newest: bool
+    """Whether the edition that is served is the newest, as far as the last poll of the store could tell."""
+    seconds_behind: float
+    """Seconds since a newer edition was first seen that is not served yet."""
+    failed_polls: int
+    """Polls of the store that failed, in a row."""
+    detail: str | None
+
+
 class FieldProblem(BaseModel):
     """One field of a request that is wrong."""
 

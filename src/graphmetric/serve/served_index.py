@@ -7,7 +7,7 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from itertools import islice
 from typing import Any
@@ -23,6 +23,7 @@ from graphmetric.edit_distance.limited import COUNTED_KINDS
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs
 from graphmetric.formats.conversion import from_smiles
+from graphmetric.formats.values import integer_from_text
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_to_json
 from graphmetric.search import GraphIndex, SearchHit
@@ -76,7 +77,9 @@ class ServedIndex:
         self.index, self.name, self.settings = index, name, settings
         self.stamp = {"edition": index.edition, "model": None if index.model is None else index.model.digest}
         """What every answer carries."""
-        self.draw_stored = lru_cache(_DRAWINGS)(self._draw_stored)
+        self.draw_stored = lru_cache(_DRAWINGS)(partial(_draw_stored, index, settings))
+        """A graph of the index as SVG, by its id. It holds no reference to ``self``: a replaced edition is freed at
+        once, with its files, and not by a later garbage collection."""
 
     def info(self) -> dict[str, Any]:
         """What is served, and what is allowed."""
@@ -129,14 +132,7 @@ class ServedIndex:
 
     def find_id(self, text: Hashable) -> Hashable:
         """The id of a graph as the index has it; in a URL a number looks like a text."""
-        if text in self.index:
-            return text
-        if isinstance(text, str) and text.lstrip("-").isdecimal() and len(text) < 20 and int(text) in self.index:
-            return int(text)
-        first = next(iter(self.index.ids), None)
-        there = "the index is empty" if first is None else f"its first id is {first!r}"
-        advice = "Give the id of a graph that is there; GET /v1/map lists them."
-        raise Problem(404, f"the index has no graph {str(text)[:80]!r}; {there}", advice=advice)
+        return _find_id(self.index, text)
 
     def resolve(self, query: GraphQuery) -> Graph:
         """The graph that a request means."""
@@ -345,25 +341,42 @@ class ServedIndex:
 
     def draw(self, query: GraphQuery) -> str:
         """A graph as SVG."""
-        return self._draw(self.resolve(query))
-
-    def _draw_stored(self, text: str) -> str:
-        return self._draw(self.index.graph(self.find_id(text)))
-
-    def _draw(self, graph: Graph) -> str:
-        if not self._is_drawable(graph):
-            most = self.settings.max_drawn
-            raise Problem(
-                422,
-                f"the graph has {graph.num_nodes:,} nodes and {graph.num_edges:,} edges; {most:,} nodes and "
-                f"{most * _EDGES_DRAWN:,} edges are drawn at most",
-                advice="Ask for the graph as JSON, or start the service with --max-drawn.",
-            )
-        return draw_graph(graph)
+        return _draw(self.resolve(query), self.settings)
 
     def _is_drawable(self, graph: Graph) -> bool:
-        most = self.settings.max_drawn
-        return graph.num_nodes <= most and graph.num_edges <= _EDGES_DRAWN * most
+        return _is_drawable(graph, self.settings)
+
+
+def _find_id(index: GraphIndex, text: Hashable) -> Hashable:
+    if text in index:
+        return text
+    if isinstance(text, str) and len(text) < 20 and (as_number := integer_from_text(text)) in index:
+        return as_number
+    first = next(iter(index.ids), None)
+    there = "the index is empty" if first is None else f"its first id is {first!r}"
+    advice = "Give the id of a graph that is there; GET /v1/map lists them."
+    raise Problem(404, f"the index has no graph {str(text)[:80]!r}; {there}", advice=advice)
+
+
+def _draw_stored(index: GraphIndex, settings: ServiceSettings, text: str) -> str:
+    return _draw(index.graph(_find_id(index, text)), settings)
+
+
+def _draw(graph: Graph, settings: ServiceSettings) -> str:
+    if not _is_drawable(graph, settings):
+        most = settings.max_drawn
+        raise Problem(
+            422,
+            f"the graph has {graph.num_nodes:,} nodes and {graph.num_edges:,} edges; {most:,} nodes and "
+            f"{most * _EDGES_DRAWN:,} edges are drawn at most",
+            advice="Ask for the graph as JSON, or start the service with --max-drawn.",
+        )
+    return draw_graph(graph)
+
+
+def _is_drawable(graph: Graph, settings: ServiceSettings) -> bool:
+    most = settings.max_drawn
+    return graph.num_nodes <= most and graph.num_edges <= _EDGES_DRAWN * most
 
 
 def _is_short(value: Any) -> bool:

@@ -58,7 +58,11 @@ class Service:
         self.settings = settings or ServiceSettings()
         self.current = ServedIndex(index, name, self.settings)
         self.metrics = Metrics()
-        self.is_ready = False
+        self.is_ready, self.cannot_start = False, False
+        self.behind_since: float | None = None
+        """When a newer edition was first seen in the store that is not served yet; None if the newest is served."""
+        self.failed_polls = 0
+        """Polls of the store that failed, in a row."""
         self.closing = threading.Event()
         """Set when the service is about to end: searches then answer with what they have."""
         self._store = None if store is None else open_store(store)
@@ -71,6 +75,8 @@ class Service:
             self.metrics.watch(f"{lane.name}_lane", "Requests at work or waiting", lambda lane=lane: lane.inside)  # type: ignore[misc]
         self.metrics.watch("graphs", "Graphs of the index", lambda: len(self.current.index))
         self.metrics.watch("ready", "Whether the index is compiled and warm", lambda: self.is_ready)
+        self.metrics.watch("edition_behind_seconds", "Age of a newer edition that is not served", self.seconds_behind)
+        self.metrics.watch("failed_polls", "Polls of the store that failed, in a row", lambda: self.failed_polls)
 
     def lane_of(self, asked: SearchRequest) -> Lane:
         """Where a search belongs: edits take as long as proofs."""
@@ -85,9 +91,36 @@ class Service:
         """The edition to answer from; a problem while it is being compiled, or when the service ends."""
         if self.closing.is_set():
             raise busy(5, "the service is about to end")
+        if self.cannot_start:
+            raise busy(30, "the index cannot be searched; the log of the service has the reason")
         if not self.is_ready:
             raise busy(5, "the index is being loaded and compiled")
         return self.current
+
+    def seconds_behind(self) -> float:
+        """Seconds since a newer edition was first seen that is not served yet; 0 if the newest is served."""
+        since = self.behind_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def readiness(self) -> dict[str, Any]:
+        """The answer of the readiness probe; raises a problem if the service is not ready.
+
+        A service whose edition is old still answers, so it stays ready and reports that.
+        """
+        edition, behind, failed = self.ready_index().index.edition, self.seconds_behind(), self.failed_polls
+        detail = None
+        if failed:
+            detail = f"the last {failed} polls of the index failed; the log of the service has the reason"
+        elif behind:
+            detail = "a newer edition is being loaded"
+        return {
+            "status": "ready",
+            "edition": edition,
+            "is_newest": not (behind or failed),
+            "seconds_behind": round(behind, 3),
+            "failed_polls": failed,
+            "detail": detail,
+        }
 
     def warm(self) -> None:
         """Compile and read what the first requests would wait for."""
@@ -111,6 +144,8 @@ class Service:
         manifest = self._store.read()
         if manifest.edition == old.index.edition:
             return False
+        if self.behind_since is None:
+            self.behind_since = time.monotonic()
         same_model = old.index.model is not None and old.index.model.digest == manifest.model
         before = old.index.model
         device = "cpu" if before is None else str(before.network.device)
@@ -122,20 +157,37 @@ class Service:
         logger.info("new edition", extra={"graphs": len(index), "edition": index.edition})
         return True
 
+    def poll(self) -> None:
+        """Take over a new edition if there is one; a failure is logged and counted, and the next poll tries again.
+
+        No error leaves this function: a future that held it would keep the edition alive in its traceback.
+        """
+        try:
+            self.take_new_edition()
+        except (GraphMetricError, OSError) as error:
+            self._count_failed_poll()
+            logger.warning("the new edition cannot be read: %s", error)
+        except Exception:
+            self._count_failed_poll()
+            logger.exception("a bug in graphmetric: the new edition cannot be loaded")
+        else:
+            self.behind_since, self.failed_polls = None, 0
+
+    def _count_failed_poll(self) -> None:
+        self.failed_polls += 1
+        self.metrics.swaps.labels("failed").inc()
+
     async def watch_editions(self) -> None:
-        """Warm up, then look for new editions until the service ends. What fails is logged and tried again."""
+        """Warm up, then look for new editions until the service ends."""
         try:
             await _in_own_thread(self.warm)
         except Exception:
+            self.cannot_start = True
             logger.exception("the index cannot be made ready")
-            raise
+            return
         while self._store is not None and not self.closing.is_set():
             await asyncio.sleep(self.settings.poll_seconds)
-            try:
-                await _in_own_thread(self.take_new_edition)
-            except (GraphMetricError, OSError) as error:
-                self.metrics.swaps.labels("failed").inc()
-                logger.warning("the new edition cannot be read: %s", error)
+            await _in_own_thread(self.poll)
 
     def close(self) -> None:
         """Tell all work to end with what it has."""
