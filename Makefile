@@ -51,7 +51,7 @@ lint: $(READY)  ## style, types and layers
 coverage: $(READY)  ## the whole suite, and which lines it does not reach (also in coverage.xml)
 	@$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing --cov-report=xml
 
-wheel: $(READY)  ## the wheel in dist/, tested in a new environment outside of the checkout
+wheel: $(READY)  ## the wheel in dist/, tested in a new environment outside of the checkout, without extras and with learn
 	@rm -rf build dist
 	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	@$(BIN)/python tools/try_wheel.py dist/graphmetric-*.whl

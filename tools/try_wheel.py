@@ -1,4 +1,7 @@
-"""Install a wheel into a new environment outside of the checkout, and run the README and the demo there.
+"""Install a wheel into a new environment outside of the checkout, first plainly and then with what learns.
+
+Without any extra, every public name and every command must work or say which extra it needs (``try_extras.py``). With
+the extra ``learn``, the README and the demo are run.
 
     python tools/try_wheel.py dist/graphmetric-0.2.0-py3-none-any.whl
 
@@ -54,6 +57,8 @@ def main() -> None:
         python, work = str(programs / "python"), folder / "work"
         work.mkdir()
         install = [python, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "constraints.txt")]
+        run([*install, str(wheel)], work)
+        run([python, "-I", str(ROOT / "tools" / "try_extras.py")], work)
         run([*install, f"{wheel}[learn]"], work)
         run([python, "-I", "-c", _DOCTEST, str(readme)], work)
         for program, *arguments in commands_of(readme.read_text(encoding="utf-8")):

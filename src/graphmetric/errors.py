@@ -23,7 +23,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+EXTRAS: dict[str, dict[str, str]] = {
+    "learn": {"torch": "torch", "safetensors": "safetensors", "sklearn": "scikit-learn", "jaxtyping": "jaxtyping"},
+    "molecules": {"rdkit": "rdkit"},
+    "igraph": {"igraph": "igraph"},
+    "pyg": {"torch_geometric": "torch_geometric", "torch": "torch"},
+    "plot": {"matplotlib": "matplotlib"},
+    "search": {"faiss": "faiss-cpu"},
+    "serve": {"fastapi": "fastapi", "uvicorn": "uvicorn", "prometheus_client": "prometheus-client"},
+    "parquet": {"pyarrow": "pyarrow"},
+    "cluster": {"dask": "dask", "distributed": "distributed"},
+    "postgres": {"psycopg": "psycopg", "pgvector": "pgvector"},
+    "tensorboard": {"tensorboardX": "tensorboardX"},
+    "pandas": {"pandas": "pandas"},
+    "widget": {"anywidget": "anywidget"},
+}
+"""The packages of each extra: the name under which a package is imported -> the one under which it is installed."""
 
 
 class GraphMetricError(Exception):
@@ -119,3 +138,18 @@ class SearchInterrupted(KeyboardInterrupt):
 
 class ConversionWarning(UserWarning):
     """Something was left out when graphs were read, written or converted, or there was nothing to convert."""
+
+
+@contextmanager
+def needs_extra(extra: str, purpose: str) -> Iterator[None]:
+    """Within the block, a package of this extra that is not installed raises MissingExtra instead.
+
+    The block holds imports alone. A package that is installed but cannot be loaded keeps its own error.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = EXTRAS[extra].get((error.name or "").partition(".")[0])
+        if package is None:
+            raise
+        raise MissingExtra(package, extra, purpose) from None

@@ -14,23 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric._foundation.threads import as_device
-from graphmetric.errors import FileError, InvalidArgument, MissingExtra
+from graphmetric.errors import FileError, InvalidArgument, needs_extra
 
-try:
-    import safetensors as _safetensors  # noqa: F401
+with needs_extra("learn", "learning distances"):
     import torch as _torch  # noqa: F401
     from sklearn.base import BaseEstimator, TransformerMixin, clone
     from sklearn.exceptions import NotFittedError
     from sklearn.utils import check_random_state
     from sklearn.utils.validation import check_is_fitted
-except ImportError as error:
-    raise MissingExtra(error.name or "torch", "learn", "learning distances") from None
 
 from graphmetric import training
 from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric._foundation.options import checked_count, from_plain, to_plain
 from graphmetric._foundation.progress import announce, verbose_progress
+from graphmetric._foundation.threads import as_device
 from graphmetric.distance import View
 from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.evaluation import mean_rank_correlation

@@ -7,9 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
+
+from graphmetric.errors import needs_extra
+
+with needs_extra("learn", "a model"):
+    import torch
+    from torch import Tensor, nn
 
 from graphmetric._foundation.threads import map_in_threads, prefetch_in_threads, send, working_threads
 from graphmetric.distance import HeadOptions as HeadOptions

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import builtins
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -101,13 +101,6 @@ def test_picture_refuses() -> None:
 
 
 def test_pictures_are_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    imported = builtins.__import__
-
-    def refuse(name: str, *arguments: Any, **options: Any) -> Any:
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return imported(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtra, match=r"graphmetric\[plot\]"):
         draw_repair(np.zeros((3, 3)), np.zeros((3, 3)))

@@ -22,7 +22,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Generic, TypeVar
 
-from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra, WorkerLost
+from graphmetric.errors import GraphMetricError, InvalidArgument, WorkerLost, needs_extra
 
 ATTEMPTS = 4
 """How often a task is handed out before the job ends because its worker was lost each time."""
@@ -159,10 +159,8 @@ def map_in_order(
 @contextmanager
 def cluster_at(address: str) -> Iterator[Any]:
     """A client of the dask scheduler at an address such as ``tcp://host:8786``."""
-    try:
+    with needs_extra("cluster", "work on a cluster"):
         from distributed import Client
-    except ImportError:
-        raise MissingExtra("dask.distributed", "cluster", "work on a cluster") from None
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TypeError) as error:

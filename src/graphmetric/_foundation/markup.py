@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NewType
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.errors import MissingExtra
+from graphmetric.errors import needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -114,8 +114,6 @@ def captioned(pictures: Iterable[tuple[Markup, str]], more: int = 0) -> Markup:
 
 def data_frame(columns: Mapping[str, Any], what: str) -> pandas.DataFrame:
     """Columns of equal length as a data frame of pandas."""
-    try:
+    with needs_extra("pandas", what):
         import pandas
-    except ImportError:
-        raise MissingExtra("pandas", "pandas", what) from None
     return pandas.DataFrame(dict(columns))

@@ -30,10 +30,11 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-import torch
-from torch import Tensor
+from graphmetric.errors import InvalidArgument, needs_extra
 
-from graphmetric.errors import InvalidArgument
+with needs_extra("learn", "computing with torch"):
+    import torch
+    from torch import Tensor
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

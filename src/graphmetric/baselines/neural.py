@@ -15,9 +15,7 @@ from dataclasses import dataclass
 from typing import Generic, Self, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from graphmetric._foundation.options import to_plain
 from graphmetric._foundation.threads import working_threads
@@ -38,12 +36,16 @@ from graphmetric.baselines.neural_networks import (
     SimGNNDistance,
 )
 from graphmetric.distance import BlockNorm, Comparison, Representation, SquaredFC, distance_matrix
-from graphmetric.errors import InvalidArgument
+from graphmetric.errors import InvalidArgument, needs_extra
 from graphmetric.features import FeatureSchema, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.model import GraphDistanceModel
 from graphmetric.training import TrainingOptions, TrainingResult, train_model
+
+with needs_extra("learn", "a neural baseline"):
+    import torch
+    from torch import nn
 
 _CHUNK = 4096
 """Graphs of the database that are encoded at a time."""

@@ -14,12 +14,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import torch
-from jaxtyping import Bool, Float
 from numpy import asarray
 from numpy.typing import ArrayLike
-from torch import Tensor, nn
-from torch.nn import functional as F
 
 from graphmetric.distance import PairDistance, Representation, SquaredFC
 from graphmetric.distance.comparison import to_paper
@@ -28,9 +24,16 @@ from graphmetric.distance.pair_distance import METRIC, Axiom
 from graphmetric.encoder import BatchTensors, Encoded, EncoderOptions, normalised_adjacency, to_tensors
 from graphmetric.encoder.embeddings import InputEmbedding, clear_padding
 from graphmetric.encoder.options import Input
+from graphmetric.errors import needs_extra
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable
 from graphmetric.features.table import group_by_size
 from graphmetric.model import GraphDistanceModel
+
+with needs_extra("learn", "a neural baseline"):
+    import torch
+    from jaxtyping import Bool, Float
+    from torch import Tensor, nn
+    from torch.nn import functional as F
 
 States = Float[Tensor, "graphs k d"]
 Vectors = Float[Tensor, "graphs d"]

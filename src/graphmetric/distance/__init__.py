@@ -1,23 +1,26 @@
 """Eq. 9-11: distances between represented graphs, the losses that train them, and matrices of them."""
 
-from graphmetric.distance.comparison import Comparison, axioms_of_view, view_distances
-from graphmetric.distance.coupling import Coupling
-from graphmetric.distance.declared import check_declarations
-from graphmetric.distance.masked_loss import interval_loss, mask_weights, weigh_near_pairs
-from graphmetric.distance.matching import Matching
-from graphmetric.distance.matrix import distance_matrix, pair_distances, write_distance_matrix
-from graphmetric.distance.pair_distance import (
-    HEADS,
-    METRIC,
-    Axiom,
-    BlockNorm,
-    ConcaveHead,
-    HeadOptions,
-    PairDistance,
-    SquaredFC,
-)
-from graphmetric.distance.representation import Representation
-from graphmetric.edit_distance.normalize import View
+from graphmetric.errors import needs_extra
+
+with needs_extra("learn", "a distance of encoded graphs"):
+    from graphmetric.distance.comparison import Comparison, axioms_of_view, view_distances
+    from graphmetric.distance.coupling import Coupling
+    from graphmetric.distance.declared import check_declarations
+    from graphmetric.distance.masked_loss import interval_loss, mask_weights, weigh_near_pairs
+    from graphmetric.distance.matching import Matching
+    from graphmetric.distance.matrix import distance_matrix, pair_distances, write_distance_matrix
+    from graphmetric.distance.pair_distance import (
+        HEADS,
+        METRIC,
+        Axiom,
+        BlockNorm,
+        ConcaveHead,
+        HeadOptions,
+        PairDistance,
+        SquaredFC,
+    )
+    from graphmetric.distance.representation import Representation
+    from graphmetric.edit_distance.normalize import View
 
 __all__ = [
     "HEADS",

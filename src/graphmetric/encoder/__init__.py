@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from graphmetric.encoder.embeddings import BatchTensors, normalised_adjacency, to_tensors
-from graphmetric.encoder.graph_encoder import Encoded, GraphEncoder
-from graphmetric.encoder.options import EncoderOptions, paper_options
+from graphmetric.errors import needs_extra
+
+with needs_extra("learn", "an encoder of graphs"):
+    from graphmetric.encoder.embeddings import BatchTensors, normalised_adjacency, to_tensors
+    from graphmetric.encoder.graph_encoder import Encoded, GraphEncoder
+    from graphmetric.encoder.options import EncoderOptions, paper_options
 
 __all__ = [
     "BatchTensors",

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write
 from graphmetric._foundation.limits import check_memory
-from graphmetric.errors import FileError, InvalidArgument, LimitExceeded, MissingExtra, UnknownFormat
+from graphmetric.errors import FileError, InvalidArgument, LimitExceeded, UnknownFormat, needs_extra
 from graphmetric.metric_repair.nearness import Matrix
 
 MOST_ITEMS = 30_000
@@ -334,11 +334,9 @@ def _write_parquet(file: BinaryIO, values: NDArray[np.float64], ids: _Names) -> 
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    try:
+    with needs_extra("parquet", "a .parquet file"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError:
-        raise MissingExtra("pyarrow", "parquet", "a .parquet file") from None
     return pyarrow, pyarrow.parquet
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.errors import InvalidArgument, InvalidGraph, MissingExtra
+from graphmetric.errors import InvalidArgument, InvalidGraph, needs_extra
 from graphmetric.formats.attributes import (
     NODE_NAMES,
     AttributeRows,
@@ -181,10 +181,8 @@ def from_igraph(
 
 def to_igraph(graph: Graph) -> ig.Graph:
     """An igraph graph with the attributes that :func:`to_networkx` gives, equal after :func:`from_igraph`."""
-    try:
+    with needs_extra("igraph", "to_igraph"):
         import igraph as ig
-    except ImportError:
-        raise MissingExtra("igraph", "igraph", "to_igraph") from None
     result = ig.Graph(n=graph.num_nodes, edges=graph.edges.tolist(), directed=graph.directed)
     for name, fact in _graph_attributes(graph).items():
         result[name] = fact
@@ -332,11 +330,9 @@ def to_pyg(graph: Graph, *, dtype: str = "float32") -> Data:
     and texts are not tensors: they go along as the lists ``node_labels``, ``edge_labels`` (one entry per arc) and
     ``node_texts``, like ``node_images``, ``id``, ``metadata`` and, where it is, ``directed``.
     """
-    try:
+    with needs_extra("pyg", "to_pyg"):
         import torch
         from torch_geometric.data import Data
-    except ImportError:
-        raise MissingExtra("torch_geometric", "pyg", "to_pyg") from None
     if dtype not in ("float32", "float64"):
         raise InvalidArgument(f"dtype must be 'float32' or 'float64'; got {dtype!r}")
     arcs = graph.adjacency

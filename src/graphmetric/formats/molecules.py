@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from graphmetric.errors import InvalidArgument, InvalidGraph, MissingExtra
+from graphmetric.errors import InvalidArgument, InvalidGraph, needs_extra
 from graphmetric.formats.file_format import MOLECULE_FACTS, FileFormat, NotKept, warns_at_the_end
 from graphmetric.formats.file_source import FileSource
 from graphmetric.formats.values import id_from_text, shortened, value_from_text
@@ -239,10 +239,8 @@ def _add_bond(molecule: Any, u: int, v: int, label: Hashable) -> None:
 
 def _chem(purpose: str = "a molecule") -> Any:
     """RDKit's module of molecules."""
-    try:
+    with needs_extra("molecules", purpose):
         from rdkit import Chem
-    except ImportError:
-        raise MissingExtra("rdkit", "molecules", purpose) from None
     return Chem
 
 

@@ -16,15 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-
-from graphmetric.errors import InvalidArgument, MissingExtra
-
-try:
-    import safetensors as _safetensors  # noqa: F401
-    import torch
-except ImportError as error:
-    raise MissingExtra(error.name or "torch", "learn", "a learned distance") from None
 
 from graphmetric._foundation.executors import as_executor, run_tasks
 from graphmetric._foundation.limits import effective_n_jobs
@@ -47,6 +40,7 @@ from graphmetric.edit_distance import EditCosts, EditDistance, QuickInterval
 from graphmetric.edit_distance.edit_path import NodeMap, edit_path_of
 from graphmetric.edit_distance.method import Answers
 from graphmetric.edit_distance.scaling import TOLERANCE
+from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection, certificates, fingerprint, identify_graphs
 from graphmetric.graphs.graph import Graph

@@ -22,19 +22,20 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
-import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
-from torch import Tensor, nn
-
 from graphmetric._foundation.atomic_files import make_folder, system_errors_named, unfinished
 from graphmetric._foundation.options import from_plain
 from graphmetric._foundation.threads import working_threads
 from graphmetric.encoder import GraphEncoder
-from graphmetric.errors import FileError, InvalidArgument
+from graphmetric.errors import FileError, InvalidArgument, needs_extra
 from graphmetric.features import GraphFeaturizer
 from graphmetric.learned.interval_predictor import IntervalOptions, StartPredictor
 from graphmetric.model import GraphDistanceModel, ModelOptions
+
+with needs_extra("learn", "a saved model"):
+    import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load, save
+    from torch import Tensor, nn
 
 Module = TypeVar("Module", bound=nn.Module)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphmetric.errors import InvalidArgument, MissingExtra
+from graphmetric.errors import InvalidArgument, needs_extra
 from graphmetric.metric_repair.nearness import Matrix, check_matrix
 from graphmetric.metric_repair.triangle_inequality import Triangles, count_inequalities, draw_triangles, measure_depths
 
@@ -33,10 +33,8 @@ def draw_repair(before: ArrayLike, after: ArrayLike, *, title: str | None = None
         raise InvalidArgument(f"before and after must be of one shape; got {first.shape} and {second.shape}")
     if len(first) < 3:
         raise InvalidArgument(f"a picture of a repair needs at least 3 items; got {len(first)}")
-    try:
+    with needs_extra("plot", "a figure of a repair"):
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", "plot", "a figure of a repair") from None
     figure = Figure(figsize=(13.5, 4.2), dpi=120, layout="constrained")
     axes: Any = figure.subplots(1, 3, width_ratios=[1.0, 1.0, 0.95])
     _draw_depths(axes[0], first, second)

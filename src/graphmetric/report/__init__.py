@@ -7,7 +7,10 @@
     page.py               write_report: one HTML file that needs nothing else
 """
 
-from graphmetric.report.model_evaluation import ModelEvaluation, evaluate_model
-from graphmetric.report.page import render_report, write_report
+from graphmetric.errors import needs_extra
+
+with needs_extra("learn", "the evaluation of a model"):
+    from graphmetric.report.model_evaluation import ModelEvaluation, evaluate_model
+    from graphmetric.report.page import render_report, write_report
 
 __all__ = ["ModelEvaluation", "evaluate_model", "render_report", "write_report"]

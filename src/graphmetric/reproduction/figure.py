@@ -20,7 +20,7 @@ import numpy as np
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, write_file
 from graphmetric._foundation.options import to_plain
 from graphmetric.drawing.svg import INK, graph_canvas, svg_picture
-from graphmetric.errors import InvalidArgument, MissingExtra
+from graphmetric.errors import InvalidArgument, needs_extra
 from graphmetric.estimator import GraphDistance
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_folder import CHECKPOINT
@@ -164,11 +164,9 @@ def draw_frontier(out: Path, panels: Sequence[str] = PANELS, *, validation: bool
 
     A panel shows the test part of its benchmark; with ``validation`` the validation part, if it was measured.
     """
-    try:
+    with needs_extra("plot", "the figure of accuracy and time"):
         import matplotlib as mpl
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", "plot", "the figure of accuracy and time") from None
     results = read_results(out)
     shown = {name: lines for name in panels if (lines := _lines_of_panel(results, name, validation))}
     if not shown:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.errors import InvalidArgument, MissingExtra
+from graphmetric.errors import InvalidArgument, needs_extra
 from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
@@ -107,11 +107,9 @@ def make_map(index: GraphIndex, stored: Points | None = None) -> CollectionMap:
 
 def lay_out_by_neighbours(index: GraphIndex) -> Points:
     """The points of all graphs of an index by t-SNE; of more than 20,000 graphs, an even choice lays out the others."""
-    try:
+    with needs_extra("learn", "a map by t-SNE"):
         from sklearn.manifold import TSNE
         from threadpoolctl import threadpool_limits  # scikit-learn brings it
-    except ImportError:
-        raise MissingExtra("scikit-learn", "learn", "a map by t-SNE") from None
     vectors = _describe(index)[0]
     if len(vectors) < _FEWEST:
         raise InvalidArgument(f"a map by t-SNE needs {_FEWEST} graphs or more, and the index has {len(vectors)}")
@@ -144,10 +142,8 @@ def plot_map(
     Returns:
         The axes. Nothing is shown: a notebook does that by itself, a script calls ``plt.show()`` or saves the figure.
     """
-    try:
+    with needs_extra("plot", "a plot of the map"):
         import matplotlib.pyplot as plt
-    except ImportError:
-        raise MissingExtra("matplotlib", "plot", "a plot of the map") from None
     found = index.map()
     name, values = _values_of(index, found, color)
     if ax is None:

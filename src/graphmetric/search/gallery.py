@@ -15,7 +15,7 @@ from graphmetric.drawing.layout import Positions, lay_out
 from graphmetric.drawing.page import card, legend, render_page, section
 from graphmetric.drawing.svg import INK, MARGIN, PLAIN, Canvas, add_graph, choose_scale, draw_graph, label_colors
 from graphmetric.edit_distance import EditCosts, EditDistance
-from graphmetric.errors import MissingExtra
+from graphmetric.errors import needs_extra
 from graphmetric.graphs.graph import Graph
 from graphmetric.search.hits import SearchHit, SearchResult, count_edits, find_edits, spell_distance
 
@@ -164,11 +164,9 @@ def draw_hits(result: SearchResult) -> str:
 
 def picture_of_hits(result: SearchResult) -> bytes:
     """The same drawing as a PNG, by matplotlib."""
-    try:
+    with needs_extra("plot", "drawing a PNG"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", "plot", "drawing a PNG") from None
     panels = _panels(result)
     colors = panel_colors(panels)
     placed = [lay_out(graph) for graph, _ in panels]

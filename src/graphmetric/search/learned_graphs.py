@@ -9,9 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from graphmetric._foundation.executors import map_in_order
 from graphmetric.distance import Comparison, view_distances
@@ -20,6 +18,7 @@ from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import StoredGraphs
 from graphmetric.distance.representation import Structure
 from graphmetric.edit_distance.normalize import View
+from graphmetric.errors import needs_extra
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import Chunk, GraphDescriber, OpenSegment, Positions, as_bytes, describe_graphs
@@ -27,6 +26,10 @@ from graphmetric.index.segment import Arrays
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.learned.learned_distance import LearnedDistance, model_in_worker
 from graphmetric.model import structure_of
+
+with needs_extra("learn", "an index with a model"):
+    import torch
+    from torch import Tensor
 
 Floats = NDArray[np.float32]
 

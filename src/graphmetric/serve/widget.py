@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from graphmetric.errors import GraphMetricError, InvalidArgument, MissingExtra
+from graphmetric.errors import GraphMetricError, InvalidArgument, needs_extra
 from graphmetric.formats.conversion import as_graph
 from graphmetric.formats.values import integer_from_text
 from graphmetric.graphs.graph import Graph
@@ -52,11 +52,9 @@ def explore(
 
 @cache
 def _widget_class() -> Any:
-    try:
+    with needs_extra("widget", "a widget"):
         import anywidget
         import traitlets
-    except ImportError:
-        raise MissingExtra("anywidget", "widget", "a widget") from None
 
     class Explorer(anywidget.AnyWidget):
         """The state that Python and the browser share."""

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named, write_file
 from graphmetric._foundation.options import parse_json
-from graphmetric.errors import FileError, InvalidArgument, MissingExtra
+from graphmetric.errors import FileError, InvalidArgument, needs_extra
 
 VERSION = 4
 """4: with a digest, since a training would go on from weights in which a bit has changed."""
@@ -188,10 +188,8 @@ class TensorBoardLog:
     """Writes the records of a training into an event file of TensorBoard as they come."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        try:
+        with needs_extra("tensorboard", "curves for TensorBoard"):
             from tensorboardX import SummaryWriter
-        except ImportError:
-            raise MissingExtra("tensorboardX", "tensorboard", "curves for TensorBoard") from None
         self._writer = SummaryWriter(os.fspath(folder))
 
     def write(self, record: Mapping[str, Any]) -> None:
