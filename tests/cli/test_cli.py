@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from graphmetric import Graph, __version__, read_graphs, write_graphs
-from graphmetric.cli import COMMANDS
+from graphmetric.cli import COMMANDS, doctor
+from graphmetric.errors import EXTRAS
 from tests.command_line import run
 from tests.edit_distance.hard_graphs import sparse
 
@@ -200,7 +201,19 @@ def test_doctor_finds_what_is_installed(capsys: pytest.CaptureFixture[str]) -> N
     report = json.loads(run(capsys, "doctor", "--json")[1])
     assert report["packages"]["numpy"]
     assert report["compiled loops"] == "work"
-    assert "numba" in run(capsys, "doctor")[1]
+    assert report["extras"].keys() == EXTRAS.keys()
+    assert {name for packages in report["extras"].values() for name in packages} <= report["packages"].keys()
+    text = run(capsys, "doctor")[1]
+    assert "numba" in text
+    assert all(f"[{extra}]" in text for extra in EXTRAS)
+
+
+def test_doctor_says_how_to_install_what_is_missing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_installed", lambda package: None if package == "safetensors" else "1.0")
+    line = next(line for line in run(capsys, "doctor")[1].splitlines() if "[learn]" in line)
+    assert line.endswith("jaxtyping 1.0, safetensors not installed: pip install 'graphmetric[learn]'")
 
 
 def test_runs_as_a_module() -> None:

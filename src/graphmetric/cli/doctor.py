@@ -6,6 +6,8 @@ import os
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,18 +15,12 @@ from graphmetric import __version__
 from graphmetric._foundation.compilation import CACHE_FOLDER, cache_problem
 from graphmetric.cli.options import json_option
 from graphmetric.cli.output import show_result
+from graphmetric.errors import EXTRAS
+
+if TYPE_CHECKING:
+    from graphmetric.search import GraphIndex
 
 _REQUIRED = ("numpy", "scipy", "numba", "networkx", "lxml", "click", "rich", "joblib")
-_EXTRAS = {
-    **dict.fromkeys(("torch", "safetensors", "scikit-learn"), "learn"),
-    "rdkit": "molecules",
-    "igraph": "igraph",
-    "matplotlib": "plot",
-    "faiss-cpu": "search",
-    "pyarrow": "parquet",
-    **dict.fromkeys(("psycopg", "pgvector"), "postgres"),
-}
-"""Optional packages, and the extra that installs each."""
 
 
 @click.command()
@@ -48,40 +44,61 @@ def doctor_command(compile_all: bool) -> None:
         "compiled loops": _kernel_check(),
         "compiled code": _cache_state(),
     }
-    packages = {name: _installed(name) for name in (*_REQUIRED, *_EXTRAS)}
-    missing = {name: f"MISSING: pip install {name}" for name in _REQUIRED}
-    missing |= {name: f"not installed (optional): pip install graphmetric[{extra}]" for name, extra in _EXTRAS.items()}
-    rows = facts | {name: found or missing[name] for name, found in packages.items()}
-    text = "\n".join(f"{name:<16}{value}" for name, value in rows.items())
-    show_result(text, {**facts, "packages": packages})
+    required = {name: _installed(name) for name in _REQUIRED}
+    extras = {extra: {name: _installed(name) for name in names.values()} for extra, names in EXTRAS.items()}
+    rows = facts | {name: found or f"MISSING: pip install {name}" for name, found in required.items()}
+    optional = {f"[{extra}]": _describe_extra(extra, found) for extra, found in extras.items()}
+    lines = [f"{name:<16}{value}" for name, value in rows.items()]
+    lines += ["", "extras, which are optional", *(f"  {name:<14}{value}" for name, value in optional.items())]
+    packages = required | {name: found for extra in extras.values() for name, found in extra.items()}
+    show_result("\n".join(lines), {**facts, "packages": packages, "extras": extras})
+
+
+def _describe_extra(extra: str, packages: dict[str, str | None]) -> str:
+    """The versions of its packages, and how to install what is missing."""
+    found = [f"{name} {version}" for name, version in packages.items() if version]
+    missing = [name for name, version in packages.items() if not version]
+    if missing:
+        found.append(f"{', '.join(missing)} not installed: pip install 'graphmetric[{extra}]'")
+    return ", ".join(found)
 
 
 def _compile_searches() -> None:
-    """Run every kind of search once. Compiled code is kept on disk, so no later command or service waits for it."""
+    """Run every kind of search once. Compiled code is kept on disk, so no later command or service waits for it.
+
+    Without the extra ``learn`` there are no learned distances to compile.
+    """
     import networkx as nx
 
     from graphmetric.edit_distance import graph_edit_distance, pairwise_edit_distances
     from graphmetric.edit_distance.methods import LARGEST_EASY
-    from graphmetric.estimator import GraphDistance
     from graphmetric.graphs.collection import GraphCollection
     from graphmetric.graphs.graph import Graph
-    from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search import GraphIndex
 
     sizes = (LARGEST_EASY - 4, LARGEST_EASY + 4)  # a certified search takes different paths for these
     trees = [nx.random_labeled_tree(nodes, seed=seed) for nodes in sizes for seed in range(8)]
     graphs = GraphCollection([Graph(tree.number_of_nodes(), list(tree.edges)) for tree in trees])
-    index = GraphIndex.build(LearnedDistance.load("unlabelled"), graphs)
-    for query in (graphs[0], graphs[-1]):
-        index.search(query, k=3)
-        index.search(query, k=3, certified=True, time_limit=5)
-        index.range(query, 2.0)
+    _search_every_way(GraphIndex.build(graphs))
     pairwise_edit_distances(graphs[:4], n_jobs=1)
     graph_edit_distance(graphs[0], graphs[1], time_limit=5)
     graph_edit_distance(graphs[0], graphs[1], method="relaxed")
+    if find_spec("torch") is None:
+        return
+    from graphmetric.estimator import GraphDistance
+    from graphmetric.learned.learned_distance import LearnedDistance
+
+    _search_every_way(GraphIndex.build(LearnedDistance.load("unlabelled"), graphs))
     for preset in ("base", "large"):  # their heads search and couple in ways of their own
         model = GraphDistance(preset, max_steps=1, label_budget=50, n_jobs=1).fit(graphs)
         model.pairwise(graphs[:4])
+
+
+def _search_every_way(index: GraphIndex) -> None:
+    for query in (index.graphs[0], index.graphs[-1]):
+        index.search(query, k=3)
+        index.search(query, k=3, certified=True, time_limit=5)
+        index.range(query, 2.0)
 
 
 def _installed(package: str) -> str | None:
