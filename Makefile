@@ -9,7 +9,7 @@ NOTEBOOKS_READY := $(VENV)/.notebooks-ready
 SPEED := approximations canonical certified_search edit_distance_peers embedding exact_search heads large_pairs loading metric_repair
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-fast test-browser lint coverage wheel docs notebooks bench drills fuzz clean
+.PHONY: help demo test test-fast test-random test-browser lint coverage wheel docs notebooks bench drills fuzz clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -29,12 +29,17 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## the main job on the embedded graphs
 	@$(BIN)/graphmetric demo
 
+# The same in every run and on every machine: random examples are drawn from a fixed seed (tests/conftest.py), and sets of
+# texts have one order. test-random and fuzz draw anew.
 test: $(READY) lint  ## every check: style, types, layers, tests
 	@echo "==> tests"
-	@$(BIN)/python -m pytest -n auto
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto
 
 test-fast: $(READY)  ## the tests that are not marked slow, with few random examples: less than two minutes on two cores
-	@HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n auto -m "not slow"
+	@PYTHONHASHSEED=0 HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n auto -m "not slow"
+
+test-random: $(READY)  ## every test with random examples that no run had before; prints how to repeat what fails
+	@HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n auto
 
 test-browser: $(READY)  ## the page in chromium, with a picture of each screen in build/pictures
 	@test -n "$$GRAPHMETRIC_CHROMIUM" || command -v chromium chromium-browser google-chrome >/dev/null || { echo "no chromium is found: apt-get install chromium, or set GRAPHMETRIC_CHROMIUM to its path"; exit 1; }
@@ -49,7 +54,7 @@ lint: $(READY)  ## style, types and layers
 	@$(BIN)/lint-imports
 
 coverage: $(READY)  ## the whole suite, and which lines it does not reach (also in coverage.xml)
-	@$(BIN)/python -m pytest -n auto --cov --cov-report=term-missing --cov-report=xml
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto --cov --cov-report=term-missing --cov-report=xml
 
 wheel: $(READY)  ## the wheel in dist/, tested in a new environment outside of the checkout, without extras and with learn
 	@rm -rf build dist
@@ -80,8 +85,8 @@ bench: $(READY)  ## side-by-side measurements (docs/results.md says what they me
 drills: $(READY)  ## kills, damaged files, two writers, little memory: minutes; LONG=1 for hours
 	@$(BIN)/python tests/drills/run_drills.py $(if $(LONG),--long)
 
-fuzz: $(READY)  ## 100,000 broken files through every reader
-	@$(BIN)/python tests/fuzz/fuzz_readers.py --inputs 100000 --seed 0
+fuzz: $(READY)  ## 100,000 broken files through every reader; SEED=1 for others
+	@$(BIN)/python tests/fuzz/fuzz_readers.py --inputs 100000 --seed $(or $(SEED),0)
 
 clean:  ## remove what make made
 	rm -rf $(VENV) build dist demo-output docs/_build docs/_generated .coverage coverage.xml

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from tests.clusters import two_workers
 
@@ -19,10 +21,15 @@ NO_TEST_DATA = "no test data: "
 """How the reason of a test starts that was skipped because its files are not here."""
 
 # Compiled loops are slow on their first example only; a deadline would blame whichever example came first.
-settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("ci", parent=settings.get_profile("default"), derandomize=True)
-settings.register_profile("fast", parent=settings.get_profile("ci"), max_examples=10)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default"))
+settings.register_profile("random", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", parent=settings.get_profile("random"), derandomize=True)
+settings.register_profile("fast", parent=settings.get_profile("same"), max_examples=10)
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE") or "same"
+settings.load_profile(PROFILE)
+if PROFILE != "random":
+    # Hypothesis also draws numbers and texts that stand in the modules imported so far, which depend on the tests that
+    # this process ran before: on the number of workers, and on how quick they are.
+    providers._get_local_constants = Constants
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,7 @@ import math
 import operator
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -37,23 +37,25 @@ class _Clock:
     """``time.monotonic`` without the time between :meth:`stop` and :meth:`resume`, in whatever thread."""
 
     def __init__(self) -> None:
+        self.source: Callable[[], float] = time.monotonic
+        """The seconds that are counted; tests put a counter in its place."""
         self._lock, self._stops, self._stopped_at, self._excluded = Lock(), 0, 0.0, 0.0
 
     def read(self) -> float:
         with self._lock:
-            return (self._stopped_at if self._stops else time.monotonic()) - self._excluded
+            return (self._stopped_at if self._stops else self.source()) - self._excluded
 
     def stop(self) -> None:
         with self._lock:
             self._stops += 1
             if self._stops == 1:
-                self._stopped_at = time.monotonic()
+                self._stopped_at = self.source()
 
     def resume(self) -> None:
         with self._lock:
             self._stops -= 1
             if self._stops == 0:
-                self._excluded += time.monotonic() - self._stopped_at
+                self._excluded += self.source() - self._stopped_at
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
