@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import sem, spearmanr, t
 
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument
@@ -28,6 +29,7 @@ from graphmetric.reproduction.frontier import (
     Result,
     SizeOptions,
     find_frontier,
+    half_interval,
     join_seeds,
     read_results,
     run_at_size,
@@ -191,6 +193,18 @@ def test_random_pairs_have_lines_of_their_own(tmp_path: Path) -> None:
     assert exact["protocol"] == "random pairs"
     assert exact["rmse"] <= _by_method(lines)["branch"]["rmse"]
     assert "RMSE" in write_report(tmp_path)
+
+
+def test_the_report_has_intervals_over_queries(tmp_path: Path) -> None:
+    line = _by_method(run_at_size([FEW], _named("branch"), SizeOptions(tmp_path)))["branch"]
+    kept = next((tmp_path / "answers").rglob("branch*.npz"))
+    truth = load_sized_benchmark(FEW, tmp_path / "truth")
+    with np.load(kept) as answers:
+        rho = [spearmanr(*row).statistic for row in zip(answers["values0"], truth.middle, strict=True)]
+    low, high = t.interval(0.95, len(rho) - 1, loc=np.mean(rho), scale=sem(rho))
+    assert half_interval(line["rho error"], line["queries"]) == pytest.approx((high - low) / 2, rel=1e-3)
+    assert f"| {np.mean(rho):.3f} ± {(high - low) / 2:.3f} |" in write_report(tmp_path)
+    assert "interval over queries" in write_report(tmp_path)
 
 
 def test_unknown_words_name_the_methods(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import stdtrit
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric._foundation.options import parse_json
@@ -462,12 +463,28 @@ class _Column(NamedTuple):
     title: str
     key: str
     form: str
+    error: str = ""
+    """The key of its standard error over queries; empty without one."""
+
+    def cell(self, line: Result) -> str:
+        """The value, with half of its interval over queries where that is known."""
+        if self.key not in line:
+            return ""
+        value = format(line[self.key], self.form)
+        if self.error not in line or line["queries"] < 2:
+            return value
+        return f"{value} ± {half_interval(line[self.error], line['queries']):{self.form}}"
+
+
+def half_interval(error: float, queries: int) -> float:
+    """Half of the 95 % interval of a mean over queries, by Student's t, from its standard error."""
+    return float(stdtrit(queries - 1, 0.975)) * error
 
 
 _COLUMNS = (
-    _Column("rho", "rho", ".3f"),
+    _Column("rho", "rho", ".3f", "rho error"),
     _Column("tau", "tau", ".3f"),
-    _Column("p@10", "p@10", ".3f"),
+    _Column("p@10", "p@10", ".3f", "p@10 error"),
     _Column("p@20", "p@20", ".3f"),
     _Column("MAE", "mae", ".2f"),
     _Column("RMSE", "rmse", ".2f"),
@@ -496,11 +513,12 @@ def _table(benchmark: str, protocol: str, lines: list[Result]) -> str:
     columns = [column for column in _COLUMNS if any(column.key in line for line in lines)]
     ranked = "rho" in {column.key for column in columns}
     best = {line["method"] for score in ("rho", "p@10") for line in find_frontier(lines, score)} if ranked else set()
-    about = f"{lines[0]['proven']:.1%} of the pairs proven" if "proven" in lines[0] else ""
-    rows = [f"### {benchmark}, {protocol}", "", about, ""]
+    about = [f"{lines[0]['proven']:.1%} of the pairs proven"] if "proven" in lines[0] else []
+    about += ["± is half of the 95 % interval over queries"] if ranked else []
+    rows = [f"### {benchmark}, {protocol}", "", "; ".join(about), ""]
     rows += ["| method | " + " | ".join(column.title for column in columns) + " |", "|---" * (len(columns) + 1) + "|"]
     for line in sorted(lines, key=lambda line: line["us per pair"]):
-        cells = [format(line[column.key], column.form) if column.key in line else "" for column in columns]
+        cells = [column.cell(line) for column in columns]
         name = f"**{line['method']}**" if line["method"] in best else line["method"]
         rows.append(f"| {name} | {' | '.join(cells)} |")
     notes = [note for note in (*_describe_seeds(lines), _describe_open(lines)) if note]
