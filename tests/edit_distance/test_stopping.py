@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import graphmetric as gm
-from graphmetric import EditCosts, ExactSearch, Graph, graph_edit_distance
+from graphmetric import EditCosts, ExactSearch, Graph, RelaxedDistance, graph_edit_distance
+from graphmetric._foundation import limits
 from graphmetric.edit_distance import methods
 from graphmetric.edit_distance._kernels.workspace import STOP
 from graphmetric.edit_distance.edit_path import edit_path_of
@@ -86,6 +88,47 @@ def test_bounds_hold_whenever_a_search_is_stopped(
     path = edit_path_of(first, second, node_map, EditCosts())
     assert len(path) == found.upper[0]
     assert path.apply(first).is_isomorphic(second)
+
+
+@pytest.mark.parametrize("time_limit", [None, 1e6])
+@pytest.mark.parametrize(
+    ("method", "most"),
+    [("exact", None), (RelaxedDistance(1e-9, 10**9), None), ("exact", {"element": 3, "edges_deleted": 12})],
+)
+def test_the_caller_may_end_a_search_and_keeps_its_bounds(
+    method: str | EditDistanceMethod, most: dict[str, int] | None, time_limit: float | None
+) -> None:
+    calls = iter([False, True])
+    result = graph_edit_distance(
+        *HARD, method=method, limits=most, time_limit=time_limit, should_end=lambda: next(calls, True)
+    )
+    assert result.note is not None
+    assert result.note.startswith("canceled")
+    assert "time limit" not in result.note
+    assert not result.exact
+    assert 0 <= result.lower <= result.upper
+
+
+def test_a_limited_block_ends_with_the_one_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    watch = Watch()
+    with watch.limited(10.0):
+        with watch.limited(2.0):
+            now[0] = 3.0
+            watch.look_at_clock()
+            assert watch.is_over
+        assert watch.expired
+        assert not watch.is_over
+        with watch.limited(None):
+            assert not watch.expired
+            assert watch.until_deadline() == 7.0
+        with watch.limited(100.0):
+            now[0] = 11.0
+            watch.look_at_clock()
+            assert watch.is_over
+        assert watch.is_over
+    assert not watch.is_over
 
 
 @pytest.mark.slow

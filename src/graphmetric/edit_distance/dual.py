@@ -336,6 +336,8 @@ class RelaxedDistance(EditDistanceMethod):
             return None
         if watch.stopped:
             reason = "interrupted"
+        elif watch.canceled:
+            reason = "canceled"
         elif watch.expired:
             reason = f"stopped by the time limit of {self.time_limit:g} s"
         else:

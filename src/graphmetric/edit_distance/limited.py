@@ -139,6 +139,8 @@ class LimitedSearch:
             return None
         if self.upper_bound is not None and found.lower > self.upper_bound:
             return f"more than {self.upper_bound:g}"
+        if watch.canceled:
+            return "canceled"
         if watch.expired:
             return f"stopped by the time limit of {self.time_limit:g} s"
         return "interrupted" if watch.stopped else "the graphs are too large for the exact search"

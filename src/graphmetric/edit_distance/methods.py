@@ -145,6 +145,8 @@ class ExactSearch(EditDistanceMethod):
             return f"{nodes} nodes are too many for the exact search: lower bound by {how}"
         if watch.stopped:
             return "interrupted"
+        if watch.canceled:
+            return "canceled"
         if watch.expired:
             return f"stopped by the time limit of {self.time_limit:g} s"
         if found.expanded[0] >= self._node_limit:

@@ -118,7 +118,7 @@ def graph_edit_distance(
             ``total``, and ``element`` and ``bond`` for relabeled nodes and edges. Limits go with ``exact`` only.
         time_limit: Seconds after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is 10 seconds for
             a method that is given by its name, while a method object keeps its own limits. None means no limit.
-        should_end: A function that is asked many times a second; if it returns True, the bounds so far are returned.
+        should_end: A function that is called many times a second; once it returns True, the bounds so far are returned.
 
     Raises:
         SearchInterrupted: Ctrl-C was pressed. It is a ``KeyboardInterrupt``; its ``known`` is the result so far.
@@ -207,7 +207,7 @@ def _watched(
                 if show_bounds and (bounds := watches[0].bounds()) is not None:
                     bar.advance(0, f"between {bounds[0]:g} and {bounds[1]:g}")
                 if should_end is not None and should_end():
-                    watches[0].end()
+                    watches[0].cancel()
 
             work_in_threads(lambda watch: found.append(solve(watch)), [Watch()], look)
     except KeyboardInterrupt:

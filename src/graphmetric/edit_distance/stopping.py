@@ -53,12 +53,14 @@ class Watch:
     """Whether all work must end, such as after Ctrl-C. A batch of several pairs is dropped then."""
     expired: bool = False
     """Whether the last limited block was ended by its time limit."""
+    canceled: bool = False
+    """Whether the caller ended the search; see :meth:`cancel`."""
     scale: float = 1.0
     """Units per cost of the current pair."""
     ceiling: float = math.inf
     """A total of this many units or more may contain forbidden edits."""
-    _deadline: float = math.inf
-    _is_limited: bool = False
+    _deadlines: list[float] = field(default_factory=list)
+    """Those of the limited blocks that are open; none is later than the one before."""
     _best: tuple[float, float] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _rooms: dict[str, tuple[tuple[int, ...], Any]] = field(default_factory=dict)
@@ -68,22 +70,33 @@ class Watch:
     def limited(self, seconds: float | None) -> Iterator[None]:
         """Searches within the block end after ``seconds``, with the bounds they have.
 
-        A block within another one has the time of the outer one.
+        A block within another one also ends with the outer one.
         """
-        if self._is_limited:
-            yield
-            return
         with self._lock:
-            self.expired, self._best, self._is_limited = False, None, True
-            self._deadline = math.inf if seconds is None else clock() + seconds
-            self.signals[:] = _NOTHING_YET
-            self.signals[STOP] = int(self.stopped)
+            if not self._deadlines:
+                self._best, self.signals[:] = None, _NOTHING_YET
+            moment = math.inf if seconds is None else clock() + seconds
+            self._restore_stop()
+            self.expired = self._is_past
+            self._deadlines.append(min(moment, self._deadline))
         try:
             yield
         finally:
             with self._lock:
-                self._deadline, self._is_limited = math.inf, False
-                self.signals[STOP] = int(self.stopped)
+                self._deadlines.pop()
+                self._restore_stop()
+
+    @property
+    def _deadline(self) -> float:
+        return self._deadlines[-1] if self._deadlines else math.inf
+
+    @property
+    def _is_past(self) -> bool:
+        return self._deadline < math.inf and clock() > self._deadline
+
+    def _restore_stop(self) -> None:
+        """Signal what holds outside of the limited block that has just ended, or begins."""
+        self.signals[STOP] = int(self.stopped or self.canceled or self._is_past)
 
     @property
     def is_over(self) -> bool:
@@ -101,22 +114,22 @@ class Watch:
             self.stopped = True
             self.signals[STOP] = 1
 
-    def end(self) -> None:
-        """End the current search with the bounds it has, as if its time had passed."""
+    def cancel(self) -> None:
+        """End the search with the bounds it has."""
         with self._lock:
-            self.expired = True
+            self.canceled = True
             self.signals[STOP] = 1
 
     def restart(self) -> None:
         """Make the watch usable for more work."""
         with self._lock:
-            self.stopped = False
+            self.stopped = self.canceled = False
             self.signals[STOP] = 0
 
     def look_at_clock(self) -> None:
         """End the limited block if its time has passed."""
         with self._lock:
-            if clock() > self._deadline:
+            if self._is_past:
                 self.expired = True
                 self.signals[STOP] = 1
 
@@ -145,7 +158,8 @@ class Watch:
 
     def until_deadline(self) -> float:
         """Seconds that the limited block has left, infinite if there is none."""
-        return self._deadline - clock()
+        with self._lock:
+            return self._deadline - clock()
 
 
 def in_thread(work: Callable[[Watch], Result], watch: Watch | None = None) -> Result:
