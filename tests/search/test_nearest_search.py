@@ -53,6 +53,7 @@ def searched(
         np.zeros(COUNT),
         weights(),
         np.array(copies),
+        some.sizes,
         min(wanted, sum(copies)),
         queries[row].num_nodes,
         encode,

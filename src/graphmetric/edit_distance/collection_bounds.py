@@ -275,6 +275,14 @@ def bound_in_little_memory(problem: EncodedProblem, pairs: Integers, results: Re
         results.lower[p] = min(lower, results.upper[p])
 
 
+def map_by_degree(problem: EncodedProblem, pairs: Integers, results: Results) -> None:
+    """Write node maps of the pairs and their costs in units, but no lower bounds: a millisecond for 1,000 nodes."""
+    for p, (i, j) in enumerate(pairs.tolist()):
+        images = _match_by_degree(problem, _only(problem.first, i), _only(problem.second, j))
+        results.node_map[p, : len(images)] = images
+    results.upper[:] = problem.price_in_units(pairs, results.node_map)
+
+
 def _bound_by_counts(problem: EncodedProblem) -> int:
     first, second, tables = problem.first, problem.second, problem.tables
     largest = max(len(first.node_code), len(second.node_code))

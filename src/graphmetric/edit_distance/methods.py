@@ -14,6 +14,7 @@ from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search
 from graphmetric.edit_distance._kernels.lower_bounds import sum_hausdorff
 from graphmetric.edit_distance._kernels.node_maps import allocate_random, bound_branches, refine_maps, shake_maps
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results
+from graphmetric.edit_distance.collection_bounds import map_by_degree
 from graphmetric.edit_distance.dual import (
     DualBound,
     QuickInterval,
@@ -408,6 +409,23 @@ class Hausdorff(EditDistanceMethod):
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         quadrupled = sum_hausdorff(problem.packed, pairs)
         return Solutions.without_maps(-(-quadrupled // 4), quadrupled / 4)  # a distance is a whole number of units
+
+
+@dataclass(frozen=True, slots=True)
+class DegreeMap(EditDistanceMethod):
+    """Match nodes of one label by descending degree, then the others: a map at once where no time is left."""
+
+    name: ClassVar[str] = "degree"
+    guarantee: ClassVar[Guarantee] = "upper bound"
+    symmetric: ClassVar[bool] = False
+
+    def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
+        return np.zeros(len(pairs))
+
+    def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
+        results = room_for(problem, pairs)
+        map_by_degree(problem, pairs, results)
+        return Solutions.of(results)
 
 
 register(ExactSearch, DualBound, QuickInterval, RelaxedDistance, RefinedMap)

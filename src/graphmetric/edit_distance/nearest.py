@@ -13,7 +13,8 @@ smallest upper bound, which sinks. Cheap bounds come first, and each looks only 
 5. exact searches of what is still open, with more and more steps, so that no hard pair keeps the others waiting.
 
 For graphs of up to a dozen nodes the last three are one call of a compiled search. When nothing is open the answer is
-proven. A time limit ends the search earlier: bounds and maps are valid at any moment.
+proven. A time limit ends the search earlier: bounds and maps are valid at any moment. Every stage takes its candidates
+in slices and checks the clock between them, and the compiled loops of a slice end when the limit passes.
 
 Where kinds of edits are limited (:mod:`graphmetric.edit_distance.limited`), edits within the limits cost at least as
 much as the best ones without. So the same stages exclude candidates, but the maps they find are not used, and what
@@ -22,8 +23,8 @@ they leave is solved within the limits one by one, the smallest lower bounds fir
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -62,6 +63,7 @@ from graphmetric.edit_distance.methods import (
     LARGEST_EASY,
     LARGEST_SEARCHED,
     BranchBound,
+    DegreeMap,
     ExactSearch,
     first_try,
     fits_dual_bound,
@@ -88,12 +90,15 @@ _CLOSE = 2
 """Edits between lower bound and limit up to which a short search with the branch bound is likely to be enough."""
 _LOOKED_AT, _SEARCHED_FIRST = 10, 4
 """Candidates that are bounded by common branches for each promising one, and those searched first for each wanted."""
-_SLICE, _LARGEST_SLICE = 1_000, 1 << 17
-"""Search steps between two looks at the clock; without a time limit the larger number, so that Ctrl-C is heard."""
+_SLICE, _LARGEST_SLICE = 150_000, 1 << 17
+"""Entries of assignment matrices between two checks of the clock, about a millisecond; and, where there is neither a
+time limit nor a report, search steps."""
 _FIRST_SECONDS, _MORE_SECONDS = 0.1, 10
 """Seconds for each pair within limits in the first round, and the factor by which each later round has more."""
-_BOUNDED = 2_048
-"""Candidates that are encoded and bounded together, where not all are encoded at once."""
+_BOUNDED, _BOUNDED_NODES = 2_048, 1 << 14
+"""Candidates that are encoded and bounded together, and the number of their nodes above which there are fewer."""
+_MAPPED = 4
+"""Candidates that get a map by degrees for each wanted one, where time was over before there were enough maps."""
 _REPORT_EVERY = 0.1
 """Seconds between two calls of whoever watches the search, at least."""
 SAME = 1e-9
@@ -175,6 +180,8 @@ class NearestSearch:
     """Candidates are ordered by raw distance / weight."""
     copies: Numbers
     """The number of graphs that each candidate stands for, itself included."""
+    sizes: Numbers
+    """Nodes of each candidate."""
     wanted: int | None
     """The number of graphs to find, copies included, at most as many as there are; None for all within the radius."""
     query_nodes: int
@@ -310,7 +317,10 @@ class NearestSearch:
     def run_here(self, proposed: Numbers) -> None:
         """Search in this thread."""
         try:
-            self._run(proposed[self._is_open(proposed)])
+            with self.watch.limited(None if self.deadline == np.inf else self.deadline - clock()):
+                self._run(proposed[self._is_open(proposed)])
+            if self.solve_limited is None:
+                self._map_by_degree()
         finally:
             self._take_recalled()
 
@@ -318,13 +328,15 @@ class NearestSearch:
         is_hard = self.query_nodes > LARGEST_EASY
         if self.solve_limited is not None:
             self._search_part_within_limits(proposed, is_hard)
-        elif len(proposed):
-            self._search_proposed(self.encode(np.sort(proposed)), proposed, is_hard)
+        else:
+            for part in self._parts(proposed):
+                if self._is_late():
+                    break
+                self._search_proposed(self.encode(np.sort(part)), part, is_hard)
         rest = self._left()
         if self.solve_limited is not None:  # what is left of the proposed ones had its time
             rest = rest[~np.isin(rest, proposed)]
-        for start in range(0, len(rest), _BOUNDED):
-            part = rest[start : start + _BOUNDED]
+        for part in self._parts(rest):
             part = self._tightened(part[self._is_open(part)])
             if self._is_late():
                 break
@@ -337,6 +349,26 @@ class NearestSearch:
         else:
             self._solve_what_is_open()
         self.report = None  # it may refer to this search, which would then stay in memory until a collection of cycles
+
+    def _parts(self, graphs: Numbers) -> Iterator[Numbers]:
+        """Candidates in the given order, as many at a time as are encoded together."""
+        nodes = np.cumsum(self.sizes[graphs])
+        start = 0
+        while start < len(graphs):
+            before = nodes[start - 1] if start else 0
+            end = int(np.searchsorted(nodes, before + _BOUNDED_NODES, side="right"))
+            end = min(max(end, start + 1), start + _BOUNDED)
+            yield graphs[start:end]
+            start = end
+
+    def _map_by_degree(self) -> None:
+        """Find as many maps as are wanted, if time was over before."""
+        if self.wanted is None:
+            return
+        left = self._sorted(self.open & np.isinf(self.bounds.upper))[: _MAPPED * self.wanted]
+        while len(left) and self.limit == np.inf:
+            some, left = left[: self.wanted], left[self.wanted :]
+            self._apply(self.encode(np.sort(some)), some, DegreeMap(), BY_COUNTS)
 
     def _take_recalled(self) -> None:
         """Let the bounds of earlier searches join the others."""
@@ -419,9 +451,14 @@ class NearestSearch:
         if len(left) == 0 or self._is_late():
             return
         self._take_recalled()
-        encoded, steps = self.encode(np.sort(left)), _MORE_STEPS * _FIRST_STEPS
+        parts, steps = list(self._parts(left)), _MORE_STEPS * _FIRST_STEPS
+        encoded = self.encode(np.sort(left)) if len(parts) == 1 else None
         while steps <= NO_LIMIT and len(left := self._left()) and not self._is_late():
-            self._search(encoded, left, steps)
+            for part in [left] if encoded is not None else self._parts(left):
+                part = part[self._is_open(part)]
+                if len(part) == 0 or self._is_late():
+                    continue
+                self._search(encoded or self.encode(np.sort(part)), part, steps)
             steps *= _MORE_STEPS
 
     def _left(self) -> Numbers:
@@ -451,8 +488,7 @@ class NearestSearch:
         problem, pairs = encoded.problem, encoded.pairs(self.row, graphs)
         bound = np.minimum(self.limit * self.bounds.weight[graphs], self._plain[0].upper[graphs]) * problem.scale
         limits = np.ceil(np.minimum(bound, NO_LIMIT) - ROUNDING).astype(np.int64) - 1
-        with self.watch.limited(self.deadline - clock() if self.deadline < np.inf else None):
-            found = search_with_dual_bound(problem, pairs, SearchLimits(limits, 0, 1 + _DUAL_ROUNDS, 0, 1), self.watch)
+        found = search_with_dual_bound(problem, pairs, SearchLimits(limits, 0, 1 + _DUAL_ROUNDS, 0, 1), self.watch)
         self.watch.check()
         seen = found.expanded > 0  # the others wait for another time
         assert found.node_map is not None
@@ -460,7 +496,7 @@ class NearestSearch:
         self._note(graphs[seen], lower, upper, found.node_map[seen], BY_DUAL)
 
     def _search(self, encoded: EncodedCandidates, graphs: Numbers, steps: int, refine: bool = False) -> None:
-        """Search one candidate after another; the deadline counts only once there are as many as are wanted.
+        """Search one candidate after another.
 
         With ``refine`` the first map of each is improved even if it is above the limit, which takes longer.
         """
@@ -476,25 +512,25 @@ class NearestSearch:
         """Search by the branch bound in one compiled loop."""
         problem = encoded.problem
         queue = SearchQueue(np.stack([graphs, encoded.columns(graphs)]), np.zeros(2, dtype=np.int64))
-        budget = _LARGEST_SLICE if self.deadline == np.inf and self.report is None else _SLICE
+        budget = _LARGEST_SLICE
+        if self.deadline < np.inf or self.report is not None:
+            budget = max(1, _SLICE // max(1, encoded.size.smaller * encoded.size.larger))
         limits = QueueLimits(self.row, problem.scale, steps, budget, int(refine))
         work = self.watch.workspace(encoded.size)
-        while queue.status[PLACE] < len(graphs) and not (self._is_late() and (self._is_ended or self.limit < np.inf)):
-            self.watch.check()
+        while queue.status[PLACE] < len(graphs) and not self._is_late():
             search_queue(problem.packed, queue, limits, *self._plain, work)
+            self.watch.check()
 
     def _search_each(self, encoded: EncodedCandidates, graphs: Numbers, steps: int) -> None:
         """The same where graphs are large, where each pair needs cost tables of its own, or where memory is short."""
         for graph in graphs.tolist():
-            if self._is_late() and (self.wanted is None or self.nearest.status[SIZE] > 0):
+            if self._is_late():
                 return
             weight, upper = self.bounds.weight[graph], self._plain[0].upper[graph]
             if self._settled[graph] or self.bounds.lower[graph] >= min(self.limit * weight, upper):
                 continue
             limit = max(0.0, min((self.limit - SAME / 2) * weight, upper))
             search = ExactSearch(node_limit=steps, upper_bound=None if np.isinf(limit) else limit)
-            if self.deadline < np.inf:
-                search = replace(search, time_limit=max(0.0, self.deadline - clock()))
             expanded = self._apply(encoded, np.array([graph]), search, BY_SEARCH)
             self._settled[graph] = expanded[0] < steps and not self._is_late()
 
@@ -503,7 +539,11 @@ class NearestSearch:
         searchable = encoded.searchable(self.row, graphs)
         if not searchable.all():
             unbounded = self.bounds.stage[graphs] < BY_BRANCHES
-            self._apply(encoded, graphs[~searchable & unbounded], BranchBound(), BY_BRANCHES)
+            for graph in graphs[~searchable & unbounded].tolist():
+                if self._is_late():
+                    break
+                if self._is_open(graph):
+                    self._apply(encoded, np.array([graph]), BranchBound(), BY_BRANCHES)
         return graphs[searchable]
 
     def _apply(
@@ -521,7 +561,7 @@ class NearestSearch:
         bounds, nearest = self._plain
         admit_maps(bounds, nearest, graphs, upper, maps)
         bounds.lower[graphs] = np.minimum(np.maximum(bounds.lower[graphs], lower), bounds.upper[graphs])
-        bounds.stage[graphs] = stage
+        bounds.stage[graphs] = np.maximum(bounds.stage[graphs], stage)
 
     def _sorted(self, chosen: NDArray[np.bool_]) -> Numbers:
         """The candidates of a mask by rising lower bounds."""

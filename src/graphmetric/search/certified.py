@@ -58,8 +58,9 @@ than either. The maps of branch bounds, which take microseconds, show which of t
 _LOOKED_AT = 3
 """Candidates of the learned search for each proposed graph."""
 _NONE = np.empty(0, dtype=np.int64)
-_SHARED = 50
-"""The whole index is encoded once for all queries if it has at most this many graphs for each of them."""
+_SHARED, _SHARED_NODES = 50, 1 << 14
+"""The whole index is encoded once for all queries if it has at most this many graphs and nodes for each of them; this
+takes some 50 ms for each, which no time limit counts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +203,8 @@ class CertifiedSearch:
         """
         if len(self.selection) == 0:
             return [SearchResult(graph, (), self.options.view, SearchReport(0, True)) for graph in self.queries]
-        if len(self.nodes) <= _SHARED * len(self.queries):
+        count = len(self.queries)
+        if len(self.nodes) <= _SHARED * count and self.nodes.sum() <= _SHARED_NODES * count:
             collection = self.graphs.collection(self.selection.first)
             self.shared = EncodedCandidates.of(self.queries, collection, self.options.costs)
         waiting, results = deque(range(len(self.queries))), dict[int, SearchResult]()
@@ -251,13 +253,14 @@ class QuerySearch:
             lower=lower,
             weight=self._view.weight,
             copies=asked.selection.copies[classes],
+            sizes=self._view.nodes,
             wanted=wanted,
             query_nodes=self._view.query.num_nodes,
             encode=partial(asked.encode, row, classes),
             radius=rate,
             tighten=(lambda numbers: bounds.by_branches(row, classes[numbers])) if bounds.knows_branches else None,
             row=0 if asked.shared is None else row,
-            deadline=clock() + options.seconds,
+            deadline=self._started + options.seconds,
             watch=watch,
             solve_limited=None if options.limits is None else partial(asked.solve, row, classes),
         )

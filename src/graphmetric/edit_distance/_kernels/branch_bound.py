@@ -76,8 +76,11 @@ def compare_inner_edges(pair: Pair, levels: Levels, depth: int, i: int, j: int) 
 
 
 @part
-def fill_root_costs(pair: Pair, levels: Levels) -> None:
-    """Fill depth 0, where nothing is mapped and all edges are inner edges."""
+def fill_root_costs(pair: Pair, levels: Levels, signals: Integers) -> None:
+    """Fill depth 0, where nothing is mapped and all edges are inner edges.
+
+    On cancellation the remaining rows cost nothing, which keeps all bounds valid.
+    """
     n_query, n_target = pair.sizes[N_QUERY], pair.sizes[N_TARGET]
     place_unmapped(pair, levels)
     count_inner_edges(pair, QUERY, n_query, levels.rows, ONE)
@@ -90,9 +93,13 @@ def fill_root_costs(pair: Pair, levels: Levels) -> None:
         start += (n_query - depth + 1) * (n_target - depth)
     entry = 0
     for i in range(n_query + 1):
+        is_canceled = signals[STOP] > 0  # with many edge codes a row takes milliseconds
         for j in range(n_target):
-            inner = compare_inner_edges(pair, levels, ROOT, i, j)
-            levels.cost[entry] = 2 * pair.node_cost[levels.rows[0, NODE, i], j] + inner
+            if is_canceled:
+                levels.cost[entry] = 0
+            else:
+                inner = compare_inner_edges(pair, levels, ROOT, i, j)
+                levels.cost[entry] = 2 * pair.node_cost[levels.rows[0, NODE, i], j] + inner
             entry += 1
 
 
@@ -266,12 +273,11 @@ def keep_tight_matches(
 def solve_root_assignment(work: Workspace, limit: int) -> bool:
     """Solve the assignment of the loaded pair before anything is mapped; False as in `solve_assignment`."""
     pair, levels = work.pair, work.levels
-    n_query = pair.sizes[N_QUERY]
-    fill_root_costs(pair, levels)
+    n_query, signals = pair.sizes[N_QUERY], work.progress.signals
+    fill_root_costs(pair, levels, signals)
     for u in range(n_query):
         work.scratch.free_rows[u] = u + 1
     levels.state[0, BOUND] = 0
-    signals = work.progress.signals
     return solve_assignment(levels, work.scratch, signals, ROOT, n_query, pair.sizes[N_TARGET], n_query, limit)
 
 

@@ -200,7 +200,10 @@ def search_queue(
                 queue.status[PLACE] += 1
                 continue
             load_pair(problem, limits.row, queue.graphs[COLUMN, queue.status[PLACE]], work.pair)
-            start_within(work, limit, limits.refine)
+            if not start_within(work, limit, limits.refine):
+                lower = (work.levels.state[0, BOUND] + 1) // 2
+                bounds.lower[graph] = max(bounds.lower[graph], lower / limits.scale)
+                return
             before = 0
         advance_search(work, min(limits.steps, before + left))
         left -= status[EXPANDED] - before
@@ -218,8 +221,10 @@ def find_largest_cost(bounds: CandidateBounds, nearest: NearestGraphs, graph: in
 
 
 @part
-def start_within(work: Workspace, upper_limit: int, refine: int) -> None:
+def start_within(work: Workspace, upper_limit: int, refine: int) -> bool:
     """Solve the root of the loaded pair; if its branch bound is above the limit, stop there with DEPTH -1.
+
+    Returns False if it was canceled before the root was solved; only the bound of the root is valid then.
 
     Unlike :func:`start_search` it treats the limit as the cost of a known map. Most pairs are above the limit, where
     swaps are of no use; pass ``refine=1`` where maps are wanted.
@@ -232,16 +237,17 @@ def start_within(work: Workspace, upper_limit: int, refine: int) -> None:
     status[UPPER_LIMIT] = upper_limit
     status[STOP_AT_LIMIT] = 0
     if not solve_root_assignment(work, 2 * upper_limit + 1):
-        return
+        return progress.signals[STOP] == 0
     cost = price_root(work)
     limit = find_limit(levels, progress, ROOT)
     if levels.state[0, BOUND] >= limit:
-        return
+        return True
     if cost < status[UPPER] or refine == 1:
         refine_map(work, ROOT, cost)
         limit = find_limit(levels, progress, ROOT)
     if levels.state[0, BOUND] < limit and choose_branch(pair, levels, ROOT, limit):
         status[DEPTH] = 0
+    return True
 
 
 @part
