@@ -3,9 +3,9 @@
     python benchmarks/heads.py [--dim 64] [--nodes 10] [--threads 2] [--file 20000]
 
 Node states are drawn around a few centres, as an encoder's are. Pooled heads are asked for 1,000,000 pairs, the
-matching for 100,000, the coupling, whose nodes are linked as a random tree, for 4,096; each time once as a matrix
-and once as a list of random pairs. A training step is forward and backward of 4,096 pairs. ``--file N`` also writes an
-N x N matrix into a temporary file and shows the memory it took.
+matching for 100,000; each time once as a matrix and once as a list of random pairs. A training
+step is forward and backward of 4,096 pairs. ``--file N`` also writes an N x N matrix into a temporary file and shows
+the memory it took.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -25,7 +24,6 @@ from graphmetric.distance import (
     BlockNorm,
     Comparison,
     ConcaveHead,
-    Coupling,
     Matching,
     PairDistance,
     Representation,
@@ -34,7 +32,6 @@ from graphmetric.distance import (
     pair_distances,
     write_distance_matrix,
 )
-from graphmetric.distance.representation import Structure
 
 CENTRES = 12
 TRAINING_PAIRS = 4096
@@ -48,7 +45,6 @@ def make_heads(dim: int) -> dict[str, PairDistance]:
         "ConcaveHead": ConcaveHead(dim),
         "Matching": Matching(),
         "Matching, 4 heads": Matching(heads=4),
-        "Coupling": Coupling(dim),
         "ConcaveHead of BlockNorm, Matching": ConcaveHead(None, bases=[BlockNorm(dim), Matching()]),
     }
 
@@ -57,15 +53,7 @@ def make_graphs(count: int, dim: int, nodes: int) -> Representation:
     centres = torch.randn(CENTRES, dim)
     rows = centres[torch.randint(CENTRES, (count * nodes,))] + 0.3 * torch.randn(count * nodes, dim)
     size = torch.full((count,), nodes)
-    above = torch.arange(1, nodes)
-    parent = (torch.rand(count, nodes - 1) * above).long()
-    adjacency = torch.zeros(count, nodes, nodes)
-    adjacency[torch.arange(count)[:, None], above, parent] = 1
-    one_kind = SimpleNamespace(
-        weights=adjacency, relation=None, tag=None, directed=torch.zeros(count, dtype=torch.bool)
-    )
-    structure = Structure.from_batch(one_kind)
-    return Representation(rows.reshape(count, nodes, dim).sum(1), rows, torch.arange(count) * nodes, size, structure)
+    return Representation(rows.reshape(count, nodes, dim).sum(1), rows, torch.arange(count) * nodes, size)
 
 
 def best_of(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]:
@@ -88,7 +76,7 @@ def training_step(head: PairDistance, graphs: Representation, pairs: torch.Tenso
 def measure_heads(dim: int, nodes: int) -> None:
     print(f"{'head':36}{'matrix':>12}{'pair list':>12}{'training':>12}   pairs per second (CPU seconds per million)")
     for name, head in make_heads(dim).items():
-        side = 64 if head.needs_structure else 316 if head.needs_states else 1000
+        side = 316 if head.needs_states else 1000
         comparison = Comparison.prepare(head, make_graphs(side, dim, nodes), make_graphs(side, dim, nodes))
         pairs = np.random.default_rng(0).integers(0, side, (side * side, 2))
         graphs, chosen = make_graphs(512, dim, nodes), torch.randint(512, (TRAINING_PAIRS, 2))

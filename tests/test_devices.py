@@ -35,19 +35,18 @@ def molecules() -> gm.GraphCollection:
 
 OPTIONS = {
     "paper": ModelOptions(),
-    **{name: preset(name)[0] for name in ("small", "base", "large")},
+    **{name: preset(name)[0] for name in ("small", "base")},
     "everything": ModelOptions(
         EncoderOptions(
             hidden_size=16,
             layers=2,
-            structural_bias=True,
             messages="normalised",
             context=True,
             join_layers=True,
             inputs=("attributes", "roles", "neighbourhood", "degree", "walks"),
         ),
-        FeatureOptions(max_hops=3, return_steps=4),
-        HeadOptions("coupling"),
+        FeatureOptions(return_steps=4),
+        HeadOptions("matching", edge_price=0.3),
     ),
 }
 

@@ -36,7 +36,6 @@ ANY_GRAPH = graphs(node_features=False, edge_weights=False, node_images=False, d
 METRIC_HEADS = [
     "matching",
     HeadOptions("matching", edge_price=0.3),
-    "coupling",
     "block-norm",
     HeadOptions("concave", hidden=(8,), bases=("matching",)),
 ]
@@ -52,7 +51,7 @@ def model(molecules: GraphCollection) -> gm.GraphDistance:
     return gm.GraphDistance(**QUICK | {"max_steps": 60, "label_budget": 500}).fit(molecules)
 
 
-@pytest.fixture(scope="module", params=METRIC_HEADS, ids=["matching", "edges", "coupling", "block-norm", "concave"])
+@pytest.fixture(scope="module", params=METRIC_HEADS, ids=["matching", "edges", "block-norm", "concave"])
 def metric(request: pytest.FixtureRequest) -> gm.GraphDistance:
     several = [gm.Graph(3, [(0, 1)], node_labels=[1, "a", None], edge_labels=["x"], node_texts=["to be", "", "or"])]
     several += [gm.Graph(n, [(k, k + 1) for k in range(n - 1)]) for n in range(1, 6)]
@@ -281,8 +280,7 @@ class TestAxioms:
             assert np.array_equal(d, d.T)
             assert (d >= 0).all()
             assert (np.diag(d) == 0).all()
-            tolerance = 2 * metric.model_.head.slack(float(d.max())) + 1e-5
-            assert (d[:, None, :] <= (d[:, :, None] + d[None, :, :]) * (1 + 1e-5) + tolerance).all()
+            assert (d[:, None, :] <= (d[:, :, None] + d[None, :, :]) * (1 + 1e-5) + 1e-5).all()
         assert metric.distance(several[0], several[1]) == metric.distance(several[1], several[0])
         assert metric.distance(several[0], relabelled) == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,11 +20,12 @@ from graphmetric.features import FeatureOptions, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions, structure_of
+from graphmetric.training import preset
 
 torch.set_num_threads(1)
 
-ENCODER = EncoderOptions(hidden_size=8, structural_bias=True, inputs=("attributes", "roles", "degree", "walks"))
-FEATURES = FeatureOptions(return_steps=3, max_hops=3, neighbourhood=False)
+ENCODER = EncoderOptions(hidden_size=8, inputs=("attributes", "roles", "degree", "walks"))
+FEATURES = FeatureOptions(return_steps=3, neighbourhood=False)
 HEADS = {
     "squared-fc": HeadOptions("squared-fc", hidden=(4,)),
     "block-norm": HeadOptions("block-norm", blocks=4, block_width=3),
@@ -31,7 +33,6 @@ HEADS = {
     "matching of nodes and edges": HeadOptions("matching", edge_price=0.3),
     "concave": HeadOptions("concave", hidden=(4,), bases=("matching", "block-norm")),
     "concave of matching": HeadOptions("concave", bases=("matching",), coordinates=False),
-    "coupling": HeadOptions("coupling"),
 }
 ALL = [pytest.param(ModelOptions(ENCODER, FEATURES, head), id=name) for name, head in HEADS.items()]
 
@@ -92,7 +93,7 @@ def test_what_is_not_a_model_s_options_is_refused(data: object, message: str) ->
         ("encoder", "hidden_dropout", None, r"encoder\.hidden_dropout must be a number; got None"),
         ("encoder", "inputs", "roles", r"encoder\.inputs must be a list"),
         ("encoder", "inputs", ["smell"], r"encoder\.inputs\[0\] must be one of attributes"),
-        ("encoder", "structural_bias", 1, r"encoder\.structural_bias must be of type bool"),
+        ("encoder", "context", 1, r"encoder\.context must be of type bool"),
         ("features", "k_max", 0, "k_max must be 1 or more"),
         ("head", "kind", "cosine", "no head 'cosine'; there are: squared-fc"),
         ("head", "bases", ["concave"], "cannot start from another one"),
@@ -189,7 +190,7 @@ def test_a_graph_does_not_depend_on_its_batch() -> None:
 
 
 def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted = Fitted(ModelOptions(ENCODER, FEATURES, HEADS["coupling"]))
+    fitted = Fitted(ModelOptions(ENCODER, FEATURES, HEADS["matching of nodes and edges"]))
     at_once = fitted.model.encode_graphs(fitted.featurizer, GRAPHS)
     monkeypatch.setattr("graphmetric.model.CHUNK", 5)
     for threads in (1, 2):
@@ -201,10 +202,11 @@ def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.parametrize("canonical", [False, True])
 def test_structure_of_encoded_graphs(canonical: bool) -> None:
-    features = FeatureOptions(return_steps=3, max_hops=3, neighbourhood=canonical)
+    features = FeatureOptions(return_steps=3, neighbourhood=canonical)
     directed = Graph(4, [(0, 1), (2, 1), (3, 3)], directed=True, node_labels=list("CNOC"))
     featurizer = GraphFeaturizer(features).fit([*GRAPHS, directed])
-    model = GraphDistanceModel.build(featurizer.schema, ModelOptions(ENCODER, features, HEADS["coupling"])).eval()
+    options = ModelOptions(ENCODER, features, HEADS["matching of nodes and edges"])
+    model = GraphDistanceModel.build(featurizer.schema, options).eval()
     graphs = GraphCollection([directed, *GRAPHS])
     found = model.encode_graphs(featurizer, graphs).compacted().structure
     assert found is not None
@@ -229,16 +231,15 @@ def test_structure_of_encoded_graphs(canonical: bool) -> None:
         assert sorted(degrees.tolist()) == sorted(np.bincount(graph.edges.flatten(), minlength=graph.num_nodes))
 
 
-def test_a_coupling_is_no_base_of_a_concave_head() -> None:
+def test_a_price_of_edges_is_no_base_of_a_concave_head() -> None:
     with pytest.raises(InvalidArgument, match="under a concave head edges have no price"):
         HeadOptions("concave", bases=("matching",), edge_price=0.2)
-    with pytest.raises(InvalidArgument, match="a coupling is not a base"):
-        HeadOptions("concave", bases=("coupling",))
 
 
-def test_the_head_before_couplings_is_refused_with_what_to_do() -> None:
-    with pytest.raises(InvalidArgument, match="'edge-matching' was replaced by 'coupling'; train the model again"):
-        HeadOptions("edge-matching")
+@pytest.mark.parametrize("ask", [lambda: HeadOptions("coupling"), lambda: preset("large")])
+def test_the_coupling_and_its_preset_are_refused_with_what_to_do(ask: Callable[[], object]) -> None:
+    with pytest.raises(InvalidArgument, match=r"are gone: .* relaxed_edit_distance\(g, h, round_up=True\)"):
+        ask()
 
 
 def test_no_graphs_at_all() -> None:

@@ -68,16 +68,15 @@ class GraphDistance(_GraphTransformer):
     """A learned distance between graphs.
 
     With the presets "small" and "base" it is a pseudo-metric by construction: symmetric, zero on isomorphic graphs, and
-    the triangle inequality holds, for all graphs and whatever was learned, up to the rounding of single precision; with
-    "large" too, in whole edits. ``strict=True`` makes any of them a metric on isomorphism classes. Graphs may be
+    the triangle inequality holds, for all graphs and whatever was learned, up to the rounding of single precision.
+    ``strict=True`` makes either of them a metric on isomorphism classes. Graphs may be
     anything that :func:`graphmetric.as_graphs` takes; they are not changed. A model that was trained on undirected
     graphs refuses directed ones, and the other way round.
 
     Args:
-        preset: "paper", "small" (a minute or two), "base" (about ten minutes), "large" (half an hour, the most
-            accurate, about a hundred times slower to answer), or a pair of :class:`~graphmetric.model.ModelOptions` and
-            :class:`~graphmetric.training.TrainingOptions`.
-        head: Another distance on the same encoder: "matching", "coupling", "block-norm", "concave", "squared-fc",
+        preset: "paper", "small" (a minute or two), "base" (about ten minutes), or a pair of
+            :class:`~graphmetric.model.ModelOptions` and :class:`~graphmetric.training.TrainingOptions`.
+        head: Another distance on the same encoder: "matching", "block-norm", "concave", "squared-fc",
             or :class:`~graphmetric.model.HeadOptions`; None: the preset's.
         strict: Give graphs that are not isomorphic a distance above 0, even if the encoder cannot tell them apart.
         pretrain: Whether the encoder learns to recover attributes and structure first; None: as the preset says.

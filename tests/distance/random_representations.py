@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from graphmetric.distance import BlockNorm, ConcaveHead, Coupling, Matching, PairDistance, Representation, SquaredFC
+from graphmetric.distance import BlockNorm, ConcaveHead, Matching, PairDistance, Representation, SquaredFC
 from graphmetric.distance.representation import Structure
 
 DIM = 8
@@ -22,8 +22,6 @@ HEADS: dict[str, Callable[[], PairDistance]] = {
     "matching": Matching,
     "two matchings": lambda: Matching(heads=2),
     "matching of nodes and edges": lambda: Matching(edge_price=0.4),
-    "coupling": lambda: Coupling(DIM),
-    "coupling of fractions": lambda: Coupling(DIM, fractions=True),
     "concave 1-exp": lambda: ConcaveHead(DIM, hidden=(6,), concave="saturating"),
     "concave log1p": lambda: ConcaveHead(DIM, hidden=(6, 4)),
     "concave sqrt": lambda: ConcaveHead(DIM, hidden=(6,), concave="sqrt"),
@@ -32,6 +30,17 @@ HEADS: dict[str, Callable[[], PairDistance]] = {
     "concave of matching": lambda: ConcaveHead(None, hidden=(4,), bases=[Matching()]),
     "concave of paper": lambda: ConcaveHead(None, bases=[SquaredFC(DIM)]),
 }
+
+
+class Coarse(BlockNorm):
+    """Answers like those of a solver that stops early: too short by up to its tolerance."""
+
+    tolerance = 0.02
+    epsilon = 0.05
+
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        exact = super().compare(left, right)
+        return exact if torch.is_grad_enabled() else (exact / self.tolerance).floor() * self.tolerance
 
 
 def random_head(name: str, seed: int = 0, dtype: torch.dtype = torch.float64) -> PairDistance:

@@ -117,7 +117,7 @@ def test_a_false_bound_is_refused() -> None:
         check_declarations(declare(Squares, vector_blocks=1), DIM)
 
 
-@pytest.mark.parametrize("name", [name for name in HEADS if "coupling" not in name])
+@pytest.mark.parametrize("name", HEADS)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_heads_of_the_package_pass(name: str, seed: int) -> None:
     head = random_head(name, seed, torch.float32)

@@ -12,9 +12,6 @@ from graphmetric.distance.comparison import from_paper, to_paper, to_steinhaus
 from graphmetric.distance.masked_loss import masked_loss
 from tests.distance.random_representations import DIM, HEADS, from_rows, random_graphs, random_head
 
-FORMULAS = [name for name in HEADS if not HEADS[name]().slow]
-"""Heads without a solver; test_coupling.py has the gradients of the one that has a solver."""
-
 
 def split(rows: Tensor, size: Tensor) -> tuple[Representation, Representation]:
     graphs = from_rows(rows, size)
@@ -22,14 +19,14 @@ def split(rows: Tensor, size: Tensor) -> tuple[Representation, Representation]:
     return graphs.take(slice(0, half)), graphs.take(slice(half, None))
 
 
-@pytest.mark.parametrize("name", FORMULAS)
+@pytest.mark.parametrize("name", HEADS)
 def test_gradient_in_the_states(name: str) -> None:
     head, size = random_head(name), torch.tensor([3, 2, 0, 2, 3, 2])
     rows = torch.randn(int(size.sum()), DIM, dtype=torch.float64, requires_grad=True)
     assert gradcheck(lambda rows: head(*split(rows, size)), (rows,))
 
 
-@pytest.mark.parametrize("name", [name for name in FORMULAS if list(HEADS[name]().parameters())])
+@pytest.mark.parametrize("name", [name for name in HEADS if list(HEADS[name]().parameters())])
 def test_gradient_in_the_weights(name: str) -> None:
     head, left, right = random_head(name), random_graphs(5, 1), random_graphs(5, 2)
     names, weights = zip(*head.named_parameters(), strict=True)

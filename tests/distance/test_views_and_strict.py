@@ -12,7 +12,7 @@ from graphmetric.distance import Axiom, Comparison, axioms_of_view, distance_mat
 from graphmetric.distance.comparison import Side, from_paper, to_paper
 from graphmetric.edit_distance import normalized_distance, steinhaus_distance
 from graphmetric.errors import InvalidArgument
-from tests.distance.random_representations import HEADS, random_graphs, random_head
+from tests.distance.random_representations import DIM, HEADS, Coarse, random_graphs, random_head
 
 METRIC_HEADS = [name for name in HEADS if HEADS[name]().is_metric]
 
@@ -121,7 +121,7 @@ def test_refusals() -> None:
     with pytest.raises(InvalidArgument, match="certificates form lists"):
         Comparison.prepare(head, graphs, certificates=[["a", "b", "c"]])
     with pytest.raises(InvalidArgument, match=r"epsilon must be at least 0\.04, twice the tolerance"):
-        Comparison.prepare(random_head("coupling of fractions"), graphs, certificates=list("abc"), epsilon=1e-4)
+        Comparison.prepare(Coarse(DIM), graphs, certificates=list("abc"), epsilon=1e-4)
     with pytest.raises(InvalidArgument, match="2 certificates for 3 graphs"):
         Comparison.prepare(head, graphs, certificates=["a", "b"])
     with pytest.raises(InvalidArgument, match="give those of both"):

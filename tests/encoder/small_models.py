@@ -16,7 +16,7 @@ from graphmetric.model import GraphDistanceModel
 
 torch.set_num_threads(1)  # several threads on matrices this small take longer, the more so on a busy machine
 
-FEATURES = FeatureOptions(return_steps=3, max_hops=3)
+FEATURES = FeatureOptions(return_steps=3)
 
 ALL_INPUTS = ("attributes", "roles", "neighbourhood", "degree", "walks")
 CONFIGURATIONS = {
@@ -25,7 +25,6 @@ CONFIGURATIONS = {
     "everything": EncoderOptions(
         hidden_size=8,
         inputs=ALL_INPUTS,
-        structural_bias=True,
         messages="normalised",
         context=True,
         join_layers=True,
@@ -36,9 +35,7 @@ CONFIGURATIONS = {
     ),
     "messages": EncoderOptions(hidden_size=8, heads=0, messages="sum", context=True, residual="none", output_size=5),
     "typed": EncoderOptions(hidden_size=8, heads=0, messages="typed", residual="none", norm="pre", output_size=5),
-    "bias": EncoderOptions(
-        hidden_size=8, attention_size=4, structural_bias=True, residual="none", tags="positional", norm="pre"
-    ),
+    "narrow": EncoderOptions(hidden_size=8, attention_size=4, residual="none", tags="positional", norm="pre"),
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from dataclasses import fields
 
@@ -18,9 +17,9 @@ from graphmetric.features.table import group_by_size
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from tests.features.graph_lists import any_graph, any_graphs
-from tests.naive.paths_and_walks import hop_distances, return_chances
+from tests.naive.walks import return_chances
 
-PLAIN = FeatureOptions(canonical=False, return_steps=4, max_hops=2)
+PLAIN = FeatureOptions(canonical=False, return_steps=4)
 
 
 def dense_weights(graph: Graph) -> np.ndarray:
@@ -48,9 +47,6 @@ def test_structure_against_plain_loops(graph: Graph) -> None:
     leaving = [sum((u == i) + (not graph.directed and v == i) for u, v in graph.edges.tolist()) for i in range(n)]
     entering = [sum((v == i) + (not graph.directed and u == i) for u, v in graph.edges.tolist()) for i in range(n)]
     assert batch.degree[0, :n].tolist() == [list(pair) for pair in zip(leaving, entering, strict=True)]
-    buckets = [[3 if math.isinf(h) else min(h, 2) for h in row] for row in hop_distances(n, graph.edges.tolist())]
-    assert batch.hops is not None
-    assert batch.hops[0, :n, :n].tolist() == buckets
     assert batch.walks is not None
     np.testing.assert_allclose(batch.walks[0, :n], np.reshape(return_chances(scaled.tolist(), 4), (n, 4)), atol=1e-6)
 
@@ -99,7 +95,7 @@ def test_a_wild_weight_or_number_stays_finite() -> None:
 @given(any_graph, st.randoms(use_true_random=False))
 def test_relabelled_graphs_have_equal_features(graph: Graph, random) -> None:
     order = random.sample(range(graph.num_nodes), graph.num_nodes)
-    featurizer = GraphFeaturizer(FeatureOptions(return_steps=3, max_hops=3)).fit([graph])
+    featurizer = GraphFeaturizer(FeatureOptions(return_steps=3)).fit([graph])
     table = featurizer.transform([graph, graph.relabeled(order)])
     assert same_batch(table.padded([0]), table.padded([1]))
     n = graph.num_nodes
@@ -144,7 +140,7 @@ def test_graphs_of_which_no_label_is_known_are_warned_of_once() -> None:
 
 @given(any_graphs, any_graphs)
 def test_the_state_survives_json(training: list[Graph], later: list[Graph]) -> None:
-    featurizer = GraphFeaturizer(FeatureOptions(return_steps=2, max_hops=2)).fit(training)
+    featurizer = GraphFeaturizer(FeatureOptions(return_steps=2)).fit(training)
     again = GraphFeaturizer.from_state(json.loads(json.dumps(featurizer.to_state())))
     assert again.schema == featurizer.schema
     assert again.options == featurizer.options
@@ -199,10 +195,11 @@ def test_an_empty_collection_and_empty_graphs() -> None:
 
 def test_a_graph_of_two_thousand_nodes() -> None:
     path = Graph(2000, [(i, i + 1) for i in range(1999)])
-    featurizer = GraphFeaturizer(FeatureOptions(return_steps=4, max_hops=8)).fit([path])
+    featurizer = GraphFeaturizer(FeatureOptions(return_steps=4)).fit([path])
     batch = featurizer.transform([path]).padded([0])
-    assert batch.hops is not None
-    assert np.bincount(batch.hops.ravel()).tolist()[:3] == [2000, 3998, 3996]
+    assert np.count_nonzero(batch.weights) == 2 * 1999
+    assert batch.walks is not None
+    assert batch.walks[0, 1000].tolist() == [0, 0.5, 0, 0.375]
 
 
 def test_what_counts_is_what_features_show() -> None:

@@ -195,7 +195,7 @@ def test_a_file_cut_short_is_refused(folder: Path, name: str, share: float) -> N
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda config: config.update(version=2), "version 2"),
+        (lambda config: config.update(version=3), "version 3"),
         (lambda config: config.update(format="other"), "not the configuration"),
         (lambda config: config["model"]["encoder"].update(hidden_size=128), "does not fit"),
         (lambda config: config["model"]["encoder"].update(hidden_size=10**12), "does not fit"),
@@ -217,6 +217,49 @@ def test_a_configuration_that_does_not_fit_is_refused(
     folder: Path, change: Callable[[dict[str, Any]], object], said: str
 ) -> None:
     rewrite(folder, change)
+    with pytest.raises(FileError, match=said):
+        gm.GraphDistance.load(folder)
+
+
+def as_version_1(folder: Path, **options: dict[str, Any]) -> None:
+    """Write the configuration as version 1 did, with the options that were removed since."""
+    removed = {part: {**fields, **options.get(part, {})} for part, fields in model_folder._REMOVED.items()}
+
+    def change(config: dict[str, Any]) -> None:
+        config["version"] = 1
+        config["features"]["options"].update(removed["features"])
+        for part, fields in removed.items():
+            config["model"][part].update(fields)
+
+    rewrite(folder, change)
+
+
+def test_version_1_is_read_without_the_options_that_were_removed(
+    folder: Path, model: gm.GraphDistance, molecules: GraphCollection
+) -> None:
+    as_version_1(folder)
+    again = gm.GraphDistance.load(folder)
+    assert np.array_equal(again.pairwise(molecules), model.pairwise(molecules))
+    assert again.model_.options == model.model_.options
+    again.save(folder)
+    assert json.loads((folder / "config.json").read_text())["version"] == model_folder.VERSION
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"encoder": {"structural_bias": True}},
+            r"encoder.structural_bias=True, an option that was removed: train the",
+        ),
+        ({"features": {"max_hops": 8}}, r"features.max_hops=8, .* or install the version .*, graphmetric \d"),
+        ({"head": {"kind": "coupling", "fractions": True}}, r"use relaxed_edit_distance\(g, h, round_up=True\)"),
+    ],
+)
+def test_version_1_is_refused_where_a_removed_option_had_an_effect(
+    folder: Path, options: dict[str, dict[str, Any]], said: str
+) -> None:
+    as_version_1(folder, **options)
     with pytest.raises(FileError, match=said):
         gm.GraphDistance.load(folder)
 

@@ -25,7 +25,6 @@ ON_BOTH_STORES = {
 HEADS = {
     "matching": HeadOptions("matching"),
     "matching of nodes and edges": HeadOptions("matching", edge_price=0.3),
-    "coupling": HeadOptions("coupling", fractions=True),
     **{kind: HeadOptions(kind) for kind in ("block-norm", "squared-fc", "concave")},
 }
 

@@ -60,13 +60,12 @@ MATCHING = ModelOptions(
         hidden_dropout=0.0,
         attention_dropout=0.0,
         residual="none",
-        structural_bias=True,
         norm="pre",
         inputs=("attributes", "roles", "degree", "walks"),
         positions="learned",
         output_size=16,
     ),
-    FeatureOptions(return_steps=4, max_hops=4),
+    FeatureOptions(return_steps=4),
     HeadOptions("matching"),
 )
 PAPER = ModelOptions(EncoderOptions(hidden_size=8, intermediate_size=8))

@@ -90,7 +90,7 @@ def table_with_everything() -> FeatureTable:
         )
         for directed in (False, True)
     ]  # fmt: skip
-    return GraphFeaturizer(FeatureOptions(return_steps=2, max_hops=2)).fit(graphs).transform(graphs)
+    return GraphFeaturizer(FeatureOptions(return_steps=2)).fit(graphs).transform(graphs)
 
 
 def leaves_of(record: object) -> list[tuple[str, ...]]:

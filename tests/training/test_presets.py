@@ -27,12 +27,7 @@ def test_the_paper_s_parameters() -> None:
     assert encoder.residual == "raw"
     assert encoder.inputs == ("attributes", "roles", "neighbourhood", "degree")
     assert (encoder.positions, encoder.tags) == ("sinusoidal", "positional")
-    assert (encoder.structural_bias, encoder.messages, encoder.context, encoder.join_layers) == (
-        False,
-        "none",
-        False,
-        False,
-    )
+    assert (encoder.messages, encoder.context, encoder.join_layers) == ("none", False, False)
     assert (training.optimizer, training.learning_rate, training.weight_decay) == ("adam", 1e-3, 5e-4)
     assert (training.epochs, training.schedule, training.clip_norm) == (1000, "constant", None)
     assert training.patience is not None
@@ -40,14 +35,14 @@ def test_the_paper_s_parameters() -> None:
     assert training.pretraining is not None
     assert model.head.kind == "squared-fc"
     assert len(model.head.hidden) >= 2, "several fully connected layers"
-    assert (model.features.return_steps, model.features.max_hops) == (0, 0)
+    assert model.features.return_steps == 0
     assert model.features.role_rounds == 1
 
 
 def test_the_others_are_metrics_by_construction() -> None:
-    for name in ("small", "base", "large"):
+    for name in ("small", "base"):
         options = preset(name)[0]
-        schema = replace(SCHEMA, return_steps=options.features.return_steps, max_hops=options.features.max_hops)
+        schema = replace(SCHEMA, return_steps=options.features.return_steps)
         assert GraphDistanceModel.build(schema, options).head.axioms == METRIC
     assert GraphDistanceModel.build(SCHEMA, preset("paper")[0]).head.axioms < METRIC
 

@@ -53,8 +53,8 @@ _FEWEST = 3
     metavar="MODEL",
     help="Learn the distances of this model, such as vectors (--head block-norm) those of a matching.",
 )
-@click.option("--preset", default="base", help="paper, small (minutes), base or large (half an hour).")
-@click.option("--head", help="Another kind of distance: matching, coupling, block-norm, concave or squared-fc.")
+@click.option("--preset", default="base", help="paper, small (minutes) or base (ten minutes).")
+@click.option("--head", help="Another kind of distance: matching, block-norm, concave or squared-fc.")
 @click.option("--strict", is_flag=True, help="Give distance 0 to isomorphic graphs only.")
 @ignore_option(" The model does not see it, and evaluate and search --certified do not count it either.")
 @click.option("--pretrain/--no-pretrain", default=None, help="Pre-train the encoder. By default the preset decides.")

@@ -4,7 +4,6 @@ from graphmetric.errors import needs_extra
 
 with needs_extra("learn", "a distance of encoded graphs"):
     from graphmetric.distance.comparison import Comparison, axioms_of_view, view_distances
-    from graphmetric.distance.coupling import Coupling
     from graphmetric.distance.declared import check_declarations
     from graphmetric.distance.masked_loss import interval_loss, mask_weights, weigh_near_pairs
     from graphmetric.distance.matching import Matching
@@ -29,7 +28,6 @@ __all__ = [
     "BlockNorm",
     "Comparison",
     "ConcaveHead",
-    "Coupling",
     "HeadOptions",
     "Matching",
     "PairDistance",

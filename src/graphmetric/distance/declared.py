@@ -100,7 +100,7 @@ def _find_violations(head: PairDistance, graphs: Representation) -> Iterator[_Vi
     ab, bc, ac = _measure(head, a, b), _measure(head, b, c), _measure(head, a, c)
     ba, cb, aa = _measure(head, b, a), _measure(head, c, b), _measure(head, a, a)
     longest = torch.stack([ab, bc, ac]).abs().amax(dim=0)
-    allowed = _ROUNDING * longest + longest.clone().apply_(head.slack)
+    allowed = _ROUNDING * longest + head.tolerance
     direct = torch.stack([ac, ab])
     detour = torch.stack([ab + bc, ac + cb])
     for axiom, names, values, excess in (
@@ -131,7 +131,7 @@ def _check_vector_bound(head: PairDistance, graphs: Representation) -> None:
         bounds = head.gaps(vectors[query], vectors)
         allowed = _ROUNDING * float(np.abs(distances).max())
         k = int((bounds - distances).argmax())
-        if bounds[k] > distances[k] + allowed + head.slack(float(bounds[k])):
+        if bounds[k] > distances[k] + allowed + head.tolerance:
             raise InvalidArgument(
                 f"the head {_name(head)} declares by vector_blocks={head.vector_blocks} that its vectors bound the "
                 f"distance from below, which random graphs refute: the bound {bounds[k]:.4g} exceeds the distance "

@@ -24,7 +24,7 @@ from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.graphs.pair_bounds import as_pairs
 
 BLOCK_ROWS = 1024
-"""Rows that are finished, and recorded as such, together; for a slow head the rows of a tile."""
+"""Rows that are finished, and recorded as such, together."""
 TILE_ROWS = 64
 TILE_VALUES = 2**20
 """Numbers in the largest intermediate table: 4 MB, for which a core's cache still helps."""
@@ -48,7 +48,7 @@ def distance_matrix(comparison: Comparison, out: Matrix | None = None, advance: 
     out = np.empty(comparison.shape, dtype=np.float32) if out is None else out
     if out.shape != comparison.shape or out.dtype != np.float32:
         raise InvalidArgument(f"out must be float32 of shape {comparison.shape}; got {out.dtype} of shape {out.shape}")
-    for rows in _blocks(0, len(out), _rows_at_a_time(comparison)):
+    for rows in _blocks(0, len(out), BLOCK_ROWS):
         _fill_rows(comparison, out, rows)
         advance(rows.stop - rows.start)
     return out
@@ -69,7 +69,7 @@ def write_distance_matrix(
     out = _open_or_create(part, comparison.shape, new=done is None)
     if done:
         advance(done)
-    for rows in _blocks(done or 0, len(out), block_rows or _rows_at_a_time(comparison)):
+    for rows in _blocks(done or 0, len(out), block_rows or BLOCK_ROWS):
         _fill_rows(comparison, out, rows)
         out.flush()
         write_file(marker, json.dumps({**wanted, "rows": rows.stop}))
@@ -97,10 +97,6 @@ def pair_distances(comparison: Comparison, pairs: ArrayLike) -> NDArray[np.float
     return out
 
 
-def _rows_at_a_time(comparison: Comparison) -> int:
-    return TILE_ROWS if comparison.head.slow else BLOCK_ROWS
-
-
 def _fill_rows(comparison: Comparison, out: Matrix, rows: slice) -> None:
     """Complete some rows; within one collection all rows above must be complete."""
     if comparison.symmetric:
@@ -110,10 +106,6 @@ def _fill_rows(comparison: Comparison, out: Matrix, rows: slice) -> None:
     pieces: list[tuple[slice, slice]] = []
     for tile in tiles:
         first = tile.start if comparison.symmetric else 0
-        if comparison.symmetric and comparison.head.slow:
-            i, j = tile.start + np.stack(np.triu_indices(tile.stop - tile.start))
-            out[i, j] = pair_distances(comparison, np.column_stack([i, j]))
-            first = tile.stop
         blocks = _blocks(first, out.shape[1], _tile_pairs(comparison) // TILE_ROWS)
         pieces += [(tile, columns) for columns in blocks]
 

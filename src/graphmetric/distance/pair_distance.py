@@ -35,6 +35,12 @@ Arrays = Mapping[str, NDArray[Any]]
 HEADS: dict[str, type[PairDistance]] = {}
 """Every registered head, by its kind."""
 
+COUPLING_LEFT = (
+    "the head 'coupling' and the preset 'large' are gone: training never improved them; for the same distances without "
+    "a model use relaxed_edit_distance(g, h, round_up=True) or method='relaxed:round_up', to learn the preset 'base'"
+)
+"""The error for whoever still asks for them."""
+
 _ROUNDING = 1e-6
 """Where the square root turns into a line: its slope at 0 is 1 / (2 sqrt(1e-6)) = 500 instead of infinite."""
 
@@ -85,13 +91,6 @@ class PairDistance(nn.Module, ABC):
     indexed."""
     tolerance: float = 0.0
     """How far an answer may lie below the value of the formula, rounding aside, in the units of the head."""
-    relative_tolerance: float = 0.0
-    """The same as a share of the value; the larger of the two counts."""
-    rounding: float = 0.0
-    """Answers are rounded up by less than this; where gradients flow they are not, and a value that is lower than a
-    label by less than this is as good as one that is equal."""
-    starts_well: bool = False
-    """Whether it is a good distance before training, so that training may end where it began."""
     epsilon: float = 1e-4
     """What a strict distance adds between graphs that differ: far above the rounding of distances near 0, and at least
     twice the tolerance, so that two sides that are answered too short are still as long as the third."""
@@ -99,8 +98,6 @@ class PairDistance(nn.Module, ABC):
     """The units of the values: edits, or the paper's [0, 1)."""
     width: int
     """Width of the projected vector."""
-    slow: bool = False
-    """Whether a pair takes so long that matrices should show, and save, their progress more often."""
     needs_states: bool = False
     """Whether it compares node states; an index then keeps them."""
     needs_structure: bool = False
@@ -164,7 +161,7 @@ class PairDistance(nn.Module, ABC):
 
     def align(self, left: Representation, right: Representation) -> list[tuple[int | None, ...]]:
         """For each pair left[k], right[k]: the partner in the second graph of each node of the first, or None."""
-        raise InvalidArgument("only heads that match nodes align them: fit with head='matching' or 'coupling'")
+        raise InvalidArgument("only heads that match nodes align them: fit with head='matching'")
 
     def index_vectors(self, graphs: Representation) -> Tensor:
         """(graphs, width): the vectors by which an index finds near graphs.
@@ -201,10 +198,6 @@ class PairDistance(nn.Module, ABC):
         """
         return gaps
 
-    def slack(self, distance: float) -> float:
-        """How far an answer may lie below an exact value of this size, rounding aside."""
-        return max(self.tolerance, self.relative_tolerance * distance)
-
     @property
     def is_metric(self) -> bool:
         """Whether every axiom holds by construction, within the tolerance."""
@@ -224,10 +217,7 @@ class PairDistance(nn.Module, ABC):
     @property
     def within(self) -> str:
         """How nearly the triangle inequality holds, in words: two sides may be answered too short."""
-        if not self.tolerance:
-            return ""
-        share = f", or {200 * self.relative_tolerance:g}% of the longest side if that is more"
-        return f" within {2 * self.tolerance:g} edits{share if self.relative_tolerance else ''}"
+        return f" within {2 * self.tolerance:g} edits" if self.tolerance else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,8 +225,8 @@ class HeadOptions:
     """Which head is put on the encoder. Only the fields of the chosen kind matter."""
 
     kind: str = "squared-fc"
-    """"squared-fc" is Eq. 9 of the paper, "block-norm" a sum of norms, "matching" matches node states, "coupling"
-    nodes and edges together, "concave" takes concave functions of sums of these; or the kind of a head of your own."""
+    """"squared-fc" is Eq. 9 of the paper, "block-norm" a sum of norms, "matching" matches node states, "concave" takes
+    concave functions of sums of these; or the kind of a head of your own."""
     hidden: tuple[int, ...] = ()
     """squared-fc and concave: widths of the layers before the last."""
     blocks: int = 8
@@ -253,28 +243,19 @@ class HeadOptions:
     """concave: distances it starts from, besides the coordinates of z."""
     coordinates: bool = True
     """concave: whether it starts from the coordinates of z at all."""
-    fractions: bool = field(default=False, metadata=LATER)
-    """coupling: whether distances may be fractions of edits; otherwise they are rounded up to whole ones."""
-    one_image: bool = field(default=False, metadata=LATER)
-    """coupling, in whole edits: whether any one node may have one image only. That is nearly the edit distance, and
-    takes two to three times as long at ten nodes, ten times at 25."""
     own: dict[str, Any] = field(default_factory=dict, hash=False, metadata=LATER)
     """Arguments for the constructor of a head of your own, after ``dim``: plain data, which is saved with the model."""
 
     def __post_init__(self) -> None:
         for kind in (self.kind, *self.bases):
-            if kind == "edge-matching":
-                raise InvalidArgument(
-                    "the head 'edge-matching' was replaced by 'coupling'; train the model again with that"
-                )
+            if kind == "coupling" and kind not in HEADS:
+                raise InvalidArgument(COUPLING_LEFT)
             if kind not in HEADS:
                 raise InvalidArgument(
                     f"no head {kind!r}; there are: {', '.join(HEADS)}. Import the module of a head of your own first"
                 )
         if "concave" in self.bases:
             raise InvalidArgument("a concave head cannot start from another one; give it more hidden layers")
-        if unfit := [kind for kind in self.bases if HEADS[kind].slow]:
-            raise InvalidArgument(f"a {unfit[0]} is not a base of a concave head: it is not solved exactly")
         if self.edge_price and "matching" in self.bases:
             raise InvalidArgument(
                 "under a concave head edges have no price, as a search may end early: use edge_price=0"

@@ -1,15 +1,5 @@
 """Graph edit distances, exact or bounded, of one pair or of many."""
 
-from graphmetric.edit_distance._kernels.coupling import CoupledGraphs as CoupledGraphs
-from graphmetric.edit_distance._kernels.coupling import CouplingWork as CouplingWork
-from graphmetric.edit_distance._kernels.coupling import Effort as Effort
-from graphmetric.edit_distance._kernels.coupling import LabelPrices as LabelPrices
-from graphmetric.edit_distance._kernels.coupling import Masses as Masses
-from graphmetric.edit_distance._kernels.coupling import align_pair as align_pair
-from graphmetric.edit_distance._kernels.coupling import allocate_coupling_work as allocate_coupling_work
-from graphmetric.edit_distance._kernels.coupling import couple_pairs as couple_pairs
-from graphmetric.edit_distance._kernels.coupling import couple_with_masses as couple_with_masses
-from graphmetric.edit_distance._kernels.dual_pair import DualSize as DualSize
 from graphmetric.edit_distance._kernels.exact_search import PairPrices as PairPrices
 from graphmetric.edit_distance._kernels.exact_search import search_priced as search_priced
 from graphmetric.edit_distance._kernels.packing import PackedGraphs as PackedGraphs

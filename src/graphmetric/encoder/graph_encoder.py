@@ -13,7 +13,6 @@ from graphmetric.encoder.graph_transformer import (
     GraphResidual,
     GraphTransformer,
     MessageWeights,
-    StructuralBias,
     Surroundings,
 )
 from graphmetric.encoder.options import EncoderOptions
@@ -41,7 +40,7 @@ class GraphEncoder(nn.Module):
 
     Directions, weights and edge labels reach it in all of these ways: through Weisfeiler-Lehman roles, whose colours
     include them; as degrees counted apart by direction, and by weight; as weights in w_i; and where switched on, in
-    the structural attention bias and in the messages, by label and direction.
+    the messages, by label and direction.
 
     Differs from the paper: batches are padded to their largest graph, not to k_max, and padding neither attends nor is
     attended to nor enters the fusion. As in the authors' code, the block ``"bert"`` normalises the input embeddings.
@@ -58,7 +57,6 @@ class GraphEncoder(nn.Module):
         self.input_norm = None if printed else nn.LayerNorm(size)
         self.dropout = nn.Dropout(0.0 if printed else options.hidden_dropout)
         self.residual = GraphResidual(options)
-        self.bias = StructuralBias(schema, options) if options.structural_bias and options.heads else None
         dense = options.messages in ("normalised", "sum")
         self.carrier = MessageWeights(schema, options.messages) if dense else None
         self.layers = nn.ModuleList(GraphTransformer(schema, options) for _ in range(options.layers))
@@ -76,8 +74,9 @@ class GraphEncoder(nn.Module):
         history = [clear_padding(hidden, batch)]
         residual = self.residual(history[0], batch)
         carrier = None if self.carrier is None else self.carrier(batch)
-        for layer, bias in zip(self.layers, self._attention_biases(batch), strict=True):
-            history.append(layer(history[-1], Surroundings(batch, bias, residual, carrier)))
+        padding = padding_bias(batch)
+        for layer in self.layers:
+            history.append(layer(history[-1], Surroundings(batch, padding, residual, carrier)))
         states = torch.cat(history, dim=-1) if self.options.join_layers else history[-1]
         if self.final_norm is not None:
             states = self.final_norm(states)
@@ -85,13 +84,6 @@ class GraphEncoder(nn.Module):
             states = self.output(states)
         states = clear_padding(states, batch)
         return Encoded(self.fusion(states), states, batch.mask)
-
-    def _attention_biases(self, batch: BatchTensors) -> list[Tensor | None]:
-        padding = padding_bias(batch)
-        if self.bias is None:
-            return [padding] * len(self.layers)
-        structural: Tensor = self.bias(batch)
-        return list(structural if padding is None else structural + padding)
 
 
 class Fusion(nn.Module):

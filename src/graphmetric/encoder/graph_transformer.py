@@ -12,7 +12,6 @@ from torch.nn import functional as F
 
 from graphmetric.encoder.embeddings import BatchTensors, clear_padding, draw_normal, normalised_adjacency
 from graphmetric.encoder.options import EncoderOptions, Messages
-from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema
 
 
@@ -20,8 +19,8 @@ class Surroundings(NamedTuple):
     """What a layer knows besides the states."""
 
     batch: BatchTensors
-    bias: Float[Tensor, "graphs heads k k"] | Float[Tensor, "graphs 1 1 k"] | None
-    """Added to attention scores: padding, and structure where asked for."""
+    bias: Float[Tensor, "graphs 1 1 k"] | None
+    """Added to attention scores: padding."""
     residual: Float[Tensor, "graphs k d_h"] | None
     """G-Res."""
     carrier: Float[Tensor, "graphs k k"] | None
@@ -183,39 +182,6 @@ class GlobalContext(nn.Module):
         mean = states.sum(dim=1) / size.clamp(min=1)
         context: Tensor = self.summary(torch.cat([mean, size.log1p()], dim=1))
         return context[:, None]
-
-
-class StructuralBias(nn.Module):
-    """A learned number per layer and head, added to the attention score of each pair of nodes.
-
-    It depends on the hop distance, and where the training graphs have them on edge label and direction (each pair is
-    looked at both ways, from i to j and from j to i) and, linearly, on weights.
-    """
-
-    def __init__(self, schema: FeatureSchema, options: EncoderOptions) -> None:
-        super().__init__()
-        if not schema.max_hops:
-            raise InvalidArgument("structural_bias needs FeatureOptions(max_hops=...) above 0")
-        self.layers, self.heads = options.layers, options.heads
-        numbers = self.layers * self.heads
-        typed = schema.directed or schema.edge_labelled
-        self.hops = draw_normal(numbers, schema.max_hops + 2, scale=0.02)
-        self.there = draw_normal(numbers, schema.num_relations, scale=0.02) if typed else None
-        self.back = draw_normal(numbers, schema.num_relations, scale=0.02) if typed else None
-        self.slope = draw_normal(2, numbers, 1, 1, 1, scale=0.02) if schema.weighted else None
-
-    def forward(self, batch: BatchTensors) -> Float[Tensor, "layers graphs heads k k"]:
-        assert batch.hops is not None
-        bias = _look_up(self.hops, batch.hops)
-        if self.there is not None and self.back is not None and batch.relation is not None:
-            bias = bias + _look_up(self.there, batch.relation) + _look_up(self.back, batch.relation.transpose(1, 2))
-        if self.slope is not None:
-            bias = bias + self.slope[0] * batch.weights + self.slope[1] * batch.weights.transpose(1, 2)
-        return bias.view(self.layers, self.heads, *batch.hops.shape).transpose(1, 2)
-
-
-def _look_up(table: Float[Tensor, "numbers codes"], codes: Tensor) -> Float[Tensor, "numbers graphs k k"]:
-    return table.index_select(1, codes.reshape(-1)).view(-1, *codes.shape)
 
 
 class MessageWeights(nn.Module):

@@ -49,8 +49,6 @@ class EncoderOptions:
     """The authors' BERT block around attention, or Eq. 6 as printed: attention + G-Res and nothing else."""
     norm: Norm = "post"
     """LayerNorm after each part, as in BERT, or before it, which trains more stably when deep."""
-    structural_bias: bool = False
-    """Attention is biased by hop distance, edge label, direction and weight, learned per head and layer."""
     messages: Messages = "none"
     """Beyond attention, each node receives its neighbours' states: averaged (normalised adjacency), summed, or summed
     after the edge, by its label, direction and weight, has had its say in each (typed)."""

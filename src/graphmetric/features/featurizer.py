@@ -57,8 +57,6 @@ class FeatureOptions:
     """How many words of each text are read."""
     return_steps: int = 0
     """Steps of the random walk whose return probabilities are an input; 0 for none, as in the paper."""
-    max_hops: int = 0
-    """Hop distances up to this get a bucket of their own for the structural attention bias; 0 for none."""
     canonical: bool = True
     """Encode the canonical form: a relabelled graph gets the same embedding to the last bit."""
     canonical_budget: int = 20_000_000
@@ -66,7 +64,7 @@ class FeatureOptions:
 
     def __post_init__(self) -> None:
         least = {"k_max": 1, "role_rounds": 0, "role_min_count": 1, "max_words": 0, "text_length": 1}
-        check_fields(self, least | {"return_steps": 0, "max_hops": 0, "canonical_budget": 0})
+        check_fields(self, least | {"return_steps": 0, "canonical_budget": 0})
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,6 @@ class GraphFeaturizer:
             weighted=facts["weighted"],
             edge_labelled="edge_tags" in parts,
             return_steps=self.options.return_steps,
-            max_hops=self.options.max_hops,
         )
 
     def describe(self) -> str:

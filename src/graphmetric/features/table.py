@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric.features._kernels.neighbours import Arcs, Edges, fill_edges, fill_hops, list_arcs
+from graphmetric.features._kernels.neighbours import Arcs, Edges, fill_edges, list_arcs
 from graphmetric.features.attributes import ImageScale
 from graphmetric.graphs.columns import Columns, Has, as_kernel_type
 
@@ -44,8 +44,6 @@ class FeatureSchema:
     """Whether any training graph has edge labels."""
     return_steps: int = 0
     """Return probabilities per node."""
-    max_hops: int = 0
-    """Hop buckets: 0 .. max_hops - 1 exact, max_hops that many or more, max_hops + 1 unreachable; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +115,6 @@ class GraphBatch(Generic[Array]):
     """(graphs): whether its edges have a direction."""
     relation: Array | None = None
     """(graphs, k, k): code of the edge from i to j, 0 without one."""
-    hops: Array | None = None
-    """(graphs, k, k): buckets of hop distances, see :attr:`FeatureSchema.max_hops`; directions are ignored."""
     strength: Array | None = None
     """(graphs, k, 2): compressed sums of the weights that leave and that enter."""
     walks: Array | None = None
@@ -198,13 +194,10 @@ class FeatureTable:
         rows = np.where(mask, self.edges.node_ptr[chosen][:, None] + np.arange(k), 0)
         weights = np.zeros((len(chosen), k, k), dtype=np.float32)
         fill_edges(self.edges, self.weight, chosen, weights)
-        relation = hops = None
+        relation = None
         if schema.edge_labelled or schema.directed:
             relation = np.zeros((len(chosen), k, k), dtype=np.int32)
             fill_edges(self.edges, self.relation, chosen, relation)
-        if schema.max_hops:
-            hops = np.empty((len(chosen), k, k), dtype=np.int32)
-            fill_hops(self.edges.node_ptr, self.arcs, chosen, schema.max_hops, hops)
         kinds = np.array([Has.NODE_LABELS, Has.NODE_FEATURES, Has.NODE_TEXTS, Has.NODE_IMAGES], dtype=np.uint8)
         back = schema.num_relations if schema.directed else 0
         degree = _gather(self.degree, rows)
@@ -218,7 +211,6 @@ class FeatureTable:
             has_attributes=(self.flags[chosen, None] & kinds) != 0,
             directed=(self.flags[chosen] & Has.DIRECTION) != 0,
             relation=relation,
-            hops=hops,
             arc_ends=ends,
             arc_relation=code,
             arc_weight=self.weight[edge] if schema.weighted else None,

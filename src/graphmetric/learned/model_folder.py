@@ -12,12 +12,13 @@ The digests reveal a file that was cut, damaged or exchanged; they do not prove 
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -25,6 +26,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from graphmetric._foundation.atomic_files import make_folder, system_errors_named, unfinished
 from graphmetric._foundation.options import from_plain
 from graphmetric._foundation.threads import working_threads
+from graphmetric.distance.pair_distance import COUPLING_LEFT
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import FileError, InvalidArgument, needs_extra
 from graphmetric.features import GraphFeaturizer
@@ -43,7 +45,15 @@ SHIPPED_MODELS = ("molecules", "programs", "unlabelled")
 """``molecules``: nodes are atoms, labelled by element symbol and charge, edges are bonds of any type or without one.
 ``programs``: directed control-flow graphs. ``unlabelled``: undirected graphs without labels."""
 FORMAT = "graphmetric model"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
+"""In version 1 there were options that have been removed since: see :data:`_REMOVED`."""
+_REMOVED: Mapping[str, Mapping[str, Any]] = {
+    "encoder": {"structural_bias": False},
+    "features": {"max_hops": 0},
+    "head": {"fractions": False, "one_image": False},
+}
+"""Options of version 1 that were removed, with the value at which they had no effect, by the part of the model."""
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "MODEL_CARD.md"
 _INTERVAL = "interval."
 """The weights of the predictor of intervals have names that begin so."""
@@ -173,16 +183,49 @@ def check_config(text: str | bytes, path: Path) -> dict[str, Any]:
         raise FileError(f"cannot be read, it may be cut or damaged: {error}", path) from None
     if not isinstance(config, dict) or config.get("format") != FORMAT:
         raise FileError("is not the configuration of a graphmetric model", path)
-    if config.get("version") != VERSION:
-        packages = config.get("packages")
-        own = f"graphmetric {packages.get('graphmetric')}" if isinstance(packages, dict) else "of unknown version"
+    if config.get("version") not in READABLE:
+        known = " and ".join(map(str, READABLE))
         raise FileError(
-            f"has version {config.get('version')!r}; this graphmetric reads version {VERSION}: install the one it was "
-            f"saved with, {own}",
+            f"has version {config.get('version')!r}; this graphmetric reads versions {known}: install the one it was "
+            f"saved with, {_saved_with(config)}",
             path,
         )
     if config.get("sha256") != _digest(config):
         raise FileError("was changed after it was written: its SHA-256 does not match", path)
+    return _without_removed_options(config, path) if config["version"] == 1 else config
+
+
+def _saved_with(config: dict[str, Any]) -> str:
+    packages = config.get("packages")
+    return f"graphmetric {packages.get('graphmetric')}" if isinstance(packages, dict) else "of unknown version"
+
+
+def _without_removed_options(config: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A configuration of version 1 without options that had no effect; raises FileError if one of them had."""
+    config = copy.deepcopy(config)
+    parameters, features = config.get("parameters"), config.get("features")
+    models = [config.get("model")]
+    if isinstance(parameters, dict):
+        models.append({"head": parameters.get("head")})
+        if isinstance(parameters.get("preset"), list):
+            models += parameters["preset"][:1]
+    if isinstance(features, dict):
+        models.append({"features": features.get("options")})
+    for model in models:
+        for part, removed in _REMOVED.items():
+            options = model.get(part) if isinstance(model, dict) else None
+            if not isinstance(options, dict):
+                continue
+            if part == "head" and options.get("kind") == "coupling":
+                raise FileError(COUPLING_LEFT, path)
+            for name, without_effect in removed.items():
+                value = options.pop(name, without_effect)
+                if value != without_effect:
+                    raise FileError(
+                        f"was trained with {part}.{name}={value!r}, an option that was removed: train the model again, "
+                        f"or install the version that it was saved with, {_saved_with(config)}",
+                        path,
+                    )
     return config
 
 

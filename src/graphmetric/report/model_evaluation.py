@@ -358,9 +358,8 @@ def _measure_model_axioms(model: GraphDistance, graphs: GraphCollection, seed: i
 def _compare_with_promises(model: GraphDistance, measured: MeasuredAxioms) -> Iterator[AxiomResult]:
     """Every axiom with what the model's head promises about it; separation is promised by a strict model."""
     head, strict = model.model_.head, bool(model.strict)
-    one_side = head.tolerance if strict else head.slack(measured.tolerance / _TOLERANCE)
-    two_sides = 0.0 if strict else 2 * one_side  # two sides may be answered too short; see PairDistance.epsilon
-    for name, holds, words in measured.check(one_side, two_sides):
+    two_sides = 0.0 if strict else 2 * head.tolerance  # both may be answered too short; see PairDistance.epsilon
+    for name, holds, words in measured.check(head.tolerance, two_sides):
         axiom = AXIOMS[name][0]
         within = head.within if axiom is Axiom.TRIANGLE_INEQUALITY and not strict else ""
         yield AxiomResult(name, holds, words, strict if axiom is None else axiom in head.axioms, within)

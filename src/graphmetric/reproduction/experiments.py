@@ -146,15 +146,8 @@ _PAPER = Row(GB_DISTANCE)
 _METRIC = Row("GB-Distance, block-norm head", head={"kind": "block-norm"})
 """The paper's encoder with a distance that obeys the triangle inequality by construction."""
 _OURS = (Row("graphmetric, preset small", preset="small"), Row("graphmetric, preset base", preset="base"))
-_LARGE = (
-    Row("graphmetric, preset large", preset="large"),
-    Row("graphmetric, preset large, one image", preset="large", head={"one_image": True}),
-)
 _SELF_LABELLED = (
-    *(
-        Row(f"graphmetric, preset {name}, self-labelled", preset=name, labels="computed")
-        for name in ("small", "base", "large")
-    ),
+    *(Row(f"graphmetric, preset {name}, self-labelled", preset=name, labels="computed") for name in ("small", "base")),
     Row(
         "graphmetric, preset base, self-labelled, pooled",
         preset="base",
@@ -204,7 +197,7 @@ _FLOORS = _rows(
 _EVERYTHING = (*_SEARCHES, *_NETWORKS, *_LATER_NETWORKS, *_KERNELS, *_FLOORS, _PAPER, _METRIC, *_OURS)
 
 
-_WITH_SELF_LABELLED = (*_EVERYTHING, *_LARGE, *_SELF_LABELLED)
+_WITH_SELF_LABELLED = (*_EVERYTHING, *_SELF_LABELLED)
 _BEAM_80 = Row("Beam 80", baseline="beam-80", learns=False)
 
 _LISTED = (

@@ -95,7 +95,8 @@ class EngineContender(Contender):
         def compare(pairs: Positions) -> dict[str, Floats]:
             found = self.method.bounds(problem, pairs)
             if isinstance(self.method, RelaxedDistance):
-                return {"": found.value, ", rounded up": np.ceil(found.value - 1e-9)}
+                rounded = {} if self.method.round_up else {", rounded up": np.ceil(found.value - 1e-9)}
+                return {"": found.value} | rounded
             has_both = found.node_map is not None and self.method.guarantee != "estimate" and found.lower.any()
             middle = {", middle": (found.lower + found.upper) / 2} if has_both else {}
             return {"": found.value} | middle
@@ -210,7 +211,7 @@ CONTENDERS: tuple[Contender, ...] = (
     *_engine("assignment", "hed", "branch", "hungarian", "vj"),
     *_engine("beam and local search", "beam:1", "beam:10", "beam:100", "local:0", "local:10", "local:100"),
     *_engine("dual bound", "dual:25", "dual:50", "dual:100", "dual:200", "dual:400", "refine:1", "refine:10"),
-    *_engine("relaxed distance", "relaxed:0.5", "relaxed:0.2", "relaxed:0.05"),
+    *_engine("relaxed distance", "relaxed:0.5", "relaxed:0.2", "relaxed:0.05", "relaxed:round_up"),
     *(_searched(nodes) for nodes in (300, 1_000, 3_000, 10_000)),
 )  # fmt: skip
 """The methods without learning."""

@@ -228,7 +228,6 @@ _LISTED = (
     Row("small", preset="small", training={"steps": 1500}),
     Row("base", preset="base", training={"steps": 1500}),
     Row("pooled", preset="base", **_POOLED),
-    Row("large", preset="large", training={"steps": 100}),
 )
 RECIPES: Mapping[str, Row] = MappingProxyType({row.name: row for row in _LISTED})
 """Presets by name, with as many steps as their labels are worth."""

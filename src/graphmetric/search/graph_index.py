@@ -733,7 +733,14 @@ def _choose_model(
         return None
     if model is None:
         with store.model(manifest.model) as folder:
-            model = _load_model(folder, *runs_on)
+            learned = _search_by(_load_model(folder, *runs_on))
+        if learned.model.digest != manifest.model:
+            raise FileError(
+                "holds another model than it was built with, or was built by another version of graphmetric: build the "
+                "index again",
+                store.place,
+            )
+        return learned
     learned = _search_by(model)
     if learned.model.digest != manifest.model:
         raise InvalidArgument(

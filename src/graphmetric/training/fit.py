@@ -42,8 +42,6 @@ Report = Callable[[Mapping[str, Any]], object]
 
 _LIMITS = BatchLimits(spare=2048)
 """A mini-batch of small graphs is encoded at once; only larger ones are parted by size."""
-ROUNDING_MARGIN = 0.1
-"""How far above a step, as a share of it, a value should lie that is rounded up to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +193,6 @@ class TrainingRun:
             if not isinstance(encoder, GraphEncoder):
                 raise InvalidArgument(f"pre-training is for the graph transformer; {type(encoder).__name__} has none")
             pretrain_encoder(encoder, self.table, self.options.pretraining, graphs=graphs, seed=self.seed)
-        if self.model.head.starts_well:
-            self._measure()
         self._save()
 
     def _save(self) -> None:
@@ -288,11 +284,7 @@ class Objective:
         left, right = (encoded.size[pairs[:, side]].to(distances) for side in (0, 1))
         if self.scale != self.model.head.scale:
             distances = to_paper(distances, left, right)
-        return self._loss(distances, batch.pairs, self._before_rounding(batch), (left, right))
-
-    def _before_rounding(self, batch: MiniBatch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bounds of what the head rounds up, with a margin below."""
-        return np.maximum(0, batch.lower - (1 - ROUNDING_MARGIN) * self.model.head.rounding), batch.upper
+        return self._loss(distances, batch.pairs, (batch.lower, batch.upper), (left, right))
 
     def of_labels(self, labels: PairBounds) -> float:
         """The loss of all pairs at once, without gradients, the model in evaluation mode."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from graphmetric._foundation.options import check_fields
+from graphmetric.distance.pair_distance import COUPLING_LEFT
 from graphmetric.encoder import EncoderOptions, paper_options
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions
@@ -93,12 +94,13 @@ class TrainingOptions:
             )
 
 
-PresetName = Literal["paper", "small", "base", "large"]
+PresetName = Literal["paper", "small", "base"]
 PRESETS: tuple[PresetName, ...] = get_args(PresetName)
 
 _ORTHOGONAL = TrainingOptions(optimizer="muon", learning_rate=3e-3)
 """Under adamw the same encoders stop at errors a seventh larger."""
-_STRUCTURAL = EncoderOptions(
+_TYPED = EncoderOptions(
+    heads=0,
     layers=3,
     hidden_dropout=0.0,
     attention_dropout=0.0,
@@ -107,43 +109,32 @@ _STRUCTURAL = EncoderOptions(
     positions="learned",
     tags="table",
     norm="pre",
-    structural_bias=True,
+    messages="typed",
 )
-"""Attention that is biased by hop distances; under the matching head all axioms hold by construction."""
-_STRUCTURAL_FEATURES = FeatureOptions(neighbourhood=False, role_rounds=0, max_hops=8)
-_TYPED = replace(_STRUCTURAL, heads=0, structural_bias=False, messages="typed")
 """Messages along edges instead of attention. On molecules of 15 to 40 atoms with bond types they teach twice as much
 per step, and a step takes half as long."""
-_TYPED_FEATURES = replace(_STRUCTURAL_FEATURES, max_hops=0, return_steps=6)
+_TYPED_FEATURES = FeatureOptions(neighbourhood=False, role_rounds=0, return_steps=6)
 
 
 def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
     """Options of a model and of its training.
 
     ``paper``: section 5.1 of the paper, Eq. 9, early stopping. ``small``: a metric in a minute or two on two cores.
-    ``base``: the metric to use, in some ten minutes. ``large``: the most accurate one, which looks at edges, too; half
-    an hour for molecules of ten atoms, and some hundred times as long as the others for each distance.
+    ``base``: the metric to use, in some ten minutes.
     """
     if name == "paper":
         return _paper()
     if name == "small":
         encoder = replace(_TYPED, hidden_size=64, intermediate_size=128, output_size=32)
         return ModelOptions(encoder, _TYPED_FEATURES, HeadOptions("matching")), replace(_ORTHOGONAL, steps=1500)
-    training = replace(_ORTHOGONAL, steps=4000, near_halving=0.65)
     if name == "base":
         # a vector of the whole graph at every layer makes errors a twentieth smaller and takes no time to speak of
         encoder = replace(_TYPED, layers=4, hidden_size=64, intermediate_size=128, output_size=64, context=True)
-        training = replace(training, learning_rate=5e-3)
+        training = replace(_ORTHOGONAL, steps=4000, near_halving=0.65, learning_rate=5e-3)
         # that edges must fit makes squared errors at ten nodes two fifths smaller
         return ModelOptions(encoder, _TYPED_FEATURES, HeadOptions("matching", edge_price=0.25)), training
-    # wider layers and more heads are slower and no better, and three layers embed 20,000 small graphs per second
-    encoder = replace(_STRUCTURAL, hidden_size=96, attention_size=48, intermediate_size=96, output_size=64)
-    features = replace(_STRUCTURAL_FEATURES, return_steps=8)
     if name == "large":
-        # pairs cost more than all else: half of the graphs have a quarter of them. The head starts as a good distance,
-        # which long steps spoil
-        training = replace(training, steps=300, learning_rate=5e-4, graphs_per_step=48, validate_every=100)
-        return ModelOptions(encoder, features, HeadOptions("coupling")), training
+        raise InvalidArgument(COUPLING_LEFT)
     raise InvalidArgument(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
 
 

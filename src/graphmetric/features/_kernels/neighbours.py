@@ -120,35 +120,6 @@ def list_arcs(
 
 
 @counted_entry
-def fill_hops(
-    node_ptr: NDArray[np.int64], arcs: Arcs, chosen: NDArray[np.int64], max_hops: int, dense: NDArray[np.int32]
-) -> None:
-    """dense[b, i, j] = bucket of the hop distance, direction ignored: breadth-first from every node.
-
-    Hops of ``max_hops`` and more share a bucket, pairs without a path have bucket ``max_hops + 1``.
-    """
-    dense[:] = max_hops + 1
-    queue = np.empty(dense.shape[1], np.int64)
-    for b in range(len(chosen)):
-        first = node_ptr[chosen[b]]
-        for start in range(node_ptr[chosen[b] + 1] - first):
-            hops = dense[b, start]
-            hops[start] = 0
-            queue[0] = start
-            head, tail = 0, 1
-            while head < tail:
-                v = queue[head]
-                head += 1
-                bucket = min(hops[v] + 1, max_hops)
-                for a in range(arcs.ptr[first + v], arcs.ptr[first + v + 1]):
-                    u = arcs.node[a] - first
-                    if hops[u] > max_hops:
-                        hops[u] = bucket
-                        queue[tail] = u
-                        tail += 1
-
-
-@counted_entry
 def find_return_probabilities(
     node_ptr: NDArray[np.int64], arcs: Arcs, weight: NDArray[np.float64], steps: int
 ) -> NDArray[np.float32]:

@@ -1,23 +1,8 @@
-"""Hop distances by repeated squaring of sets, return probabilities by powers of a matrix of plain lists."""
+"""Return probabilities by powers of a matrix of plain lists."""
 
 from __future__ import annotations
 
-import math
-
 Matrix = list[list[float]]
-
-
-def hop_distances(num_nodes: int, edges: list[tuple[int, int]]) -> Matrix:
-    """Floyd and Warshall, directions ignored; infinite without a path."""
-    hops = [[0.0 if i == j else math.inf for j in range(num_nodes)] for i in range(num_nodes)]
-    for u, v in edges:
-        if u != v:
-            hops[u][v] = hops[v][u] = 1.0
-    for m in range(num_nodes):
-        for i in range(num_nodes):
-            for j in range(num_nodes):
-                hops[i][j] = min(hops[i][j], hops[i][m] + hops[m][j])
-    return hops
 
 
 def return_chances(weights: Matrix, steps: int) -> Matrix:
