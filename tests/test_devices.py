@@ -46,7 +46,7 @@ OPTIONS = {
             inputs=("attributes", "roles", "neighbourhood", "degree", "walks"),
         ),
         FeatureOptions(return_steps=4),
-        HeadOptions("matching", edge_price=0.3),
+        HeadOptions("matching"),
     ),
 }
 
@@ -61,7 +61,7 @@ def test_a_device_is_asked_for_nothing(name: str, molecules: gm.GraphCollection,
     there = copy.deepcopy(model).to("meta")
     found = there.encode_graphs(featurizer, molecules)
     assert [part.shape for part in found[:4]] == [part.shape for part in expected[:4]]
-    assert {part.device.type for part in found.tensors()} == {"meta"}
+    assert {part.device.type for part in found} == {"meta"}
     asked = []
 
     def cpu(tensor: torch.Tensor) -> torch.Tensor:
@@ -99,7 +99,7 @@ def test_the_way_of_a_device_gives_the_same(molecules: gm.GraphCollection, monke
         mock.patch("graphmetric.model.send", lambda t, _: t),
     ):
         found, again = model.encode_graphs(featurizer, molecules), model.embed_graphs(featurizer, molecules)
-    for ours, theirs in zip(found.compacted().tensors(), expected.compacted().tensors(), strict=True):
+    for ours, theirs in zip(found.compacted(), expected.compacted(), strict=True):
         assert torch.equal(ours, theirs)
     assert np.array_equal(again, vectors)
 

@@ -17,9 +17,8 @@ from graphmetric.distance import Comparison, distance_matrix
 from graphmetric.encoder import EncoderOptions, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions, GraphFeaturizer
-from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions, structure_of
+from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
 from graphmetric.training import preset
 
 torch.set_num_threads(1)
@@ -30,7 +29,6 @@ HEADS = {
     "squared-fc": HeadOptions("squared-fc", hidden=(4,)),
     "block-norm": HeadOptions("block-norm", blocks=4, block_width=3),
     "matching": HeadOptions("matching", matching_heads=2),
-    "matching of nodes and edges": HeadOptions("matching", edge_price=0.3),
     "concave": HeadOptions("concave", hidden=(4,), bases=("matching", "block-norm")),
     "concave of matching": HeadOptions("concave", bases=("matching",), coordinates=False),
 }
@@ -190,50 +188,14 @@ def test_a_graph_does_not_depend_on_its_batch() -> None:
 
 
 def test_chunks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted = Fitted(ModelOptions(ENCODER, FEATURES, HEADS["matching of nodes and edges"]))
+    fitted = Fitted(ModelOptions(ENCODER, FEATURES, HEADS["matching"]))
     at_once = fitted.model.encode_graphs(fitted.featurizer, GRAPHS)
     monkeypatch.setattr("graphmetric.model.CHUNK", 5)
     for threads in (1, 2):
         found = fitted.model.encode_graphs(fitted.featurizer, GRAPHS, threads=threads)
-        for part, other in zip(found.compacted().tensors(), at_once.compacted().tensors(), strict=True):
+        for part, other in zip(found.compacted(), at_once.compacted(), strict=True):
             assert torch.allclose(part, other, atol=1e-6)
     assert torch.get_num_threads() == 1
-
-
-@pytest.mark.parametrize("canonical", [False, True])
-def test_structure_of_encoded_graphs(canonical: bool) -> None:
-    features = FeatureOptions(return_steps=3, neighbourhood=canonical)
-    directed = Graph(4, [(0, 1), (2, 1), (3, 3)], directed=True, node_labels=list("CNOC"))
-    featurizer = GraphFeaturizer(features).fit([*GRAPHS, directed])
-    options = ModelOptions(ENCODER, features, HEADS["matching of nodes and edges"])
-    model = GraphDistanceModel.build(featurizer.schema, options).eval()
-    graphs = GraphCollection([directed, *GRAPHS])
-    found = model.encode_graphs(featurizer, graphs).compacted().structure
-    assert found is not None
-    alone = structure_of(featurizer, graphs)
-    for part, other in zip(found[:6], alone[:6], strict=True):
-        assert torch.equal(part, other)
-    assert structure_of(featurizer, GraphCollection([])).num_edges.shape == (0,)
-    assert found.num_edges.tolist() == [2] + [graph.num_edges for graph in GRAPHS]
-    assert found.labels.shape == (4 + sum(graph.num_nodes for graph in GRAPHS), 2)
-    assert (found.labels[:4, 1] != 0).sum() == 1  # the loop
-    assert len(set(found.labels[:4, 0].tolist())) == 3
-    arc, none = found.views[0, 0].max(), 0  # 0 -> 1 <- 2: one way there, none back
-    for edge in range(2):
-        assert sorted(found.views[edge, 0].tolist()) == [none, arc]
-        assert found.views[edge, 1].tolist() == found.views[edge, 0].tolist()[::-1]
-    both_ways = found.views[2:]
-    assert torch.equal(both_ways[:, 0], both_ways[:, 1])
-    assert not both_ways[:, :, 1].any()
-    for k, graph in enumerate(GRAPHS, 1):
-        ends = found.ends[found.first[k] : found.first[k] + found.num_edges[k]]
-        degrees = torch.bincount(ends.flatten(), minlength=graph.num_nodes)
-        assert sorted(degrees.tolist()) == sorted(np.bincount(graph.edges.flatten(), minlength=graph.num_nodes))
-
-
-def test_a_price_of_edges_is_no_base_of_a_concave_head() -> None:
-    with pytest.raises(InvalidArgument, match="under a concave head edges have no price"):
-        HeadOptions("concave", bases=("matching",), edge_price=0.2)
 
 
 @pytest.mark.parametrize("ask", [lambda: HeadOptions("coupling"), lambda: preset("large")])

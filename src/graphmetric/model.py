@@ -18,9 +18,7 @@ with needs_extra("learn", "a model"):
 from graphmetric._foundation.threads import map_in_threads, prefetch_in_threads, send, working_threads
 from graphmetric.distance import HeadOptions as HeadOptions
 from graphmetric.distance import PairDistance, Representation
-from graphmetric.distance.representation import Structure
 from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, to_tensors
-from graphmetric.encoder.graph_encoder import Encoded
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable, GraphFeaturizer
 from graphmetric.features.table import group_by_size
 from graphmetric.graphs.collection import GraphCollection
@@ -73,10 +71,9 @@ class GraphDistanceModel(nn.Module):
         """Distances, on the scale of the head, of pairs (n, 2) of positions in the batch."""
         return self.head.among(self.encode(batch), pairs)
 
-    def encode(self, batch: BatchTensors, structure: Structure | None = None) -> Representation:
-        """A padded batch as the distance sees it; ``structure`` are its labels and edges, if they are known already."""
-        looked_for = self.head.needs_structure and structure is None
-        return Representation.from_padded(self.encoder(batch), batch if looked_for else None, structure)
+    def encode(self, batch: BatchTensors) -> Representation:
+        """A padded batch as the distance sees it."""
+        return Representation.from_padded(self.encoder(batch))
 
     def encode_rows(
         self, table: FeatureTable, positions: ArrayLike, limits: BatchLimits | None = None
@@ -103,7 +100,7 @@ class GraphDistanceModel(nn.Module):
         if len(table) == 0:
             return np.zeros((0, self.encoder.output_size), dtype=np.float32)  # type: ignore[arg-type]
         everything = np.arange(len(table))
-        parts, groups = self._in_batches(lambda batch, structure: self.encoder(batch).z, table, everything, limits)
+        parts, groups = self._in_batches(lambda batch: self.encoder(batch).z, table, everything, limits)
         back = send(torch.from_numpy(np.argsort(np.concatenate(groups))), self.device)
         z: NDArray[np.float32] = torch.cat(parts).index_select(0, back).float().cpu().numpy()
         return z
@@ -129,7 +126,7 @@ class GraphDistanceModel(nn.Module):
 
     def _in_batches(
         self,
-        work: Callable[[BatchTensors, Structure | None], Result],
+        work: Callable[[BatchTensors], Result],
         table: FeatureTable,
         chosen: NDArray[np.int64],
         limits: BatchLimits | None,
@@ -139,18 +136,13 @@ class GraphDistanceModel(nn.Module):
         groups = list(group_by_size(table.sizes[chosen], limits or BatchLimits()))
 
         def take(group: NDArray[np.int64]) -> BatchTensors:
-            return to_tensors(table.padded(chosen[group]), dtype=weights.dtype)
+            return to_tensors(table.padded(chosen[group]), weights.device, weights.dtype)
 
         def run(group: NDArray[np.int64]) -> Result:
-            return work(take(group), None)
-
-        def prefetch(group: NDArray[np.int64]) -> tuple[BatchTensors, Structure | None]:
-            batch = take(group)  # whose edges are found on the host
-            structure = Structure.from_batch(batch).sent_to(weights.device) if self.head.needs_structure else None
-            return to_tensors(batch, weights.device, weights.dtype), structure
+            return work(take(group))
 
         if self.device.type != "cpu":
-            parts = [work(*prepared) for prepared in prefetch_in_threads(prefetch, groups)]
+            parts = [work(batch) for batch in prefetch_in_threads(take, groups)]
         elif torch.is_grad_enabled() or self.training:  # gradients and dropout need a fixed order
             parts = [run(group) for group in groups]
         else:
@@ -181,23 +173,4 @@ class GraphDistanceModel(nn.Module):
         weights = next(self.parameters())
         width: int = self.encoder.output_size  # type: ignore[assignment]
         vectors, none = weights.new_zeros(0, width), torch.zeros(0, dtype=torch.int64)
-        structure = Structure.nothing(weights) if self.head.needs_structure else None
-        return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device), structure)
-
-
-def structure_of(featurizer: GraphFeaturizer, graphs: GraphCollection) -> Structure:
-    """Labels and edges of a collection, in the canonical order of nodes, without encoding it."""
-
-    def represent(batch: BatchTensors) -> Representation:
-        nothing = batch.weights.new_zeros(*batch.mask.shape, 0)
-        return Representation.from_padded(Encoded(nothing[:, 0], nothing, batch.mask), batch)
-
-    parts = []
-    for start in range(0, max(1, len(graphs)), CHUNK):
-        table = featurizer.transform(graphs[start : start + CHUNK])
-        groups = list(group_by_size(table.sizes, BatchLimits())) or [np.zeros(0, dtype=np.int64)]
-        whole = Representation.concatenate([represent(to_tensors(table.padded(group))) for group in groups])
-        parts.append(whole.take(torch.from_numpy(np.argsort(np.concatenate(groups)))))
-    structure = Representation.concatenate(parts).structure
-    assert structure is not None
-    return structure
+        return Representation(vectors, vectors, none.to(weights.device), none.to(weights.device))

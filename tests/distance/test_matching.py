@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -16,10 +13,9 @@ from graphmetric.distance import Matching, Representation
 from graphmetric.distance import matching as matching_module
 from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import StoredGraphs, sum_block_norms
-from graphmetric.distance.representation import Structure
 from graphmetric.errors import InvalidArgument
-from tests.distance.random_representations import DIM, from_rows, random_coupled, random_graphs, states_of
-from tests.naive.matching_by_permutations import PricedGraph, matching_distance, priced_distance
+from tests.distance.random_representations import DIM, from_rows, random_graphs, states_of
+from tests.naive.matching_by_permutations import matching_distance
 
 small_numbers = st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0, 3.0])  # many ties
 states = st.lists(st.tuples(small_numbers, small_numbers), max_size=4)
@@ -117,25 +113,25 @@ def test_chunks_and_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> No
         torch.set_num_threads(threads)
 
 
-@pytest.mark.parametrize("head", [Matching(), Matching(edge_price=0.3)], ids=["nodes", "nodes and edges"])
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_states_that_are_not_finite_end_and_show(value: float, head: Matching) -> None:
+def test_states_that_are_not_finite_end_and_show(value: float) -> None:
+    head = Matching()
     left, right = random_graphs(20, 8), random_graphs(20, 9)
     left.rows[left.start[left.size > 0][0]] = value
-    distances = head.answer(left, right).distances
+    distances = head.compare(left, right)
     assert int(distances.isnan().sum()) == 1
     left.rows.requires_grad_()
     assert int((~head(left, right).isfinite()).sum()) == 1
 
 
-@pytest.mark.parametrize("head", [Matching(), Matching(edge_price=0.3)], ids=["nodes", "nodes and edges"])
-def test_graphs_that_are_named_twice(head: Matching) -> None:
+def test_graphs_that_are_named_twice() -> None:
     """A batch may repeat graphs, and an empty graph may begin where the next one does."""
+    head = Matching()
     graphs = random_graphs(12, 3, largest=4)
     assert bool((graphs.size == 0).any())
     chosen = torch.cartesian_prod(torch.arange(12), torch.arange(12))
-    table = head.answer(graphs.unsqueeze(1), graphs.unsqueeze(0)).distances
-    repeated = head.answer(graphs.take(chosen[:, 0]), graphs.take(chosen[:, 1])).distances
+    table = head.compare(graphs.unsqueeze(1), graphs.unsqueeze(0))
+    repeated = head.compare(graphs.take(chosen[:, 0]), graphs.take(chosen[:, 1]))
     assert torch.equal(table.flatten(), repeated)
 
 
@@ -187,65 +183,10 @@ def test_states_rise_along_each_axis(sizes: list[int], seed: int) -> None:
     assert np.array_equal(found, np.concatenate([np.empty((0, 4)), *(np.sort(run, axis=0) for run in runs)]))
 
 
-def priced_graph(graphs: Representation, k: int, price: float) -> PricedGraph:
-    structure = graphs.structure
-    assert structure is not None
-    edges = {}
-    for edge in range(int(structure.first[k]), int(structure.first[k] + structure.num_edges[k])):
-        u, v = structure.ends[edge].tolist()
-        for view, ends in enumerate([(u, v), (v, u)]):
-            edges[ends] = tuple(structure.views[edge, view].tolist())
-    return PricedGraph(states_of(graphs, k), edges, price)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("directed", [False, True])
-def test_edges_with_a_price_equal_every_bijection(directed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching_module, "FULL_PRICE", 1)
-    monkeypatch.setattr(matching_module, "NO_PRICE", 4)
-    head = Matching(edge_price=0.9).eval()
-    price = 0.9 / (1 + math.exp(-head.raw_price.item()))
-    fading = {0: price, 1: price, 2: price * 2 / 3, 3: price / 3, 4: 0.0}
-    left, right = (random_coupled(40, seed, largest=4, spread=0.4, directed=directed) for seed in (1, 2))
-    few = [k for k in range(40) if left.size[k] + right.size[k] <= 7]
-    assert len(few) > 20
-    priced = [[priced_graph(side, k, fading[int(side.size[k])]) for k in few] for side in (left, right)]
-    expected = [priced_distance(*pair, dim=4) for pair in zip(*priced, strict=True)]
-    found = head.answer(left, right)
-    assert found.distances[few].numpy() == pytest.approx(np.array(expected), abs=1e-5)
-    assert found.left_open is not None
-    assert float(found.left_open.max()) == 0
-    left.rows.requires_grad_()
-    assert head(left, right)[few].detach().numpy() == pytest.approx(np.array(expected), abs=1e-5)
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.integers(0, 2**31), st.booleans(), st.floats(0.05, 1))
-def test_edges_with_a_price_obey_the_axioms(seed: int, directed: bool, price: float) -> None:
-    graphs = random_coupled(9, seed, largest=13, spread=0.3, directed=directed)
-    head = Matching(edge_price=price).eval()
-    matrix = head.answer(graphs.unsqueeze(1), graphs.unsqueeze(0)).distances
-    assert torch.equal(matrix, matrix.T)
-    assert float(matrix.diagonal().abs().max()) == 0
-    detours = (matrix[:, :, None] + matrix[None]).amin(dim=1)
-    assert bool((matrix <= detours + 1e-5).all())
-    assert bool((matrix >= Matching().answer(graphs.unsqueeze(1), graphs.unsqueeze(0)).distances - 1e-4).all())
-
-
-def test_edges_of_large_graphs_have_no_price() -> None:
-    small, large = random_graphs(20, 1, largest=9), random_graphs(20, 2, largest=40)
-    large = large.take(torch.nonzero(large.size >= matching_module.NO_PRICE).flatten())
-    head, plain = Matching(edge_price=0.5), Matching()
-    for side, rest in ((large, 0.0), (small, head.price.item() * small.structure.num_edges.to(torch.float64)[:, None])):  # type: ignore[union-attr]
-        expected = plain.answer(side.unsqueeze(1), large.unsqueeze(0)).distances + rest
-        assert torch.allclose(head.answer(side.unsqueeze(1), large.unsqueeze(0)).distances, expected)
-
-
-@pytest.mark.parametrize("price", [0.0, 0.6])
 @pytest.mark.parametrize("sorted_along_axes", [False, True])
-def test_bounds_of_an_index_are_raised_and_stay_bounds(price: float, sorted_along_axes: bool) -> None:
+def test_bounds_of_an_index_are_raised_and_stay_bounds(sorted_along_axes: bool) -> None:
     graphs = random_graphs(120, 6, largest=16, dtype=torch.float32, spread=0.1)
-    head = Matching(edge_price=price).eval()
+    head = Matching().eval()
     arrays = head.index_arrays(graphs)
     if sorted_along_axes:
         basis = principal_axes(arrays["states"], 4)
@@ -254,113 +195,12 @@ def test_bounds_of_an_index_are_raised_and_stay_bounds(price: float, sorted_alon
     query, stored = graphs.take(slice(0, 1)), graphs.take(chosen)
     gaps = head.gaps(arrays["vectors"][0], arrays["vectors"][1:])
     bounds = head.tighten(gaps, query, StoredGraphs(graphs, arrays), chosen)
-    distances = head.answer(query, stored).distances.numpy()
+    distances = head.compare(query, stored).numpy()
     assert (bounds >= gaps).all()
-    assert (bounds > gaps + 0.1).any() == (price > 0 or sorted_along_axes)
+    assert (bounds > gaps + 0.1).any() == sorted_along_axes
     assert (bounds <= distances + 1e-5 * (1 + distances)).all()
-
-
-def test_prices_are_rounded_as_finely_as_distances() -> None:
-    """Between a complete graph and one without edges every edge is rounded alike, and not as in larger graphs."""
-    sizes = torch.tensor([13, 14, 13])
-    weights = torch.zeros(3, 14, 14)
-    weights[0, :13, :13] = 1 - torch.eye(13)
-    structure = Structure.from_batch(
-        SimpleNamespace(weights=weights, relation=None, tag=None, directed=torch.zeros(3, dtype=torch.bool))
-    )
-    real = torch.arange(14) < sizes[:, None]
-    rows, start = torch.zeros(40, 1, dtype=torch.float64), torch.tensor([0, 13, 27])
-    whole = structure._replace(labels=structure.labels[real.flatten()])
-    graphs = Representation(torch.zeros(3, 0), rows, start, sizes, whole)
-    head = Matching(edge_price=1.0).eval()
-    for raw in np.linspace(-1, 2, 50):
-        with torch.no_grad():
-            head.raw_price.fill_(float(raw))
-        matrix = head.answer(graphs.unsqueeze(1), graphs.unsqueeze(0)).distances
-        assert float(matrix[0, 2]) <= float(matrix[0, 1] + matrix[1, 2]) + 1e-5
-
-
-def test_directed_and_undirected_edges_of_one_label_in_a_batch() -> None:
-    """An arc, the same arc with its nodes renumbered, and an edge."""
-    weights = torch.zeros(3, 2, 2)
-    for graph, tail, head in ((0, 0, 1), (1, 1, 0), (2, 0, 1), (2, 1, 0)):
-        weights[graph, tail, head] = 1
-    directed = torch.tensor([True, True, False])
-    batch = SimpleNamespace(weights=weights, relation=weights.int(), tag=None, directed=directed)
-    structure = Structure.from_batch(batch)
-    size, states = torch.tensor([2, 2, 2]), torch.eye(2).repeat(3, 1, 1)
-    states[1] = states[1].flip(0)
-    rows = states.reshape(6, 2).double()
-    graphs = Representation(
-        torch.zeros(3, 0),
-        rows,
-        torch.tensor([0, 2, 4]),
-        size,
-        structure._replace(labels=structure.labels.reshape(6, -1)),
-    )
-    matrix = Matching(edge_price=0.9).eval().answer(graphs.unsqueeze(1), graphs.unsqueeze(0)).distances
-    assert torch.equal(matrix, matrix.T)
-    assert float(matrix[0, 1]) == 0
-    assert float(matrix[0, 2]) > 0
-
-
-def test_searches_that_end_early_are_symmetric(monkeypatch: pytest.MonkeyPatch) -> None:
-    graphs = random_graphs(40, 5, largest=10, spread=0.05)
-    head = Matching(edge_price=0.5).eval()
-    monkeypatch.setattr(matching_module, "ANSWERING", 2)
-    early = head.answer(graphs.unsqueeze(1), graphs.unsqueeze(0))
-    assert early.left_open is not None
-    assert bool((early.left_open > 0).any())
-    assert torch.equal(early.distances, early.distances.T)
-    assert torch.equal(early.left_open, early.left_open.T)
 
 
 def test_nothing_is_aligned_with_nothing() -> None:
     nothing = random_graphs(2, 0).take(slice(0, 0))
-    assert Matching(edge_price=0.5).align(nothing, nothing) == Matching().align(nothing, nothing) == []
-
-
-def test_a_search_that_ends_early_says_how_far_off_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    left, right = (random_graphs(30, seed, largest=10, spread=0.05) for seed in (3, 4))
-    head = Matching(edge_price=0.5).eval()
-    exact = head.answer(left, right).distances
-    monkeypatch.setattr(matching_module, "ANSWERING", 2)
-    early = head.answer(left, right)
-    assert early.left_open is not None
-    assert bool((early.left_open > 0).any())
-    assert bool((early.distances <= exact + 1e-5).all())
-    assert bool((early.distances + early.left_open >= exact - 1e-5).all())
-
-
-def test_maps_that_edges_decide() -> None:
-    """Nodes of one state: only edges say that the middle of one path belongs to the middle of the other."""
-    paths = random_coupled(1, 0, largest=1)
-    structure = paths.structure
-    assert structure is not None
-    ends = torch.tensor([[0, 1], [0, 2], [0, 1], [1, 2]], dtype=torch.int32)
-    one = torch.tensor([[1, 0], [1, 0]], dtype=torch.int32)
-    structure = structure._replace(
-        labels=torch.zeros(6, 2, dtype=torch.int32),
-        ends=ends,
-        views=one.expand(4, 2, 2),
-        weights=torch.ones(4, 2, 2),
-        first=torch.tensor([0, 2]),
-        num_edges=torch.tensor([2, 2]),
-    )
-    size = torch.tensor([3, 3])
-    rows = torch.ones(6, 2, dtype=torch.float64)
-    graphs = Representation(torch.zeros(2, 0), rows, torch.tensor([0, 3]), size, structure)
-    head = Matching(edge_price=0.5).eval()
-    first, second = graphs.take(slice(0, 1)), graphs.take(slice(1, 2))
-    assert float(head.answer(first, second).distances) == 0
-    assert head.align(first, second)[0][0] == 1
-
-
-def test_prices_of_edges_are_checked() -> None:
-    with pytest.raises(InvalidArgument, match=r"edge_price must lie in \[0, 1\]; got 1.5"):
-        Matching(edge_price=1.5)
-    with pytest.raises(InvalidArgument, match="one head only; got 2"):
-        Matching(heads=2, edge_price=0.2)
-    graphs = random_graphs(2, 0)._replace(structure=None)
-    with pytest.raises(InvalidArgument, match="encoded with their edges"):
-        Matching(edge_price=0.2)(graphs, graphs)
+    assert Matching().align(nothing, nothing) == []

@@ -26,7 +26,7 @@ def pad(graphs: Representation, width: int) -> Padded:
     return Padded(graphs.z, states, mask)
 
 
-@pytest.mark.parametrize("name", [name for name in HEADS if not HEADS[name]().needs_structure])
+@pytest.mark.parametrize("name", HEADS)
 @pytest.mark.parametrize("width", [6, 11])
 def test_padding_does_not_matter(name: str, width: int) -> None:
     head, left, right = random_head(name), random_graphs(10, 1), random_graphs(10, 2)

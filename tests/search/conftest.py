@@ -24,7 +24,6 @@ ON_BOTH_STORES = {
 """Modules whose tests run once with indexes in memory and folders, and once with indexes in PostgreSQL."""
 HEADS = {
     "matching": HeadOptions("matching"),
-    "matching of nodes and edges": HeadOptions("matching", edge_price=0.3),
     **{kind: HeadOptions(kind) for kind in ("block-norm", "squared-fc", "concave")},
 }
 

@@ -22,9 +22,8 @@ twice, the direct way once. So a head that solves its distances to a tolerance h
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, get_args
 
@@ -78,30 +77,6 @@ class Side(NamedTuple):
         return Side(self.graphs.unsqueeze(axis), self.to_empty.unsqueeze(axis), certificate)
 
 
-@dataclass(slots=True)
-class Unsolved:
-    """Counts distances that are too small because their solver ran out of steps."""
-
-    pairs: int = 0
-    most: float = 0.0
-    """By how much the worst of them may be too small, in the units of the head."""
-
-    def add(self, left_open: Tensor | None) -> None:
-        """Count the pairs of one answer."""
-        if left_open is not None and left_open.numel():
-            self.pairs += int((left_open > 0).sum())
-            self.most = max(self.most, float(left_open.max()))
-
-    def warn(self) -> None:
-        """Warn if there are any."""
-        if self.pairs:
-            warnings.warn(
-                f"{self.pairs:,} distance(s) ran out of solver steps and may be up to {self.most:.2g} edits too small; "
-                "for these pairs the triangle inequality is not guaranteed",
-                stacklevel=3,
-            )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """Distances on demand, between any of the left graphs and any of the right ones."""
@@ -112,8 +87,6 @@ class Comparison:
     right: Side
     epsilon: float
     """What is added between graphs whose certificates differ; 0 if the distance is not strict."""
-    unsolved: Unsolved = field(default_factory=Unsolved)
-    """Counts over all distances that were asked for so far."""
 
     @classmethod
     @torch.no_grad()
@@ -188,8 +161,7 @@ class Comparison:
 
     @torch.no_grad()
     def _measure(self, left: Side, right: Side) -> Tensor:
-        distances, left_open = self.head.answer(left.graphs, right.graphs, absolute=self.epsilon > 0)
-        self.unsolved.add(left_open)
+        distances = self.head.compare(left.graphs, right.graphs)
         if left.certificate is not None and right.certificate is not None:
             distances = add_discrete_metric(distances, left.certificate != right.certificate, self.epsilon)
         found = view_distances(distances, self.head.scale, self.view, left, right)
@@ -200,7 +172,7 @@ class Comparison:
     def _tensors(self) -> Iterator[Tensor]:
         yield from self.head.state_dict().values()
         for side in (self.left, self.right):
-            yield from side.graphs.tensors()
+            yield from side.graphs
             if side.certificate is not None:
                 yield side.certificate
 

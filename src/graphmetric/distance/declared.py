@@ -63,7 +63,7 @@ def _name(head: PairDistance) -> str:
 
 
 def _random_triples(dim: int, spread: float) -> Representation:
-    """Graphs a, b, c, a, b, c and so on, with states, labels and edges."""
+    """Graphs a, b, c, a, b, c and so on."""
     rng = random_stream(0, "declared axioms", round(10 * spread))
     sizes = rng.integers(0, _LARGEST + 1, (_TRIPLES, 3))
     sizes[::2] = sizes[::2, :1]
@@ -72,26 +72,17 @@ def _random_triples(dim: int, spread: float) -> Representation:
     count = 3 * _TRIPLES
     mask = np.arange(_LARGEST) < sizes.reshape(count, 1)
     states = states.reshape(count, _LARGEST, dim) * mask[:, :, None]
-    joined = np.triu(rng.random((count, _LARGEST, _LARGEST)) < 0.4, 1) & mask[:, :, None] & mask[:, None, :]
-    relation = (joined * rng.integers(1, 3, joined.shape)).astype(np.int32)
-    relation += relation.transpose(0, 2, 1)
-    batch = SimpleNamespace(
-        weights=torch.from_numpy((relation != 0).astype(np.float32)),
-        relation=torch.from_numpy(relation),
-        directed=torch.zeros(count, dtype=torch.bool),
-        tag=torch.from_numpy(rng.integers(1, 3, mask.shape).astype(np.int32)),
-    )
     encoded = SimpleNamespace(
         z=torch.from_numpy(states.sum(axis=1).astype(np.float32) / _LARGEST),  # as the encoder pools
         states=torch.from_numpy(states.astype(np.float32)),
         mask=torch.from_numpy(mask),
     )
-    return Representation.from_padded(encoded, batch)
+    return Representation.from_padded(encoded)
 
 
 @torch.no_grad()
 def _measure(head: PairDistance, left: Representation, right: Representation) -> Tensor:
-    return head.answer(head.prepare(left), head.prepare(right), absolute=True).distances.double()
+    return head.compare(head.prepare(left), head.prepare(right)).double()
 
 
 def _find_violations(head: PairDistance, graphs: Representation) -> Iterator[_Violation]:

@@ -23,7 +23,7 @@ from torch.nn import functional
 
 from graphmetric._foundation.options import LATER
 from graphmetric.distance._kernels.matching import scan_vectors
-from graphmetric.distance.representation import Representation, Structure
+from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
 Scale = Literal["raw", "paper"]
@@ -56,15 +56,6 @@ class Axiom(StrEnum):
 
 METRIC = frozenset(Axiom)
 """All axioms: a pseudo-metric, which :mod:`graphmetric.distance.comparison` can turn into a metric."""
-
-
-class Answer(NamedTuple):
-    """Distances, and how far an iterative solver may have stopped short of them."""
-
-    distances: Tensor
-    left_open: Tensor | None = None
-    """How much too small each distance may be because its solver ran out of steps; 0 where it did not. None for a head
-    whose distances are formulas."""
 
 
 class StoredGraphs(NamedTuple):
@@ -100,8 +91,6 @@ class PairDistance(nn.Module, ABC):
     """Width of the projected vector."""
     needs_states: bool = False
     """Whether it compares node states; an index then keeps them."""
-    needs_structure: bool = False
-    """Whether graphs must be represented with their labels and edges."""
     aligns: bool = False
     """Whether :meth:`align` says which nodes correspond."""
     vector_blocks: int | None = None
@@ -154,11 +143,6 @@ class PairDistance(nn.Module, ABC):
         """Distances to the graph without nodes."""
         return self.compare(self.prepare(graphs), self.prepare(graphs.empty_graph()))
 
-    @torch.no_grad()
-    def answer(self, left: Representation, right: Representation, absolute: bool = False) -> Answer:
-        """As :meth:`compare`, without gradients; ``absolute`` solves up to ``tolerance`` whatever the distance."""
-        return Answer(self.compare(left, right))
-
     def align(self, left: Representation, right: Representation) -> list[tuple[int | None, ...]]:
         """For each pair left[k], right[k]: the partner in the second graph of each node of the first, or None."""
         raise InvalidArgument("only heads that match nodes align them: fit with head='matching'")
@@ -180,12 +164,12 @@ class PairDistance(nn.Module, ABC):
             arrays["projected"] = self.project(graphs.z)
         return {name: array.numpy() for name, array in arrays.items()}
 
-    def read_arrays(self, arrays: Arrays, node_ptr: Tensor, structure: Structure | None) -> Representation:
+    def read_arrays(self, arrays: Arrays, node_ptr: Tensor) -> Representation:
         """Prepared graphs from what :meth:`index_arrays` gave; graph k has the nodes node_ptr[k] .. node_ptr[k + 1]."""
         vectors = torch.from_numpy(arrays["vectors"])
         z = torch.from_numpy(arrays["projected"]) if "projected" in arrays else vectors[:, : self.width]
         rows = torch.from_numpy(arrays["states"]) if "states" in arrays else vectors[:0]
-        return Representation(z, rows, node_ptr[:-1], node_ptr.diff(), structure)
+        return Representation(z, rows, node_ptr[:-1], node_ptr.diff())
 
     def gaps(self, query: Floats, vectors: Floats) -> Floats:
         """Distances of one index vector to others; lower bounds of the distance if ``vector_blocks`` is set."""
@@ -235,8 +219,6 @@ class HeadOptions:
     """Width of a block; None: all blocks together are as wide as z."""
     matching_heads: int = 1
     """matching, and the matching under a concave head: equal pieces of the states that are matched on their own."""
-    edge_price: float = field(default=0.0, metadata=LATER)
-    """matching: the most that an edge that does not fit may cost; in graphs of 10 to 15 nodes that fades to nothing."""
     concave: Concave = "log1p"
     """concave: the function between layers."""
     bases: tuple[str, ...] = ()
@@ -256,10 +238,6 @@ class HeadOptions:
                 )
         if "concave" in self.bases:
             raise InvalidArgument("a concave head cannot start from another one; give it more hidden layers")
-        if self.edge_price and "matching" in self.bases:
-            raise InvalidArgument(
-                "under a concave head edges have no price, as a search may end early: use edge_price=0"
-            )
 
     def build(self, dim: int) -> PairDistance:
         """Make the head for vectors and states of width ``dim``."""
@@ -364,8 +342,8 @@ class ConcaveHead(PairDistance, kind="concave"):
         self.bases = nn.ModuleList(bases)
         self.axioms = METRIC.intersection(*(base.axioms for base in bases))
         self.width = self.dim + sum(base.width for base in bases)
-        self.needs_states, self.needs_structure, self.aligns = (
-            any(getattr(base, name) for base in bases) for name in ("needs_states", "needs_structure", "aligns")
+        self.needs_states, self.aligns = (
+            any(getattr(base, name) for base in bases) for name in ("needs_states", "aligns")
         )
         self.layers = non_negative_layers([self.dim + len(bases), *hidden, 1])
 

@@ -1,13 +1,5 @@
 """Graph edit distances, exact or bounded, of one pair or of many."""
 
-from graphmetric.edit_distance._kernels.exact_search import PairPrices as PairPrices
-from graphmetric.edit_distance._kernels.exact_search import search_priced as search_priced
-from graphmetric.edit_distance._kernels.packing import PackedGraphs as PackedGraphs
-from graphmetric.edit_distance._kernels.packing import pack_graphs as pack_graphs
-from graphmetric.edit_distance._kernels.workspace import Results as Results
-from graphmetric.edit_distance._kernels.workspace import Workspace as Workspace
-from graphmetric.edit_distance._kernels.workspace import WorkspaceSize as WorkspaceSize
-from graphmetric.edit_distance._kernels.workspace import allocate_workspace as allocate_workspace
 from graphmetric.edit_distance.collection_bounds import CollectionBounds, StoredBounds
 from graphmetric.edit_distance.common_subgraph import (
     CommonEdgeSubgraph,

@@ -173,18 +173,14 @@ class LearnedDistance:
         known = self.identify(GraphCollection([first, second]))
         with self.limited_threads():
             comparison = self._prepare(view, known, encoded)
-            distance = float(pair_distances(comparison, [[0, 1]])[0])
-        comparison.unsolved.warn()
-        return distance
+            return float(pair_distances(comparison, [[0, 1]])[0])
 
     def measure_pairs(self, graphs: GraphCollection, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
         """Raw distances of chosen pairs; graphs that occur in none are not encoded."""
         used, places = np.unique(pairs, return_inverse=True)
         comparison = self.compare(graphs[used])
         with self.limited_threads():
-            distances = pair_distances(comparison, places.reshape(pairs.shape))
-        comparison.unsolved.warn()
-        return distances
+            return pair_distances(comparison, places.reshape(pairs.shape))
 
     def pairwise(
         self,
@@ -200,7 +196,6 @@ class LearnedDistance:
                 matrix = distance_matrix(comparison, advance=bar.advance)
             else:
                 matrix = write_distance_matrix(comparison, out, advance=bar.advance)
-        comparison.unsolved.warn()
         return matrix
 
     def find_nearest(
@@ -219,7 +214,6 @@ class LearnedDistance:
                 found = distance_matrix(replace(comparison, left=comparison.left.take(rows)))[:, places]
             positions[rows] = np.argsort(found, axis=1, kind="stable")[:, :k]
             distances[rows] = np.take_along_axis(found, positions[rows], axis=1)
-        comparison.unsolved.warn()
         return distances, positions
 
     def metric_of_positions(self, graphs: GraphCollection, view: View) -> Metric:

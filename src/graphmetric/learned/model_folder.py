@@ -51,7 +51,7 @@ READABLE = (1, 2)
 _REMOVED: Mapping[str, Mapping[str, Any]] = {
     "encoder": {"structural_bias": False},
     "features": {"max_hops": 0},
-    "head": {"fractions": False, "one_image": False},
+    "head": {"edge_price": 0.0, "fractions": False, "one_image": False},
 }
 """Options of version 1 that were removed, with the value at which they had no effect, by the part of the model."""
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "MODEL_CARD.md"

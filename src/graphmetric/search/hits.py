@@ -95,8 +95,6 @@ class SearchReport:
     """The number of graphs of which a certified search does not know whether they belong to the answer."""
     least_open: float | None = None
     """None of these is nearer than this."""
-    unsolved: int = 0
-    """The number of learned distances that ran out of solver steps, and may be too small."""
 
     @property
     def refined(self) -> float:
@@ -109,8 +107,7 @@ class SearchReport:
         rest = f"{self.refined:.1%} looked at in full"
         if self.open:
             rest += f" or still open ({self.open:,}, none of them nearer than {self.least_open:.4g})"
-        short = [f"{self.unsolved:,} distances ran out of solver steps"] if self.unsolved else []
-        return "; ".join([f"{kind} among {self.graphs:,} graphs", *steps, rest, *short])
+        return "; ".join([f"{kind} among {self.graphs:,} graphs", *steps, rest])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.executors import map_in_order
 from graphmetric.distance import Comparison, view_distances
-from graphmetric.distance.comparison import Side, Unsolved
+from graphmetric.distance.comparison import Side
 from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import StoredGraphs
-from graphmetric.distance.representation import Structure
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import needs_extra
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
@@ -25,7 +24,6 @@ from graphmetric.index.indexed_graphs import Chunk, GraphDescriber, OpenSegment,
 from graphmetric.index.segment import Arrays
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.learned.learned_distance import LearnedDistance, model_in_worker
-from graphmetric.model import structure_of
 
 with needs_extra("learn", "an index with a model"):
     import torch
@@ -48,8 +46,6 @@ class Query:
     vector: Floats
     """Its index vector."""
     view: View
-    unsolved: Unsolved = field(default_factory=Unsolved)
-    """Counts over the distances that were measured from it."""
 
     @classmethod
     def encode(cls, learned: LearnedDistance, graphs: GraphCollection, view: View) -> list[Query]:
@@ -61,7 +57,7 @@ class Query:
             encoded = learned.encode(graphs, names).detached().compacted()
             arrays = learned.cpu_head.index_arrays(encoded)
             node_ptr = torch.cat([encoded.start, encoded.size.sum()[None]])
-            side = _read_side(learned, arrays, as_bytes(names), node_ptr, encoded.structure)
+            side = _read_side(learned, arrays, as_bytes(names), node_ptr)
         both = zip(graphs, arrays["vectors"], strict=True)
         return [cls(side, row, graph, vector, view) for row, (graph, vector) in enumerate(both)]
 
@@ -141,19 +137,16 @@ class LearnedSegment:
 
     def _compare(self, query: Query, left: Side) -> Comparison:
         epsilon = self._head.epsilon if self._model.strict else 0.0
-        return Comparison(self._head, query.view, left, self._side, epsilon, query.unsolved)
+        return Comparison(self._head, query.view, left, self._side, epsilon)
 
     @cached_property
     def _side(self) -> Side:
         """All graphs; without states where these are read in parts."""
-        arrays, structure = self._segment.arrays, None
+        arrays = self._segment.arrays
         if not self._holds_states:
             arrays = {name: arrays[name] for name in ("vectors", "projected", "to_empty", "node_ptr") if name in arrays}
-        elif self._head.needs_structure:
-            seen = self._segment.graphs.without(self._model.costs.ignore)
-            structure = structure_of(self._model.featurizer, seen)
         names = self._segment.names("certificates" if self._model.strict else "seen")
-        return _read_side(self._model, arrays, names, torch.from_numpy(arrays["node_ptr"]), structure)
+        return _read_side(self._model, arrays, names, torch.from_numpy(arrays["node_ptr"]))
 
     @cached_property
     def _without_vectors(self) -> Side:
@@ -167,12 +160,11 @@ def _read_side(
     arrays: Mapping[str, NDArray[Any]],
     names: NDArray[np.uint8],
     node_ptr: Tensor,
-    structure: Structure | None,
 ) -> Side:
     """Stored arrays as a side of a comparison, nothing computed anew."""
     head = learned.cpu_head
     number = torch.from_numpy(names[:, :8].copy().view("<i8")[:, 0].astype(np.int64))
-    graphs = head.read_arrays(arrays, node_ptr, structure)
+    graphs = head.read_arrays(arrays, node_ptr)
     return Side.of(graphs, torch.from_numpy(arrays["to_empty"]), number, head.epsilon if learned.strict else 0.0)
 
 

@@ -248,7 +248,7 @@ class LearnedSearch:
         hits = tuple(SearchHit(id, distance, load) for (id, load), distance in zip(found, near, strict=True))
         graphs, exact = len(self._selection) if total is None else total, not self._removed.get(BY_CANDIDATES)
         seconds = time.perf_counter() - self._started
-        report = SearchReport(graphs, exact, self._removed, seconds, unsolved=query.unsolved.pairs)
+        report = SearchReport(graphs, exact, self._removed, seconds)
         return SearchResult(query.graph, hits, query.view, report)
 
 

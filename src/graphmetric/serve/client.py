@@ -202,7 +202,7 @@ class RemoteIndex:
 
     def _progress(self, number: int, news: dict[str, Any], query: Graph, view: View) -> SearchProgress:
         total = news["found"] + news["excluded"] + news["open"]
-        report = {"graphs": total, "exact": True, "stages": {}, "complete": news["open"] == 0, "unsolved": 0}
+        report = {"graphs": total, "exact": True, "stages": {}, "complete": news["open"] == 0}
         report |= {name: news[name] for name in ("seconds", "open", "least_open")}
 
         def make() -> SearchResult:

@@ -267,7 +267,6 @@ class Report(BaseModel):
     open: int
     least_open: float | None
     stages: dict[str, int]
-    unsolved: int
     seconds: float
     text: str
 

@@ -131,8 +131,7 @@ def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
         # a vector of the whole graph at every layer makes errors a twentieth smaller and takes no time to speak of
         encoder = replace(_TYPED, layers=4, hidden_size=64, intermediate_size=128, output_size=64, context=True)
         training = replace(_ORTHOGONAL, steps=4000, near_halving=0.65, learning_rate=5e-3)
-        # that edges must fit makes squared errors at ten nodes two fifths smaller
-        return ModelOptions(encoder, _TYPED_FEATURES, HeadOptions("matching", edge_price=0.25)), training
+        return ModelOptions(encoder, _TYPED_FEATURES, HeadOptions("matching")), training
     if name == "large":
         raise InvalidArgument(COUPLING_LEFT)
     raise InvalidArgument(f"no preset {name!r}; there are: {', '.join(PRESETS)}")

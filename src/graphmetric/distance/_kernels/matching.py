@@ -33,8 +33,6 @@ Integers = NDArray[np.int64]
 
 NOBODY = -1
 """In place of a row: the zero vector that pads the smaller graph."""
-MOST_PRICES = 1e8
-"""A pair for which the prices of all nodes sum to more has no distance: searches count in whole numbers of 64 bits."""
 
 
 class NodeStates(NamedTuple):
@@ -182,94 +180,6 @@ def row_norm(states: NodeStates, i: int) -> float:
     for c in range(states.first, states.last):
         total += np.float64(states.rows[i, c]) ** 2
     return np.sqrt(total)
-
-
-@entry
-def price_nodes(
-    left: NodeStates, right: NodeStates, pairs: Integers, unit: float, start: Integers, out: Integers, sums: Floats
-) -> None:
-    """What nodes cost, in multiples of 1 / unit, for a search: of graphs with n and m nodes (n + 1, m + 1) prices.
-
-    The last row and column are what the nodes of the second and of the first graph cost alone. ``sums`` gets the sum of
-    all prices of a pair, before rounding. If it is not below `MOST_PRICES`, all of them are 0.
-    """
-    for p in range(len(pairs)):
-        a, b = pairs[p, 0], pairs[p, 1]
-        n, m = left.size[a], right.size[b]
-        place = start[p]
-        total = 0.0
-        for i in range(n + 1):
-            for j in range(m + 1):
-                price = 0.0
-                if i < n and j < m:
-                    price = row_distance(left, left.start[a] + i, right, right.start[b] + j)
-                elif i < n:
-                    price = row_norm(left, left.start[a] + i)
-                elif j < m:
-                    price = row_norm(right, right.start[b] + j)
-                total += price
-                out[place] = np.int64(np.rint(price * unit)) if price < MOST_PRICES else 0
-                place += 1
-        sums[p] = total
-        if not total < MOST_PRICES:
-            for k in range(start[p], place):
-                out[k] = 0
-
-
-@entry
-def list_maps(
-    left: NodeStates, right: NodeStates, pairs: Integers, node_map: Integers, slot_start: Integers, slots: Integers
-) -> None:
-    """As `match_pairs`, for maps that are known: node_map[p, i] is the partner of node i of the left graph, or NOBODY.
-
-    Every node of the graph with fewer nodes must have a partner.
-    """
-    for p in range(len(pairs)):
-        a, b = pairs[p, 0], pairs[p, 1]
-        n, m = left.size[a], right.size[b]
-        slot = slots[slot_start[p] :]
-        by_left = compare_graphs(left, a, right, b) <= 0
-        for k in range(max(n, m)):
-            slot[k] = NOBODY
-        listed = min(n, m)
-        for i in range(n):
-            j = node_map[p, i]
-            if j == NOBODY:
-                slot[listed, 0] = left.start[a] + i
-                listed += 1
-            else:
-                place = i if by_left else j
-                slot[place, 0], slot[place, 1] = left.start[a] + i, right.start[b] + j
-        for j in range(m if n < m else 0):
-            alone = True
-            for i in range(n):
-                alone &= node_map[p, i] != j
-            if alone:
-                slot[listed, 1] = right.start[b] + j
-                listed += 1
-
-
-@entry
-def number_states(states: NodeStates, out: Integers) -> None:
-    """For each node of the graphs, one after another, the first node of its graph that has the same state."""
-    place = 0
-    for g in range(len(states.start)):
-        for i in range(states.size[g]):
-            same = 0
-            own = states.rows[states.start[g] + i, states.first : states.last]
-            while same < i and not equal_rows(states.rows[states.start[g] + same, states.first : states.last], own):
-                same += 1
-            out[place] = same
-            place += 1
-
-
-@part
-def equal_rows(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Whether two states agree to the last bit."""
-    c = 0
-    while c < len(a) and a[c] == b[c]:
-        c += 1
-    return c == len(a)
 
 
 _SHELL_GAPS = (701, 301, 132, 57, 23, 10, 4, 1)

@@ -26,13 +26,12 @@ from graphmetric.edit_distance._kernels.node_maps import (
     price_root,
     write_bounds,
 )
-from graphmetric.edit_distance._kernels.packing import Integers, PackedGraphs, PackedProblem
+from graphmetric.edit_distance._kernels.packing import Integers, PackedProblem
 from graphmetric.edit_distance._kernels.workspace import (
     BEST,
     BLOCKED,
     BOUND,
     BRANCH_ROW,
-    CHEAPEST_DELETE,
     COLUMN,
     COST_START,
     DEGREE,
@@ -47,25 +46,18 @@ from graphmetric.edit_distance._kernels.workspace import (
     MATCH,
     MODULUS,
     N_CHILDREN,
-    N_EDGE_CODES,
-    N_NULL,
     N_QUERY,
     N_TARGET,
     NEXT_CHILD,
-    NO_LIMIT,
     NODE,
-    ONE,
     QUERY,
     REFINED,
     RESIDUE,
     ROOT,
-    STEP,
     STOP,
     STOP_AT_LIMIT,
-    SWAPPED,
     TARGET,
     TRIAL,
-    UNIFORM_EDGE,
     UPPER,
     UPPER_LIMIT,
     UPPER_SO_FAR,
@@ -77,9 +69,7 @@ from graphmetric.edit_distance._kernels.workspace import (
     find_limit,
     load_pair,
     note_residue,
-    place_pair,
     round_up,
-    sum_insertions,
 )
 
 REFINE_EVERY = 64  # expansions between two local searches; a new incumbent is always followed by one
@@ -93,15 +83,6 @@ class SearchLimits(NamedTuple):
     max_expanded: int  # for each pair, counted from its start
     resume: int  # 1: continue the one pair given, which max_expanded has stopped before
     refute: int = 0  # 1: most pairs are above the limit, so the dual search makes no map before some bounds
-
-
-class PairPrices(NamedTuple):
-    """What the edits of each pair of graphs cost, in whole numbers."""
-
-    node: Integers  # of graphs with n and m nodes (n + 1, m + 1) prices; the last row inserts, the last column deletes
-    start: Integers  # for each pair, where its prices of nodes start
-    edge: Integers  # for each pair, the price of deleting, inserting or relabelling an edge
-    edge_reverse: Integers  # as in `EditCostTables`
 
 
 @entry
@@ -121,63 +102,6 @@ def search_pairs(
             start_search(work, limits.upper_limit[p], limits.stop_at_limit)
         advance_search(work, limits.max_expanded)
         write_results(work, results, p)
-
-
-@entry
-def search_priced(
-    graphs: tuple[PackedGraphs, PackedGraphs],
-    pairs: Integers,
-    prices: PairPrices,
-    max_expanded: int,
-    work: Workspace,
-    results: Results,
-    edge_costs: Integers,
-) -> None:
-    """As `search_pairs`, where every two nodes have a price of their own, which may be learned.
-
-    Deleting a node and inserting another must not be cheaper than turning one into the other. ``edge_costs`` gets what
-    edges cost under the map of each pair.
-    """
-    for p in range(len(pairs)):
-        i, j = pairs[p, 0], pairs[p, 1]
-        place_pair(graphs[0], graphs[1], i, j, prices.edge_reverse, work.pair)
-        place_prices(prices, p, work.pair)
-        sum_insertions(graphs[0], graphs[1], i, j, work.pair)
-        start_search(work, NO_LIMIT, 0)
-        advance_search(work, max_expanded)
-        write_results(work, results, p)
-        edge_costs[p] = work.progress.status[UPPER] - price_nodes_of_map(work.pair, work.progress.maps)
-
-
-@fragment
-def price_nodes_of_map(pair: Pair, maps: Integers) -> int:
-    """What nodes cost under the best map."""
-    insertion, total = pair.sizes[N_QUERY], 0
-    for v in range(pair.sizes[N_TARGET]):
-        total += pair.node_cost[insertion, v]
-    for u in range(pair.sizes[N_QUERY]):
-        total += pair.node_cost[u, maps[BEST, u]] - pair.node_cost[insertion, maps[BEST, u]]
-    return total
-
-
-@fragment
-def place_prices(prices: PairPrices, p: int, pair: Pair) -> None:
-    """Fill in node prices in the direction from query to target, and one price for every edit of an edge."""
-    swapped, n_query, n_target = pair.sizes[SWAPPED], pair.sizes[N_QUERY], pair.sizes[N_TARGET]
-    along, across = (ONE, n_query + 1) if swapped == 1 else (n_target + 1, ONE)
-    for u in range(n_query + 1):
-        for v in range(n_target):
-            pair.node_cost[u, v] = prices.node[prices.start[p] + u * along + v * across]
-    edge, n_codes = prices.edge[p], len(prices.edge_reverse) - 1
-    for a in range(n_codes + 1):
-        for b in range(n_codes + 1):
-            pair.edge_cost[a, b] = edge if a != b else 0
-    for k in range(3):
-        pair.sizes[CHEAPEST_DELETE + k] = edge
-    pair.sizes[N_EDGE_CODES] = n_codes
-    pair.sizes[UNIFORM_EDGE] = edge if n_codes == 1 else 0
-    pair.sizes[STEP] = 1
-    pair.sizes[N_NULL] = 0
 
 
 @fragment
