@@ -7,11 +7,24 @@ of a counter, which make a limit of so many seconds a limit of so many readings.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
 from graphmetric._foundation.limits import working_clock
+
+NOT_FOR_EVER = 600.0
+"""Seconds to wait for something that takes a fraction of one and, if it fails, would never come or take hours."""
+
+
+def interrupt(work: Callable[[], object]) -> None:
+    """Do the work and press Ctrl-C a moment after it began; raises KeyboardInterrupt, whenever that moment comes."""
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    work()
+    threading.Event().wait(NOT_FOR_EVER)  # the work was quicker
 
 
 class CountedSeconds:

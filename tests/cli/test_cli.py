@@ -157,10 +157,12 @@ def test_interrupted_labelling_goes_on(capsys: pytest.CaptureFixture[str], tmp_p
         return job
 
     job = start_and_wait(0)
+    job.send_signal(signal.SIGSTOP)  # so that it is not finished while this is asked
     code, _, said = run(capsys, *command[3:], "--out", tmp_path)
     assert code == 1
-    assert f"another job is at work in {tmp_path} (process {job.pid})" in said or job.poll() is not None
+    assert f"another job is at work in {tmp_path} (process {job.pid})" in said
     job.send_signal(signal.SIGINT)
+    job.send_signal(signal.SIGCONT)
     _, errors = job.communicate()
     assert job.returncode == 130
     assert "Traceback" not in errors

@@ -29,6 +29,7 @@ from graphmetric.edit_distance import blocks
 from graphmetric.edit_distance.label_store import choose_pairs
 from graphmetric.edit_distance.store import Block, BlockStore
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra, NotEnoughMemory, WorkerLost
+from tests.clocks import NOT_FOR_EVER
 from tests.command_line import run
 
 NAMES = ("lower", "upper", "value")
@@ -103,13 +104,19 @@ def test_a_worker_of_a_cluster_may_die(molecules: gm.GraphCollection, client: An
 
 
 @pytest.mark.slow
-def test_a_client_that_is_closed_is_not_waited_for(client: Any) -> None:
-    own = type(client)(client.scheduler.address, set_as_default=False)
-    results = run_tasks(own, time.sleep, [(0, (0,)), (1, (30,))])
+def test_a_client_that_is_closed_is_not_waited_for(client: Any, tmp_path: Path) -> None:
+    own, end = type(client)(client.scheduler.address, set_as_default=False), tmp_path / "end"
+
+    def work(is_long: bool) -> None:
+        while is_long and not end.exists():
+            time.sleep(0.01)
+
+    results = run_tasks(own, work, [(0, (False,)), (1, (True,))])
     assert next(results)[0] == 0
     own.close()
     with pytest.raises(WorkerLost):
         next(results)
+    end.touch()  # the workers are for other tests, too
 
 
 @pytest.mark.slow
@@ -286,7 +293,7 @@ def test_the_caller_may_die(molecules: gm.GraphCollection, threads: Executor, tm
         while job.poll() is None and count_blocks(tmp_path) <= done[-1] + 2:
             time.sleep(0.005)
         job.send_signal(how)
-        job.communicate(timeout=60)
+        job.communicate(timeout=NOT_FOR_EVER)
         done.append(count_blocks(tmp_path))
     assert done == sorted(done)
     assert done[1] > 0

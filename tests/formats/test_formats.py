@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -504,10 +503,9 @@ class TestSdf:
         assert graph == graphs[0]
 
     def test_a_field_without_a_name_takes_no_more_than_linear_time(self) -> None:
-        text = self.record("CCO", "ethanol", f"> {'<' * 500_000}\n1\n\n> <class>\n1\n\n")
-        start = time.process_time()
+        """Quadratic time would be most of an hour."""
+        text = self.record("CCO", "ethanol", f"> {'<' * 1_000_000}\n1\n\n> <class>\n1\n\n")
         assert dict(read_text(text, "sdf")[0].metadata) == {"class": 1}
-        assert time.process_time() - start < 5
 
     def test_bad_records_name_their_line_and_can_be_skipped(self) -> None:
         good = self.record("CC", "a")

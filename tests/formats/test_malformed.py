@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import time
 from pathlib import Path
 
 import pytest
@@ -370,26 +369,24 @@ def test_many_defaults_for_many_nodes(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::graphmetric.errors.ConversionWarning")
 def test_many_names_of_attributes_take_no_more_than_linear_time(tmp_path: Path) -> None:
-    own = ",".join(f'{{"id": {k}, "a{k}": 1}}' for k in range(20_000))
-    first = '{"id": 0, ' + ",".join(f'"a{k}": 1' for k in range(20_000)) + "}"
-    others = "".join(f', {{"id": {k}, "b": 1}}' for k in range(1, 20_000))
-    start = time.process_time()
+    """Quadratic time would be minutes."""
+    own = ",".join(f'{{"id": {k}, "a{k}": 1}}' for k in range(40_000))
+    first = '{"id": 0, ' + ",".join(f'"a{k}": 1' for k in range(40_000)) + "}"
+    others = "".join(f', {{"id": {k}, "b": 1}}' for k in range(1, 40_000))
     for nodes in (own, first + others):
         (tmp_path / "a.json").write_text(f'{{"nodes": [{nodes}], "links": []}}')
         assert read_graphs(tmp_path / "a.json")[0].node_features is None
-    assert time.process_time() - start < 5
 
 
 def test_labels_that_share_one_hash(tmp_path: Path) -> None:
-    numbers = [k * (2**61 - 1) for k in range(20_000)]
-    start = time.process_time()
+    """A dictionary of them would take minutes."""
+    numbers = [k * (2**61 - 1) for k in range(100_000)]
     (tmp_path / "a.jsonl").write_text(f'{{"num_nodes": {len(numbers)}, "node_labels": {numbers}}}')
-    with pytest.raises(FileError, match="20000 different labels have one hash"):
+    with pytest.raises(FileError, match="100000 different labels have one hash"):
         read_graphs(tmp_path / "a.jsonl")
     nodes = ",".join(f'{{"id": {number}}}' for number in numbers)
     (tmp_path / "a.json").write_text(f'{{"nodes": [{nodes}], "links": [{{"source": 0, "target": {numbers[-1]}}}]}}')
-    assert read_graphs(tmp_path / "a.json")[0].edges.tolist() == [[0, 19_999]]
-    assert time.process_time() - start < 5
+    assert read_graphs(tmp_path / "a.json")[0].edges.tolist() == [[0, 99_999]]
 
 
 def test_lines_keep_their_numbers_over_empty_ones(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import torch
 import graphmetric as gm
 from graphmetric._foundation.threads import allowed_threads, map_in_threads, working_threads
 from graphmetric.errors import InvalidArgument
+from tests.clocks import NOT_FOR_EVER
 
 USERS = 3
 """Threads that the user of these tests has set."""
@@ -62,11 +63,11 @@ def test_threads_that_come_and_go_do_not_disturb_each_other() -> None:
     def first() -> int:
         with working_threads(2):
             inside.set()
-            leave.wait(10)
+            leave.wait(NOT_FOR_EVER)
         return torch.get_num_threads()
 
     def second() -> int:
-        inside.wait(10)
+        inside.wait(NOT_FOR_EVER)
         with working_threads(2):
             leave.set()
         return torch.get_num_threads()
@@ -76,7 +77,7 @@ def test_threads_that_come_and_go_do_not_disturb_each_other() -> None:
 
 
 def test_workers_start_no_threads_of_their_own() -> None:
-    barrier = threading.Barrier(3, timeout=10)  # broken unless there are three threads at a time
+    barrier = threading.Barrier(3, timeout=NOT_FOR_EVER)  # broken unless there are three threads at a time
 
     def look(item: int) -> tuple[int, int, int]:
         barrier.wait()
@@ -129,6 +130,6 @@ print(len(os.listdir("/proc/self/task")) - before)
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's list of threads")
 def test_no_thread_is_started_for_one_job() -> None:
-    done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) == 0

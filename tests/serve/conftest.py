@@ -8,7 +8,7 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.learned.learned_distance import LearnedDistance
-from tests.serve.running import Running, hard_graphs, running
+from tests.serve.running import FOR_EVER, Running, hard_graphs, running
 
 
 @pytest.fixture(scope="session")
@@ -33,5 +33,5 @@ def hard() -> gm.GraphIndex:
 @pytest.fixture
 def busy(hard: gm.GraphIndex) -> Iterator[Running]:
     """Hard graphs without a model; one worker, one that may wait."""
-    with running(hard, workers=1, waiting=1) as found:
+    with running(hard, workers=1, waiting=1, time_limit=FOR_EVER) as found:
         yield found

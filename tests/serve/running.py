@@ -6,7 +6,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
@@ -17,6 +17,10 @@ from graphmetric import Graph, GraphIndex
 from graphmetric.serve.server import make_server
 from graphmetric.serve.service import Service
 from graphmetric.serve.settings import ServiceSettings
+from tests.clocks import NOT_FOR_EVER
+
+FOR_EVER = 3_000.0
+"""Seconds: a time limit that no test waits for. What ends sooner does so for another reason."""
 
 
 class Answer(NamedTuple):
@@ -40,7 +44,7 @@ class Running:
 
     def send(self, method: str, path: str, content: bytes | None = None, **headers: str) -> Answer:
         """One request with these bytes and headers."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=NOT_FOR_EVER)
         try:
             named = {name.replace("_", "-"): value for name, value in headers.items()}
             connection.request(method, path, content, named)
@@ -58,7 +62,19 @@ class Running:
 
     def connect(self) -> socket.socket:
         """A connection on which nothing was sent."""
-        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=NOT_FOR_EVER)
+
+    @contextmanager
+    def stream(self, body: Any) -> Iterator[Iterator[dict[str, Any]]]:
+        """The events of a search, as they come."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=NOT_FOR_EVER)
+        try:
+            connection.request(
+                "POST", "/v1/search/stream", json.dumps(body).encode(), {"Content-Type": "application/json"}
+            )
+            yield read_events(connection.getresponse())
+        finally:
+            connection.close()
 
     def begin(self, path: str, body: Any, **headers: str) -> socket.socket:
         """A request whose answer nobody has read."""
@@ -68,6 +84,11 @@ class Running:
         connection = self.connect()
         connection.sendall("\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""]).encode() + content)
         return connection
+
+
+def read_events(lines: Iterable[bytes]) -> Iterator[dict[str, Any]]:
+    """The events of a stream of lines of JSON."""
+    return (json.loads(line) for line in lines if line.strip())
 
 
 @contextmanager
@@ -85,13 +106,13 @@ def running(index: GraphIndex, folder: Any = None, **settings: Any) -> Iterator[
         yield found
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(NOT_FOR_EVER)
         assert not thread.is_alive()
 
 
-def wait_until(holds: Callable[[], Any], seconds: float = 600.0) -> None:
+def wait_until(holds: Callable[[], Any]) -> None:
     """Wait for something that must become true."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + NOT_FOR_EVER
     while not holds():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.01)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.clocks import NOT_FOR_EVER
 from tests.serve.running import Running
 
 Making = Callable[[random.Random], bytes]
@@ -194,7 +195,7 @@ def test_hostile_heads_end_in_4xx(served: Running, head: bytes) -> None:
 
 
 def test_a_connection_serves_many_requests(served: Running) -> None:
-    connection = HTTPConnection("127.0.0.1", served.port, timeout=30)
+    connection = HTTPConnection("127.0.0.1", served.port, timeout=NOT_FOR_EVER)
     for k in range(20):
         body = json.dumps({"smiles": "CCO", "k": 1} if k % 2 else {"smiles": 7})
         connection.request("POST", "/v1/search", body, {"Content-Type": "application/json"})

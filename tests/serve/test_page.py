@@ -403,7 +403,7 @@ def test_the_map_shows_a_query_that_is_unlike_all_graphs(screen: Screen) -> None
     page.wait_for_selector('.map-view[data-hits="10"]')
     star = """one => { const all = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;
         return all.some((value, at) => at % 4 === 0 && value > 230 && all[at + 2] < 60 && all[at + 3] === 255); }"""
-    wait_until(lambda: page.evaluate(f"({star})(document.querySelector('.over'))"), 60)
+    wait_until(lambda: page.evaluate(f"({star})(document.querySelector('.over'))"))
 
 
 def test_any_two_graphs_are_compared(screen: Screen) -> None:

@@ -1,14 +1,15 @@
 """A script for test_checkpoint.py: a training that is killed again and again, and the same one left in peace.
 
-Modules are loaded once; each attempt is a fork, killed after a random time with SIGKILL.
+Modules are loaded once; each attempt is a fork that ends itself with SIGKILL after a random number of function calls,
+which is the same number on every machine.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,27 +29,40 @@ def train(folder: Path | None, result: Path) -> None:
     save_file(model.state_dict(), result)
 
 
-def attempt(folder: Path, result: Path, seconds: float | None) -> bool:
+class Calls:
+    """Counts the calls of functions, and ends the process at the last one that is allowed."""
+
+    def __init__(self, allowed: float = math.inf) -> None:
+        self.allowed, self.count = allowed, 0
+
+    def __call__(self, frame: object, event: str, argument: object) -> None:
+        self.count += 1
+        if self.count >= self.allowed:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def attempt(folder: Path, result: Path, calls: float) -> bool:
     """Whether the training came to its end."""
     child = os.fork()
     if child == 0:
+        sys.setprofile(Calls(calls))
         train(folder, result)
         os._exit(0)
-    if seconds is not None:
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status) == 0
 
 
 def main(folder: Path, kills: int) -> None:
     train(None, folder / "in-peace.safetensors")  # before the forks: compiles what must be compiled
-    random, killed = np.random.default_rng(), 0
+    sys.setprofile(counted := Calls())
+    train(folder / "counted", folder / "in-peace.safetensors")
+    sys.setprofile(None)
+    random, killed = np.random.default_rng(0), 0
     while killed < kills:
-        if attempt(folder / "run", folder / "killed.safetensors", random.uniform(0.01, 0.3)):
+        if attempt(folder / "run", folder / "killed.safetensors", random.uniform(0.01, 0.3) * counted.count):
             break
         killed += 1
-    attempt(folder / "run", folder / "killed.safetensors", None)
+    attempt(folder / "run", folder / "killed.safetensors", math.inf)
     (folder / "kills.txt").write_text(str(killed), encoding="utf-8")
 
 
