@@ -373,6 +373,36 @@ def test_problems_say_what_to_do(screen: Screen) -> None:
     expect(page.locator(".field-error")).to_contain_text("Give a graph first")
 
 
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"graph": {"num_nodes": 1e7}}, "256 are allowed"),
+        ({"graph": {"num_nodes": 1e9, "edges": []}, "layout": []}, "256 are allowed"),
+        ({"graph": {"num_nodes": 1e7}, "layout": [[0, 0]]}, "256 are allowed"),
+        ({"graph": {"num_nodes": 2, "edges": [[0, 9]]}, "layout": [[0, 0], [1, 1]]}, "names node 9"),
+        ({"graph": {"num_nodes": 2, "edges": 7}}, "valid list"),
+        ({"view": "compare", "a": {"graph": {"num_nodes": 1e7}}, "b": {"id": "NSC 1"}}, "256 are allowed"),
+    ],
+    ids=["nodes", "more nodes", "layout", "edge", "edges", "compare"],
+)
+def test_a_hostile_link_does_not_freeze_the_page(screen: Screen, state: dict[str, Any], words: str) -> None:
+    """The page makes nothing of the size that a link claims: the largest request it sends has some hundred bytes."""
+    screen.allowed = "status of 4(13|22)"
+    sent: list[int] = []
+    screen.page.on("request", lambda request: sent.append(len(request.post_data_buffer or b"")))
+    page = screen.open(**state)
+    expect(page.locator(".problem:visible").first).to_contain_text(words)
+    if state.get("view") != "compare":
+        page.get_by_role("tab", name="Draw", exact=True).click()
+        expect(page.locator("svg.sketch")).to_be_visible()
+    assert 0 < max(sent) < 1000
+
+
+def test_a_link_with_parts_of_other_kinds_opens(screen: Screen) -> None:
+    page = screen.open(smiles="CCO", where="null", limits="7", layout="{}", a="1", b="[]", graph="[1]")
+    expect(page.locator(".card .picture svg")).to_have_count(10)
+
+
 def test_the_map_shows_query_and_hits(screen: Screen) -> None:
     screen.allowed = "readback operations"  # it is the test that reads the canvas
     page = screen.open(view="map", smiles=_PHENOL)

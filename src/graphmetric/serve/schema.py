@@ -46,7 +46,7 @@ class _Asked(BaseModel):
 class GraphData(_Asked):
     """A graph: nodes are numbered from 0, and edges are pairs of these numbers."""
 
-    num_nodes: Annotated[StrictInt, Field(ge=0, le=100_000)]
+    num_nodes: Annotated[StrictInt, Field(ge=0, le=_LARGE)]
     edges: Annotated[list[tuple[Node, Node]], Field(fail_fast=True, max_length=1_000_000)] = []
     node_labels: Annotated[list[Scalar], Field(fail_fast=True, max_length=100_000)] | None = None
     edge_labels: Annotated[list[Scalar], Field(fail_fast=True, max_length=1_000_000)] | None = None

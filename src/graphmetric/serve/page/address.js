@@ -19,13 +19,19 @@ function idOf(text) {
 }
 const idText = (id) => (idOf(String(id)) === id ? String(id) : JSON.stringify(id));
 
+/** A value of the kind that a part of the state has, or its default. */
+function objectOf(name, value) {
+  const fits = typeof value === "object" && value !== null && Array.isArray(value) === (name === "layout");
+  return fits ? value : structuredClone(DEFAULTS[name]);
+}
+
 export function read(hash = location.hash) {
   const state = structuredClone(DEFAULTS);
   for (const [name, text] of new URLSearchParams(hash.replace(/^#/, ""))) {
     if (!(name in DEFAULTS)) continue;
     try {
       if (NUMBERS.has(name)) state[name] = Number.isFinite(Number(text)) ? Number(text) : DEFAULTS[name];
-      else if (JSONS.has(name)) state[name] = JSON.parse(text);
+      else if (JSONS.has(name)) state[name] = objectOf(name, JSON.parse(text));
       else if (name === "id") state[name] = idOf(text);
       else if (name === "distinct") state[name] = text === "true";
       else state[name] = text;

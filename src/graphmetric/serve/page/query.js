@@ -11,6 +11,18 @@ const KINDS = {
 };
 export const kindName = (kind) => KINDS[kind] ?? kind.replaceAll("_", " ").replace("relabeled", "relabelled");
 
+/** Whether a graph of a link, or one that was typed, may be drawn; the search says what is wrong with others. */
+function isSound({ num_nodes, edges }, limits) {
+  const isNode = (node) => Number.isInteger(node) && node >= 0 && node < num_nodes;
+  return Number.isInteger(num_nodes) && num_nodes >= 0 && num_nodes <= limits.nodes && Array.isArray(edges) && edges.length <= limits.edges
+    && edges.every((edge) => Array.isArray(edge) && edge.length === 2 && edge.every(isNode));
+}
+
+/** Whether a layout has a place for each node. */
+function fits(layout, { num_nodes }) {
+  return layout?.length === num_nodes && layout.every((place) => Array.isArray(place) && place.length === 2 && place.every(Number.isFinite));
+}
+
 export function makeQuery(page) {
   const { info } = page;
   const panels = {};
@@ -146,7 +158,11 @@ export function makeQuery(page) {
   async function understood() {
     const { state } = page;
     try {
-      if (state.graph) return { graph: counted(state.graph), layout: state.layout ?? await layoutOf(state.graph) };
+      if (state.graph) {
+        const graph = { edges: [], ...state.graph };
+        if (!isSound(graph, info.limits)) return null;
+        return { graph: counted(graph), layout: fits(state.layout, graph) ? state.layout : await layoutOf(graph) };
+      }
       if (state.id !== null) return await storedGraph(state.id);
       if (state.smiles) {
         const { graphs: [graph] } = await post("v1/read", { file: { name: "query.smi", text: `${state.smiles}\n` } });
