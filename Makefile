@@ -82,7 +82,7 @@ notebooks: $(NOTEBOOKS_READY)  ## run the notebooks of examples/notebooks and ke
 bench: $(READY)  ## side-by-side measurements (docs/results.md says what they mean)
 	@for name in $(SPEED); do echo "==> $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
-drills: $(READY)  ## kills, damaged files, two writers, little memory: minutes; LONG=1 for hours
+drills: $(READY)  ## kills, damaged files, two writers, little memory, hostile clients: minutes; LONG=1 for hours
 	@$(BIN)/python tests/drills/run_drills.py $(if $(LONG),--long)
 
 fuzz: $(READY)  ## 100,000 broken files through every reader; SEED=1 for others

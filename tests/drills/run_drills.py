@@ -1,4 +1,6 @@
-"""Drills: processes that are killed, files that are damaged, two writers, too little memory. Nothing may be lost.
+"""Drills: processes that are killed, files that are damaged, two writers, too little memory, hostile clients.
+
+Nothing may be lost.
 
     python tests/drills/run_drills.py                     minutes
     python tests/drills/run_drills.py --long              1,000 kills and 1,000,000 inputs: hours
@@ -27,6 +29,7 @@ import torch
 import graphmetric as gm
 from graphmetric.errors import GraphMetricError
 from tests.drills.damage import all_kinds, damage_at_random, damage_every_byte
+from tests.drills.hostile import attacks, fault, run, victim
 from tests.drills.kills import all_jobs, kill_workers, run_kills
 
 _ADDRESS_SPACE = 300 << 20
@@ -51,7 +54,7 @@ def main() -> int:
         folder = Path(name)
         bad += _drill_kills(folder, given, random)
         bad += _drill_damage(folder, given, random)
-        for title, drill in (("two writers", _two_writers), ("little memory", _little_memory)):
+        for title, drill in _OTHERS.items():
             if given.only in title:
                 wrong = drill(folder / title.replace(" ", "-"))
                 print(f"{title:<22}{'well' if wrong is None else wrong}", flush=True)
@@ -103,6 +106,13 @@ def _drill_damage(folder: Path, given: argparse.Namespace, random: Random) -> in
         print(f"{kind.name:<22}" + "".join(f"{outcomes[kind.name, column]:>16,}" for column in columns), flush=True)
     print(f"{sum(outcomes.values()):,} inputs\n", flush=True)
     return bad
+
+
+def _hostile_clients(folder: Path) -> str | None:
+    """Clients of a service that send what takes long, or never end."""
+    with victim("--body-seconds", "4") as service:
+        faults = [fault(name, run(service, attack)) for name, attack in attacks().items()]
+    return next(filter(None, faults), None)
 
 
 def _two_writers(folder: Path) -> str | None:
@@ -158,6 +168,8 @@ def _at_once(work: Callable[[int], object], writers: int = 2) -> list[int]:
         children.append(child)
     return [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 
+
+_OTHERS = {"two writers": _two_writers, "little memory": _little_memory, "hostile clients": _hostile_clients}
 
 if __name__ == "__main__":
     sys.exit(main())
