@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from graphmetric import Graph, GraphIndex
-from graphmetric.serve.server import make_server
+from graphmetric.serve.server import GracefulServer, make_server
 from graphmetric.serve.service import Service
 from graphmetric.serve.settings import ServiceSettings
 from tests.clocks import NOT_FOR_EVER
@@ -38,8 +38,8 @@ class Answer(NamedTuple):
 class Running:
     """A service that runs."""
 
-    def __init__(self, service: Service, port: int) -> None:
-        self.service, self.port = service, port
+    def __init__(self, service: Service, server: GracefulServer, port: int) -> None:
+        self.service, self.server, self.port = service, server, port
         self.url = f"http://127.0.0.1:{port}"
 
     def send(self, method: str, path: str, content: bytes | None = None, **headers: str) -> Answer:
@@ -100,7 +100,7 @@ def running(index: GraphIndex, folder: Any = None, **settings: Any) -> Iterator[
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     wait_until(lambda: server.started)
-    found = Running(service, server.servers[0].sockets[0].getsockname()[1])
+    found = Running(service, server, server.servers[0].sockets[0].getsockname()[1])
     wait_until(lambda: service.is_ready)
     try:
         yield found

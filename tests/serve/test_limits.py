@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import socket
 import threading
 import time
+from collections import Counter
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
+from fastapi import Response
+from pydantic import BaseModel, model_validator
 
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument
+from graphmetric.serve.guard import Budget, Delivery
+from graphmetric.serve.problems import EXCEEDED, Problem
+from graphmetric.serve.schema import read_body
 from graphmetric.serve.settings import ServiceSettings, is_loopback
 from tests.serve.running import FOR_EVER, Running, as_body, hard_graphs, running, wait_until
 
@@ -50,8 +60,236 @@ def test_a_service_for_other_machines_needs_a_token() -> None:
 def test_without_a_token_only_names_of_this_machine_are_answered(served: Running) -> None:
     for name in ("localhost", f"127.0.0.1:{served.port}", "[::1]:80", "LOCALHOST:1"):
         assert served.get("/v1/info", host=name).status == 200
-    for name in ("evil.example", "localhost.evil.example:80", ""):
+    for name in ("evil.example", "localhost.evil.example:80", "localhost.", ""):
         assert served.get("/v1/info", host=name).status == 403
+    malformed = ("localhost:evil", "localhost:80:80", "localhost:", "[::1]evil.example", "[::1", "::1", "localhost/x")
+    for name in (*malformed, "localhost@evil.example", "localhost,evil.example", "localhost evil", "x" * 300):
+        assert served.get("/v1/info", host=name).status == 400, name
+
+
+def test_a_token_allows_any_name_that_is_well_formed(hard: gm.GraphIndex) -> None:
+    with running(hard, token=TOKEN) as found:
+        bearer = {"authorization": f"Bearer {TOKEN}"}
+        assert found.get("/v1/info", host="graphs.example.org:443", **bearer).status == 200
+        for name in ("graphs.example.org:evil", "[::1]graphs", "a b"):
+            assert found.get("/v1/info", host=name, **bearer).status == 400
+        with found.connect() as connection:  # an address as proxies get it must not pass by the check of the token
+            connection.sendall(b"GET http://localhost/v1/info HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert b" 400 " in _read(connection)
+
+
+def _counted(found: Running, name: str, **labels: str) -> float:
+    value = found.service.metrics.value(f"graphmetric_{name}", labels)
+    return 0.0 if value is None else value
+
+
+def _wait_for(found: Running, value: float, name: str, **labels: str) -> None:
+    """Requests are counted just after their answer was sent."""
+    wait_until(lambda: _counted(found, name, **labels) == value, 60.0)
+
+
+def test_what_is_refused_is_logged_and_counted(hard: gm.GraphIndex, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "graphmetric.serve")
+    bearer = {"authorization": f"Bearer {TOKEN}"}
+    with running(
+        hard, token=TOKEN, workers=1, waiting=0, body_seconds=1.0, max_body=20_000, log_requests=True
+    ) as found:
+        large = b'{"smiles": "' + b"C" * 20_000 + b'"}'
+        json_header = {"content_type": "application/json"}
+        assert found.get("/v1/info").status == 401
+        assert found.get("/v1/graphs/hard%201", authorization="Bearer x").status == 401
+        assert found.send("POST", "/v1/search", large, **json_header, **bearer).status == 413
+        assert found.send("POST", "/v1/search", b"{}", **bearer).status == 415
+        assert found.post("/v1/search", {"graph": {"num_nodes": 257}}, **bearer).status == 422
+        assert found.post("/v1/search", {"id": "hard 1", "k": 1001}, **bearer).status == 422
+        assert found.get("/v1/info", host="a b", **bearer).status == 400
+        with found.begin("/v1/search", SLOW, Authorization=f"Bearer {TOKEN}"):
+            wait_until(lambda: found.service.certified.inside == 1)
+            assert found.post("/v1/search", SLOW, **bearer).status == 503
+        with found.connect() as other:
+            other.sendall(b"\x00\x01\r\n\r\n")
+            assert b" 400 " in _read(other)
+        _wait_for(found, 1, "requests_total", route="other", status="400")
+        graph = "/v1/graphs/{id:graph_id}"
+        for route, status, times in (
+            *(("/v1/info", "401", 1), (graph, "401", 1), ("/v1/search", "413", 1), ("/v1/search", "415", 1)),
+            *(("/v1/search", "422", 2), ("/v1/info", "400", 1), ("/v1/search", "503", 1)),
+        ):
+            _wait_for(found, times, "requests_total", route=route, status=status)
+        for limit in ("max_body", "nodes", "field", "waiting"):
+            _wait_for(found, 1, "limits_exceeded_total", limit=limit)
+    with running(hard, body_seconds=0.5, log_requests=True) as found, found.connect() as slow:
+        slow.sendall(b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n")
+        slow.sendall(b"Content-Length: 9\r\n\r\n{")
+        assert b" 408 " in _read(slow)
+        _wait_for(found, 1, "requests_total", route="/v1/search", status="408")
+        _wait_for(found, 1, "limits_exceeded_total", limit="body_seconds")
+    logged = [record for record in caplog.records if record.getMessage() == "request"]
+    statuses = Counter(vars(record)["status"] for record in logged)
+    assert {401, 413, 415, 422, 400, 503, 408} <= statuses.keys()
+    assert "max_body" in {vars(record).get("limit") for record in logged}
+    assert any(record.getMessage() == "connection refused" for record in caplog.records)
+    assert TOKEN not in caplog.text
+
+
+def test_certified_searches_without_a_proof_are_counted(hard: gm.GraphIndex) -> None:
+    with running(hard) as found:
+        pair = {"first": {"id": "hard 0"}, "second": {"id": "hard 1"}, "time_limit": 0}
+        assert not found.post("/v1/search", {**SLOW, "time_limit": 0}).json["report"]["complete"]
+        assert found.post("/v1/search/stream", {**SLOW, "time_limit": 0}).status == 200
+        assert not found.post("/v1/distance", pair).json["distance"]["exact"]
+        assert not found.post("/v1/explain", pair).json["distance"]["exact"]
+        assert found.post("/v1/search", {"id": "hard 1", "k": 1, "time_limit": 20}).json["report"]["complete"]
+        _wait_for(found, 2, "certified_total", route="search", result="unproven")
+        _wait_for(found, 1, "certified_total", route="search", result="proven")
+        for route in ("distance", "explain"):
+            _wait_for(found, 1, "certified_total", route=route, result="unproven")
+
+
+def test_bodies_have_a_budget_together_and_small_ones_still_pass(hard: gm.GraphIndex) -> None:
+    """Uploads that stop half-way are held to the budget; the memory they had is free when they have been left."""
+    head = b"POST /v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    head += b"Content-Length: 100000\r\n\r\n"
+    with running(hard, max_body=100_000, max_bodies=300_000, body_seconds=20.0) as found:
+        used = partial(_counted, found, "bodies_bytes")
+        with ExitStack() as opened:
+            uploads = [opened.enter_context(found.connect()) for _ in range(3)]
+            for one in uploads:
+                one.sendall(head + b"[" * 90_000)
+            wait_until(lambda: used() == 3 * (90_000 - 16_384))
+            body = json.dumps({"id": "hard 1", "where": {"x": ["a" * 60] * 1500}}).encode()
+            assert len(body) > 95_000
+            refused = found.send("POST", "/v1/search", body, content_type="application/json")
+            assert (refused.status, refused.headers["retry-after"]) == (503, "2")
+            _wait_for(found, 1, "limits_exceeded_total", limit="max_bodies")
+            assert found.post("/v1/search", {"id": "hard 1", "k": 1}).status == 200
+        wait_until(lambda: used() == 0)
+        assert found.send("POST", "/v1/search", body, content_type="application/json").status == 422
+
+
+def test_a_connection_too_many_is_closed(hard: gm.GraphIndex) -> None:
+    with running(hard, max_connections=4, body_seconds=20.0) as found:
+        with ExitStack() as opened:
+            for _ in range(4):
+                opened.enter_context(found.connect())
+            wait_until(lambda: len(found.server.server_state.connections) == 4)
+            with found.connect() as refused:
+                assert _read(refused).startswith(b"HTTP/1.1 503 ")
+            wait_until(lambda: _counted(found, "limits_exceeded_total", limit="connections") >= 1)
+        wait_until(lambda: not found.server.server_state.connections)
+        assert found.get("/health/live").status == 200
+
+
+def test_an_answer_is_sent_in_pieces_within_the_budget() -> None:
+    """A client that takes nothing holds one piece of the answer in the socket, and is left after its seconds."""
+    budget, sent, taken = Budget(400_000), list[Any](), asyncio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await Response(b"x" * 300_000)(scope, receive, send)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+        if message["type"] == "http.response.body" and len(sent) == 3:
+            assert budget.used == 300_000 - 65_536
+            await taken.wait()
+
+    async def answer() -> tuple[list[Any], Any]:
+        sent.clear()
+        scope: dict[str, Any] = {"type": "http", "headers": []}
+        await Delivery(app, ServiceSettings(body_seconds=0.01), budget)(scope, None, send)  # type: ignore[arg-type]
+        assert budget.used == before
+        return sent, scope.get(EXCEEDED)
+
+    async def check() -> None:
+        nonlocal before
+        messages, _ = await answer()
+        assert [len(message.get("body", b"")) for message in messages] == [0, 65_536, 65_536]
+        taken.set()
+        messages, _ = await answer()
+        assert sum(len(message.get("body", b"")) for message in messages) == 300_000
+        assert [message["more_body"] for message in messages[1:]] == [True] * 4 + [False]
+        before = 200_000
+        budget.reserve(before)
+        messages, exceeded = await answer()
+        assert (messages[0]["status"], exceeded) == (503, "max_bodies")
+
+    before = 0
+    asyncio.run(check())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"smiles": "CCO", ' + b", ".join(b'"x%d": 0' % k for k in range(65)) + b"}",
+        b'{"smiles": "CCO", "where": [' + b", ".join([b"{}"] * 33) + b"]}",
+        b'{"smiles": "CCO", "' + b"k" * 257 + b'": 0}',
+        b'{"graph": {"num_nodes": 3, "edges": [' + b", ".join([b"[0, 1]"] * 2049) + b"]}}",
+        b'{"graph": {"num_nodes": 3, "node_labels": [' + b", ".join([b"[]"] * 2049) + b"]}}",
+    ],
+    ids=["fields", "objects", "name", "edges", "labels"],
+)
+def test_fields_are_counted_before_they_are_validated(served: Running, body: bytes) -> None:
+    class Validated(BaseModel):
+        @model_validator(mode="before")
+        @classmethod
+        def fail(cls, value: Any) -> Any:
+            raise AssertionError("validation has begun")
+
+    with pytest.raises(Problem) as refused:
+        read_body(body, Validated, ServiceSettings())
+    assert (refused.value.status_code, refused.value.limit is None) == (422, False)
+    answer = served.send("POST", "/v1/search", body, content_type="application/json")
+    assert answer.status == 422
+    assert "are allowed" in answer.json["detail"]
+    assert len(answer.content) < 1000
+
+
+def test_large_bodies_are_parsed_beside_the_event_loop(hard: gm.GraphIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While a large body is parsed, and another one waits for its turn, others are answered."""
+    parsing, go_on, threads = threading.Event(), threading.Event(), list[str]()
+
+    def parse(content: bytes, *others: Any) -> Any:
+        threads.append(threading.current_thread().name)
+        if len(content) > 20_000:
+            parsing.set()
+            assert go_on.wait(60)
+        return read_body(content, *others)
+
+    monkeypatch.setattr("graphmetric.serve.app.read_body", parse)
+    large = {"graph": {"num_nodes": 200, "node_features": [[0.125] * 20] * 200}}
+    with running(hard) as found, found.begin("/v1/search", large) as first, found.begin("/v1/search", large) as second:
+        assert parsing.wait(60)
+        wait_until(lambda: found.service.reading.inside == 2)
+        assert found.get("/health/live").status == 200
+        assert found.post("/v1/search", {"id": "hard 1", "k": 1}).status == 200
+        go_on.set()
+        for one in (first, second):
+            assert one.recv(100).startswith(b"HTTP/1.1 ")
+    assert [name.startswith("reading") for name in threads].count(True) == 2
+    assert len(threads) == 3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"smiles": "CCO", "x" * 900_000: 0},
+        {"id": "x" * 900_000},
+        {"smiles": "x" * 900_000},
+        {"smiles": "CCO", "view": "x" * 900_000},
+        {"smiles": "CCO", "where": {"half": "x" * 900_000}},
+        {"smiles": "CCO", "certified": True, "limits": {"x" * 200: 0}},
+        {"file": {"name": "x" * 900_000, "text": ""}},
+        {"file": {"name": "x.json", "text": "x" * 900_000}},
+        {"graph": {"num_nodes": 1, "node_labels": ["x" * 900_000]}},
+        {"graph": {"num_nodes": 1, "metadata": {"x" * 900_000: 1}}},
+    ],
+    ids=lambda body: ",".join(name[:8] for name in body),
+)
+def test_long_texts_are_not_sent_back(served: Running, body: Any) -> None:
+    for path in ("/v1/search", "/v1/search/stream"):
+        answer = served.post(path, body)
+        assert 400 <= answer.json.get("status", 0) < 500
+        assert len(answer.content) < 6000, len(answer.content)
 
 
 @pytest.mark.slow

@@ -44,6 +44,8 @@ _CORES = max(1, os.cpu_count() or 1)
 @click.option("--max-nodes", type=COUNT, default=256, help="Nodes of a graph in a request.")
 @click.option("--max-edges", type=COUNT, default=2048, help="Edges of a graph in a request.")
 @click.option("--max-body", type=COUNT, default=1 << 20, help="Bytes of a request.")
+@click.option("--max-bodies", type=COUNT, default=1 << 26, help="Bytes of all requests and answers on their way.")
+@click.option("--max-connections", type=COUNT, default=512, help="Connections at a time; more are closed.")
 @click.option("--max-drawn", type=COUNT, default=150, help="Nodes of a graph that is drawn.")
 @click.option("--body-seconds", type=SECONDS, default=10.0, help="Seconds in which a request must have arrived.")
 @click.option("--poll-seconds", type=SECONDS, default=5.0, help="How often to look for a new edition of the index.")
@@ -78,13 +80,19 @@ def serve_command(source: str, model: str | None, no_model: bool, device: str, o
     _limit_torch()
     log_as_json()
     allow_many_connections()
-    service = Service(index, settings, name=Path(source).name or source if store is None else store.name, store=store)
+    name = Path(source).name or source if store is None else store.name
+    service = Service(index, settings, name=name, store=store, when_ready=_keep_what_is_loaded)
     server = make_server(service)
-    gc.freeze()  # what is loaded by now stays
-    gc.set_threshold(700, 10, 10)  # a finished search may hold much memory in few objects; see cli.main
     address = f"http://{f'[{settings.host}]' if ':' in settings.host else settings.host}"
     threading.Thread(target=_announce, args=(server, address, open_page), daemon=True).start()
     server.run()
+
+
+def _keep_what_is_loaded() -> None:
+    """Exclude what compiling and loading have made from garbage collections, which stop all threads while they run."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(700, 10, 10)  # a finished search may hold much memory in few objects; see cli.main
 
 
 def _read_token(file: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The routes of the service. A route checks nothing itself: models have checked the request, a lane does the work."""
+"""The routes of the service. A route checks nothing itself: a model checks the request, a lane does the work."""
 
 from __future__ import annotations
 
@@ -17,16 +17,21 @@ from fastapi import Depends, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response, StreamingResponse
 from fastapi.security import HTTPBearer
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.routing import Match
+from starlette.types import Scope
 
 from graphmetric import __version__
 from graphmetric.errors import GraphMetricError
 from graphmetric.serve import schema
-from graphmetric.serve.guard import Guard
+from graphmetric.serve.guard import Body, Budget, Delivery, Guard
 from graphmetric.serve.lanes import ClientGone, Lane, Stop
 from graphmetric.serve.observing import Observer
 from graphmetric.serve.problems import MEDIA_TYPE, Problem, answer_problem, problem_of, to_bytes
+from graphmetric.serve.schema import Model, read_body
 from graphmetric.serve.served_index import ServedIndex
 from graphmetric.serve.service import Service
 
@@ -42,6 +47,13 @@ _KINDS = {
     "json": "application/json",
     "txt": "text/plain; charset=utf-8",
 }
+_SCHEMAS = "#/components/schemas/"
+_REQUESTS = (
+    *(schema.SearchRequest, schema.DistanceRequest, schema.ExplainRequest, schema.EmbedRequest),
+    *(schema.ReadRequest, schema.DrawRequest),
+)
+_QUICKLY_READ = 16_384
+"""Bytes of a body that is parsed at once, within a millisecond or two."""
 _HEARTBEAT = 5.0
 """Seconds after which a stream says again what it said last, so that proxies keep the connection."""
 _PROBLEM = {"model": schema.ProblemDetails, "content": {MEDIA_TYPE: {}}}
@@ -77,8 +89,12 @@ class _IdConvertor(Convertor[str]):
 register_url_convertor("graph_id", _IdConvertor())
 
 
-def make_app(service: Service) -> Guard:
-    """The ASGI application of a service."""
+def make_app(service: Service) -> Observer:
+    """The ASGI application of a service.
+
+    From the outside to the inside: all requests are observed, all answers are delivered within limits, access is
+    controlled, and a route answers.
+    """
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -109,7 +125,17 @@ def make_app(service: Service) -> Guard:
     _add_routes(app, service)
     _add_health(app, service)
     _add_page(app, service)
-    return Guard(Observer(app, service.metrics, service.settings.log_requests), service.settings)
+    settings = service.settings
+    budget = Budget(settings.max_bodies)
+    service.metrics.watch("bodies_bytes", "Bytes of large requests and answers on their way", lambda: budget.used)
+    guarded = Delivery(Guard(app, settings, budget), settings, budget)
+    return Observer(guarded, service.metrics, partial(_find_route, app), settings.log_requests)
+
+
+def _find_route(app: FastAPI, scope: Scope) -> str:
+    """The path of the route that answers a request, or would have answered one that was refused before."""
+    route = scope.get("route") or next((one for one in app.routes if one.matches(scope)[0] is Match.FULL), None)
+    return getattr(route, "path", "other")
 
 
 async def _answer_nobody(request: Request, error: Exception) -> Response:
@@ -117,12 +143,29 @@ async def _answer_nobody(request: Request, error: Exception) -> Response:
 
 
 def _json(value: Any) -> Response:
-    return Response(to_bytes(value), media_type="application/json")
+    return Response(value if isinstance(value, bytes) else to_bytes(value), media_type="application/json")
 
 
 def _add_routes(app: FastAPI, service: Service) -> None:
     bearer = Depends(HTTPBearer(auto_error=False, description="The token the service was started with, if any."))
     shared: dict[str, Any] = {"responses": _PROBLEMS, "dependencies": [bearer]}
+
+    async def read(request: Request, model: type[Model]) -> Model:
+        """The body of a request; a large one is parsed beside the event loop, which goes on meanwhile."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if not kind.endswith("json"):
+            found = f"the body was sent as {kind[:80]!r}; JSON is allowed" if kind else "no JSON was sent"
+            raise Problem(415, found, advice="Send the header Content-Type: application/json.")
+        content = await Body.of(request.scope).read()
+        if len(content) <= _QUICKLY_READ:
+            return read_body(content, model, service.settings)
+        work = partial(read_body, content, model, service.settings)
+        return await service.reading.run(request, service.stop(), work)
+
+    def taking(model: type[BaseModel]) -> dict[str, Any]:
+        """How a route is declared that reads a body; :func:`_describe` adds the model."""
+        content = {"application/json": {"schema": {"$ref": f"{_SCHEMAS}{model.__name__}"}}}
+        return {"openapi_extra": {"requestBody": {"content": content, "required": True}}}
 
     def in_other_forms(
         description: str, content: dict[str, Any], problems: Iterable[int | str] = _PROBLEMS
@@ -151,11 +194,30 @@ def _add_routes(app: FastAPI, service: Service) -> None:
             service.metrics.cancelled.inc()
             raise
 
-    @app.post("/v1/search", response_model=schema.SearchAnswer, tags=["search"], **shared)
-    async def search(request: Request, asked: schema.SearchRequest) -> Response:
+    def searched(
+        index: ServedIndex,
+        asked: schema.SearchRequest,
+        stop: Stop,
+        report: Callable[[dict[str, Any]], None] | None = None,
+    ) -> dict[str, Any]:
+        found = index.search(asked, stop, report)
+        if found["certified"]:
+            service.metrics.end_certified("search", found["report"]["complete"])
+        return found
+
+    def measured(route: str, found: dict[str, Any]) -> dict[str, Any]:
+        distance = found["distance"]
+        service.metrics.end_certified(route, distance["exact"] or distance["impossible"])
+        return found
+
+    @app.post(
+        "/v1/search", response_model=schema.SearchAnswer, tags=["search"], **taking(schema.SearchRequest), **shared
+    )
+    async def search(request: Request) -> Response:
         """The nearest graphs, or all within a distance, by the learned distance or certified by edit distance."""
+        asked = await read(request, schema.SearchRequest)
         lane = service.lane_of(asked)
-        return await answer(request, lane, lambda index, stop: index.search(asked, stop), asked.time_limit)
+        return await answer(request, lane, lambda index, stop: searched(index, asked, stop), asked.time_limit)
 
     streamed = in_other_forms(
         "Lines of JSON, or server-sent events if `Accept` asks for them: `progress` with found, excluded, open, "
@@ -167,17 +229,20 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         },
     )
 
-    @app.post("/v1/search/stream", tags=["search"], response_class=Response, **streamed)
-    async def stream(request: Request, asked: schema.SearchRequest) -> Response:
+    @app.post("/v1/search/stream", tags=["search"], response_class=Response, **taking(schema.SearchRequest), **streamed)
+    async def stream(request: Request) -> Response:
         """A search whose answer grows while it is proven. The search ends when the client leaves."""
+        asked = await read(request, schema.SearchRequest)
         index, as_events = service.ready_index(), _SSE in request.headers.get("accept", "")
         news, stop = _News(asyncio.get_running_loop()), service.stop(asked.time_limit)
 
         def work() -> None:
             try:
-                news.tell("result", index.search(asked, stop, partial(news.tell, "progress")))
+                news.tell("result", searched(index, asked, stop, partial(news.tell, "progress")))
             except Exception as error:
                 problem = problem_of(error)
+                if problem.limit is not None:
+                    service.metrics.exceed(problem.limit)
                 if problem.status_code >= 500 and not isinstance(error, GraphMetricError):
                     logger.exception("a bug in graphmetric")
                 news.tell("error", problem.body())
@@ -198,33 +263,50 @@ def _add_routes(app: FastAPI, service: Service) -> None:
             events(), media_type=_SSE if as_events else _NDJSON, headers={"X-Accel-Buffering": "no"}
         )
 
-    @app.post("/v1/distance", response_model=schema.DistanceAnswer, tags=["pairs"], **shared)
-    async def distance(request: Request, asked: schema.DistanceRequest) -> Response:
+    @app.post(
+        "/v1/distance", response_model=schema.DistanceAnswer, tags=["pairs"], **taking(schema.DistanceRequest), **shared
+    )
+    async def distance(request: Request) -> Response:
         """The edit distance of two graphs, or bounds of it, and the learned distance if it is asked for."""
+        asked = await read(request, schema.DistanceRequest)
         lane = service.certified
-        return await answer(request, lane, lambda index, stop: index.distance(asked, stop), asked.time_limit)
+        return await answer(
+            request, lane, lambda index, stop: measured("distance", index.distance(asked, stop)), asked.time_limit
+        )
 
-    @app.post("/v1/explain", response_model=schema.ExplainAnswer, tags=["pairs"], **shared)
-    async def explain(request: Request, asked: schema.ExplainRequest) -> Response:
+    @app.post(
+        "/v1/explain", response_model=schema.ExplainAnswer, tags=["pairs"], **taking(schema.ExplainRequest), **shared
+    )
+    async def explain(request: Request) -> Response:
         """The edits from one graph to another, with all that is needed to draw them."""
-        lane = service.certified if asked.node_map is None else service.quick
-        return await answer(request, lane, lambda index, stop: index.explain(asked, stop), asked.time_limit)
+        asked = await read(request, schema.ExplainRequest)
+        searches = asked.node_map is None
+        lane = service.certified if searches else service.quick
 
-    @app.post("/v1/embed", response_model=schema.EmbedAnswer, tags=["graphs"], **shared)
-    async def embed(request: Request, asked: schema.EmbedRequest) -> Response:
+        def work(index: ServedIndex, stop: Stop) -> dict[str, Any]:
+            found = index.explain(asked, stop)
+            return measured("explain", found) if searches else found
+
+        return await answer(request, lane, work, asked.time_limit)
+
+    @app.post("/v1/embed", response_model=schema.EmbedAnswer, tags=["graphs"], **taking(schema.EmbedRequest), **shared)
+    async def embed(request: Request) -> Response:
         """The vector of a graph by which near ones are found, and its place on the map."""
+        asked = await read(request, schema.EmbedRequest)
         return await answer(request, service.quick, lambda index, stop: index.embed(asked.query))
 
-    @app.post("/v1/read", response_model=schema.ReadAnswer, tags=["graphs"], **shared)
-    async def read(request: Request, asked: schema.ReadRequest) -> Response:
+    @app.post("/v1/read", response_model=schema.ReadAnswer, tags=["graphs"], **taking(schema.ReadRequest), **shared)
+    async def read_file(request: Request) -> Response:
         """The graphs of a file's content, as JSON; nothing is stored."""
+        asked = await read(request, schema.ReadRequest)
         return await answer(request, service.quick, lambda index, stop: index.write_read(asked.file))
 
     drawn = in_other_forms("A drawing.", {_SVG: {}})
 
-    @app.post("/v1/draw", tags=["graphs"], response_class=Response, **drawn)
-    async def draw(request: Request, asked: schema.DrawRequest) -> Response:
+    @app.post("/v1/draw", tags=["graphs"], response_class=Response, **taking(schema.DrawRequest), **drawn)
+    async def draw(request: Request) -> Response:
         """A graph as SVG."""
+        asked = await read(request, schema.DrawRequest)
         return await answer(request, service.quick, lambda index, stop: index.draw(asked.query))
 
     stored = in_other_forms("The graph.", {_SVG: {}})
@@ -243,7 +325,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
     @app.get("/v1/map", response_model=schema.MapAnswer, tags=["graphs"], **shared)
     async def map(request: Request) -> Response:
         """The whole collection as points in the plane, with clusters and metadata."""
-        return await answer(request, service.quick, lambda index, stop: index.write_map())
+        return await answer(request, service.quick, lambda index, stop: index.map_content)
 
     @app.get("/v1/info", response_model=schema.InfoAnswer, tags=["service"], **shared)
     async def info(request: Request) -> Response:
@@ -266,6 +348,8 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 def _describe(app: FastAPI, service: Service) -> dict[str, Any]:
     """The OpenAPI description, with the limits that this service was started with."""
     described: dict[str, Any] = json.loads(json.dumps(app.openapi()))
+    _, models = models_json_schema([(one, "validation") for one in _REQUESTS], ref_template=_SCHEMAS + "{model}")
+    described["components"]["schemas"] |= models["$defs"]
     fields = described["components"]["schemas"]["GraphData"]["properties"]
     fields["num_nodes"]["maximum"] = service.settings.max_nodes
     fields["edges"]["maxItems"] = service.settings.max_edges

@@ -67,6 +67,7 @@ class Lane:
                 raise busy(
                     min(_LONGEST_RETRY, max(1, seconds)),
                     f"{self.threads} requests of this kind are being answered and {self.waiting} wait; no more may",
+                    limit="waiting",
                 )
             self.inside += 1
         future = self._pool.submit(self._timed, work)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastapi import Request
 from fastapi.exceptions import HTTPException, RequestValidationError
 from fastapi.responses import Response
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.types import Scope
 
 from graphmetric.errors import FileError, GraphMetricError, InvalidGraph, MissingExtra
 from graphmetric.formats.values import shortened
@@ -38,13 +39,18 @@ _TOLD = {
     503: ("The service is busy", "Try again after the number of seconds in the header Retry-After."),
 }
 """Title and advice of a problem, by its status."""
+UNREADABLE = "the body is not JSON that can be read: too deep, with numbers that are too long, or not UTF-8"
 _DETAILS = {
-    400: "the body is not JSON that can be read: too deep, with numbers that are too long, or not UTF-8",
+    400: UNREADABLE,
     404: "this path is not a route of the service",
     405: "this route exists, but not for this method",
 }
 """What errors of the framework mean here."""
-_MOST_ERRORS, _LONGEST_INPUT = 10, 80
+_MOST_ERRORS, _LONGEST_INPUT, _LONGEST_DETAIL = 10, 80, 1000
+_TOO_LARGE = ("too_long", "string_too_long", "less_than_equal", "less_than")
+"""Errors of pydantic that mean a limit."""
+EXCEEDED = "graphmetric.exceeded"
+"""Where the scope of a request has the name of the limit that it exceeded."""
 
 
 class Problem(HTTPException):
@@ -59,9 +65,11 @@ class Problem(HTTPException):
         errors: Iterable[Mapping[str, Any]] = (),
         advice: str | None = None,
         headers: Mapping[str, str] | None = None,
+        limit: str | None = None,
     ) -> None:
-        super().__init__(status, detail, dict(headers or {}))
-        self.title, self.errors, self.advice = title, list(errors), advice
+        """A problem; ``limit`` names the limit that was exceeded, for the metrics, if it was one."""
+        super().__init__(status, _cut(detail), dict(headers or {}))
+        self.title, self.errors, self.advice, self.limit = title, list(errors), advice, limit
 
     def body(self) -> dict[str, Any]:
         """The problem details."""
@@ -84,9 +92,22 @@ def to_bytes(value: Any) -> bytes:
     return json.dumps(value, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def busy(retry_after: int, detail: str) -> Problem:
+def _cut(detail: str) -> str:
+    """A sentence that may quote the request, without most of a quotation that is very long."""
+    half = _LONGEST_DETAIL // 2
+    return detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:half]} ... {detail[-half:]}"
+
+
+def answer(problem: Problem, scope: Scope) -> Response:
+    """The answer to a request, in whose scope the limit that it exceeded is noted."""
+    if problem.limit is not None:
+        scope[EXCEEDED] = problem.limit
+    return problem.response()
+
+
+def busy(retry_after: int, detail: str, limit: str | None = None) -> Problem:
     """The refusal of a request that would have to wait too long."""
-    return Problem(503, detail, headers={"Retry-After": str(retry_after)})
+    return Problem(503, detail, headers={"Retry-After": str(retry_after)}, limit=limit)
 
 
 def problem_of(error: Exception) -> Problem:
@@ -94,7 +115,7 @@ def problem_of(error: Exception) -> Problem:
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):
-        return _of_validation(error)
+        return problem_of_fields(error.errors())
     if isinstance(error, AnyHTTPException):
         detail = _DETAILS.get(error.status_code, str(error.detail))
         return Problem(error.status_code, detail, headers=error.headers)
@@ -110,32 +131,29 @@ def problem_of(error: Exception) -> Problem:
     return Problem(500, "an error that nobody foresaw; the log of the service has its traceback")
 
 
-def _of_validation(error: RequestValidationError) -> Problem:
-    found = error.errors()
+def problem_of_fields(found: Sequence[Mapping[str, Any]], prefix: str | None = None) -> Problem:
+    """What a validation has found, as a problem."""
     errors = [
         {
-            "where": ".".join(map(str, item["loc"])),
+            "where": ".".join(_shown(part) for part in (*([prefix] if prefix else []), *item["loc"])),
             "given": shortened(item.get("input"), _LONGEST_INPUT),
-            "allowed": str(item["msg"]),
+            "allowed": _cut(str(item["msg"])),
         }
         for item in found[:_MOST_ERRORS]
     ]
     first = errors[0]
-    if any(item["type"] == "json_invalid" for item in found):
-        reason = found[0].get("ctx", {}).get("error", "")
-        return Problem(400, f"the body is not JSON: {reason} at {found[0]['loc'][-1]}", errors=errors)
     detail = f"{first['where']}: {first['allowed']}; got {first['given']}"
     if len(found) > 1:
         detail += f" (and {len(found) - 1} more)"
-    return Problem(422, detail, errors=errors)
+    is_too_large = any(item["type"] in _TOO_LARGE for item in found)
+    return Problem(422, detail, errors=errors, limit="field" if is_too_large else None)
+
+
+def _shown(part: object) -> str:
+    text = str(part)
+    return text if len(text) <= _LONGEST_INPUT else f"{text[: _LONGEST_INPUT - 3]}..."
 
 
 async def answer_problem(request: Request, error: Exception) -> Response:
     """The exception handler of the application."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if isinstance(error, RequestValidationError) and request.method == "POST" and not kind.endswith("json"):
-        detail = (
-            f"the body was sent as {shortened(kind, _LONGEST_INPUT)}; JSON is allowed" if kind else "no JSON was sent"
-        )
-        return Problem(415, detail, advice="Send the header Content-Type: application/json.").response()
-    return problem_of(error).response()
+    return answer(problem_of(error), request.scope)

@@ -1,11 +1,14 @@
 """Requests and answers, as the OpenAPI description has them. A request with anything unknown or too large is refused.
 
-The models of requests check; those of answers only describe what :mod:`wire` writes, and tests compare the two.
+The models of requests check; those of answers only describe what :mod:`wire` writes, and tests compare the two. Fields
+are counted before any is validated: valid requests have few objects of few fields, and lists no longer than the largest
+graph. A body with more is refused while it is parsed, since validation takes microseconds, and memory, for each field.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+import json
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -15,17 +18,26 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    ValidationError,
     model_validator,
 )
 
 from graphmetric.edit_distance.limited import COUNTED_KINDS
+from graphmetric.formats.values import shortened
 from graphmetric.search.hits import EXPLAIN_SECONDS
+from graphmetric.serve.problems import UNREADABLE, Problem, problem_of_fields
+from graphmetric.serve.settings import ServiceSettings
+
+Model = TypeVar("Model", bound=BaseModel)
 
 MOST_HITS = 1000
 LONGEST_LABEL = 64
 LONGEST_SMILES = 1000
 MOST_FILES_GRAPHS = 100
 _LARGE = 2**53
+_MOST_OBJECTS = 32
+_MOST_FIELDS = 64
+_LONGEST_NAME = 256
 _PAIR = Field(min_length=2, max_length=2)
 
 SmallInt = Annotated[StrictInt, Field(ge=-_LARGE, le=_LARGE)]
@@ -198,6 +210,42 @@ class ReadRequest(_Asked):
 
 class DrawRequest(_GraphAsked):
     """A drawing of a graph."""
+
+
+def read_body(content: bytes, model: type[Model], settings: ServiceSettings) -> Model:
+    """A body as a model; raises a problem that names what is wrong."""
+    try:
+        value = json.loads(content, object_pairs_hook=_Counter(settings).make)
+    except json.JSONDecodeError as error:
+        raise Problem(400, f"the body is not JSON: {error.msg} at {error.pos}") from None
+    except (ValueError, RecursionError):
+        raise Problem(400, UNREADABLE) from None
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise problem_of_fields(error.errors(include_url=False), "body") from None
+
+
+class _Counter:
+    """Makes the objects of one body, and refuses those that no valid request has."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._objects, self._most_entries = 0, max(settings.max_nodes, settings.max_edges)
+
+    def make(self, fields: list[tuple[str, Any]]) -> dict[str, Any]:
+        self._objects += 1
+        self._check("the body", self._objects, "objects", _MOST_OBJECTS)
+        self._check("an object of the body", len(fields), "fields", _MOST_FIELDS)
+        for name, value in fields:
+            if len(name) > _LONGEST_NAME:
+                self._check("the name of a field", len(name), "characters", _LONGEST_NAME)
+            if isinstance(value, list):
+                self._check(shortened(name), len(value), "entries", self._most_entries)
+        return dict(fields)
+
+    def _check(self, what: str, given: int, unit: str, most: int) -> None:
+        if given > most:
+            raise Problem(422, f"{what} has {given:,} {unit} or more; {most:,} are allowed", limit=unit)
 
 
 class _Answer(BaseModel):

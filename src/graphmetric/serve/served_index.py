@@ -30,7 +30,7 @@ from graphmetric.search import GraphIndex, SearchHit
 from graphmetric.search.collection_map import CollectionMap
 from graphmetric.search.hits import EXPLAIN_SECONDS, SearchProgress, SearchResult, find_edits
 from graphmetric.serve.lanes import Stop
-from graphmetric.serve.problems import Problem
+from graphmetric.serve.problems import Problem, to_bytes
 from graphmetric.serve.schema import (
     LONGEST_LABEL,
     LONGEST_SMILES,
@@ -166,6 +166,7 @@ class ServedIndex:
                     422,
                     f"the graph has {given:,} {what}; {most:,} are allowed",
                     advice=f"Send a smaller graph, or start the service with --max-{what}.",
+                    limit=what,
                 )
 
     def _checked(self, graph: Graph) -> Graph:
@@ -173,7 +174,9 @@ class ServedIndex:
         for label in {*(graph.node_labels or ()), *(graph.edge_labels or ())}:
             if isinstance(label, str) and len(label) > LONGEST_LABEL:
                 raise Problem(
-                    422, f"label {label[:40]!r}... has {len(label):,} characters; {LONGEST_LABEL} are allowed"
+                    422,
+                    f"label {label[:40]!r}... has {len(label):,} characters; {LONGEST_LABEL} are allowed",
+                    limit="label",
                 )
         return graph
 
@@ -308,7 +311,12 @@ class ServedIndex:
         """The map of the collection."""
         return self.index.map()
 
-    def write_map(self) -> dict[str, Any]:
+    @cached_property
+    def map_content(self) -> bytes:
+        """The map as JSON, which is large, and the same for all clients."""
+        return to_bytes(self._write_map())
+
+    def _write_map(self) -> dict[str, Any]:
         """The map as columns."""
         found, graphs = self.map, self.index.graphs
         chosen = found.positions.tolist()
@@ -370,6 +378,7 @@ def _draw(graph: Graph, settings: ServiceSettings) -> str:
             f"the graph has {graph.num_nodes:,} nodes and {graph.num_edges:,} edges; {most:,} nodes and "
             f"{most * _EDGES_DRAWN:,} edges are drawn at most",
             advice="Ask for the graph as JSON, or start the service with --max-drawn.",
+            limit="drawn",
         )
     return draw_graph(graph)
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import socket
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -18,19 +19,51 @@ from graphmetric.serve.service import Service
 _GRACE = 10
 """Seconds in which answers must have been sent after a stop."""
 _BACKLOG = 2048
+_READ = 65_536
+"""Bytes that are read from a connection at a time; asyncio would read four times as many, for each connection."""
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\n"
+    b"Content-Type: text/plain\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
+)
+
+logger = logging.getLogger("graphmetric.serve")
 
 
 class PatientProtocol(H11Protocol):
-    """Closes a connection whose request has not begun, or whose headers are not complete, within some seconds.
+    """Closes a connection whose request has not begun, whose headers are not complete, or whose answer is not taken,
+    within some seconds, and those beyond a number.
 
     uvicorn itself has such a limit only between two requests.
     """
 
     patience: asyncio.TimerHandle | None = None
 
+    def __init__(self, service: Service, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._service = service
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait_for_request()
+        if hasattr(transport, "max_size"):
+            transport.max_size = _READ
+        if len(self.connections) > self._service.settings.max_connections:
+            self._refuse("connections", 503)
+            transport.write(_FULL)
+            transport.close()
+        else:
+            self._wait_for_request()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(None, 400)
+        super().send_400_response(msg)
+
+    def _refuse(self, limit: str | None, status: int) -> None:
+        """Count and log a connection on which no request could be read."""
+        self._service.metrics.end("other", status, 0.0)
+        if limit is not None:
+            self._service.metrics.exceed(limit)
+        if self._service.settings.log_requests:
+            logger.info("connection refused", extra={"status": status, "limit": limit})
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -48,7 +81,10 @@ class PatientProtocol(H11Protocol):
 
     def _close_idle(self) -> None:
         if (self.cycle is None or self.cycle.response_complete) and not self.transport.is_closing():
-            self.transport.close()
+            if self.transport.get_write_buffer_size():
+                self.transport.abort()  # closing would wait until the client takes the rest
+            else:
+                self.transport.close()
 
 
 class GracefulServer(uvicorn.Server):
@@ -69,7 +105,7 @@ def make_server(service: Service) -> GracefulServer:
     options: dict[str, Any] = {
         "host": settings.host,
         "port": settings.port,
-        "http": PatientProtocol,
+        "http": partial(PatientProtocol, service),
         "ws": "none",
         "loop": "asyncio",
         "log_config": None,

@@ -46,6 +46,7 @@ class Service:
         *,
         name: str = "graphs",
         store: str | Path | VectorStore | None = None,
+        when_ready: Callable[[], object] | None = None,
     ) -> None:
         """Serve an index that is loaded.
 
@@ -54,6 +55,7 @@ class Service:
             settings: Limits and the like.
             name: What to call the collection on the page.
             store: The folder or database that the index was read from; new editions there are taken over.
+            when_ready: Called once all is compiled and loaded.
         """
         self.settings = settings or ServiceSettings()
         self.current = ServedIndex(index, name, self.settings)
@@ -65,18 +67,25 @@ class Service:
         """Polls of the store that failed, in a row."""
         self.closing = threading.Event()
         """Set when the service is about to end: searches then answer with what they have."""
+        self._when_ready = when_ready
         self._store = None if store is None else open_store(store)
         workers, waiting = self.settings.workers, self.settings.waiting
         self.certified = Lane("certified", workers, waiting)
         """Searches with proofs, which take as long as they may."""
         self.quick = Lane("quick", workers, waiting)
         """Everything else."""
-        for lane in (self.certified, self.quick):
+        self.reading = Lane("reading", 1, waiting)
+        """Large bodies, one at a time, since parsing takes many times their memory."""
+        for lane in self._lanes:
             self.metrics.watch(f"{lane.name}_lane", "Requests at work or waiting", lambda lane=lane: lane.inside)  # type: ignore[misc]
         self.metrics.watch("graphs", "Graphs of the index", lambda: len(self.current.index))
         self.metrics.watch("ready", "Whether the index is compiled and warm", lambda: self.is_ready)
         self.metrics.watch("edition_behind_seconds", "Age of a newer edition that is not served", self.seconds_behind)
         self.metrics.watch("failed_polls", "Polls of the store that failed, in a row", lambda: self.failed_polls)
+
+    @property
+    def _lanes(self) -> tuple[Lane, ...]:
+        return self.certified, self.quick, self.reading
 
     def lane_of(self, asked: SearchRequest) -> Lane:
         """Where a search belongs: edits take as long as proofs."""
@@ -126,6 +135,8 @@ class Service:
         """Compile and read what the first requests would wait for."""
         compile_searches()
         self._prepare(self.current)
+        if self._when_ready is not None:
+            self._when_ready()
         self.is_ready = True
         logger.info("ready", extra={"graphs": len(self.current.index), "edition": self.current.index.edition})
 
@@ -196,7 +207,7 @@ class Service:
     def shut(self) -> None:
         """Release the threads; after :meth:`close`."""
         self.closing.set()
-        for lane in (self.certified, self.quick):
+        for lane in self._lanes:
             lane.close()
 
 

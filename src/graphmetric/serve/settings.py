@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from graphmetric.errors import InvalidArgument
 
+_SIZES = ("max_nodes", "max_edges", "max_body", "max_bodies", "max_connections", "max_drawn")
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
@@ -34,6 +36,11 @@ class ServiceSettings:
     """Edges of a graph in a request."""
     max_body: int = 1 << 20
     """Bytes of a request."""
+    max_bodies: int = 1 << 26
+    """Bytes of all requests and answers together that are on their way, without the first 16 kB of each request and the
+    first 64 kB of each answer; more are refused with 503."""
+    max_connections: int = 512
+    """Connections at a time; more are closed."""
     max_drawn: int = 150
     """Nodes of a graph that is drawn, or of two that are drawn over each other."""
     body_seconds: float = 10.0
@@ -55,9 +62,11 @@ class ServiceSettings:
             raise InvalidArgument(
                 "the token must have 16 printable ASCII characters or more, such as the output of: openssl rand -hex 24"
             )
-        for name in ("workers", "waiting", "max_nodes", "max_edges", "max_body", "max_drawn"):
+        for name in ("workers", "waiting", *_SIZES):
             if getattr(self, name) < (0 if name == "waiting" else 1):
                 raise InvalidArgument(f"{name} must be 1 or more; got {getattr(self, name)}")
+        if self.max_bodies < self.max_body:
+            raise InvalidArgument(f"max_bodies must be at least max_body, {self.max_body}; got {self.max_bodies}")
         for name in ("time_limit", "body_seconds", "poll_seconds"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise InvalidArgument(f"{name} must be a number of seconds above 0; got {getattr(self, name)}")
