@@ -12,6 +12,7 @@ to ``--out``; runs that are there already are skipped. Variants, all of preset `
     labels    labelled pairs only, interval loss in edits
     bounds    other training pairs teach too, by a cheap lower and upper bound of their distance
     balanced  as bounds, but labels count as much as all bounds together, by repetition
+    beside    fit(..., beside=0.5): labels, and with half of the weight what fit computes by itself
     pretrain  pre-training on all training graphs, then as labels
     masked    labelled pairs only, the paper's loss on the paper's scale (alpha = 0): what alpha is to be held against
     alpha .1, alpha .01  as masked, and unlabelled pairs of a mini-batch are pulled to distance 1 with this weight
@@ -45,6 +46,7 @@ TITLES = {
     "labels": "labels only",
     "bounds": "labels, and bounds of all other pairs",
     "balanced": "labels with half of the weight, bounds",
+    "beside": "labels, and computed ones with half of the weight",
     "pretrain": "pre-training, then labels",
     "masked": "the paper's loss, α = 0",
     "alpha .01": "the paper's loss, α = 0.01",
@@ -62,6 +64,7 @@ LINES = {
     "labels": ("#0072b2", "-"),
     "bounds": ("#009e73", "-"),
     "balanced": ("#cc79a7", "--"),
+    "beside": ("#cc79a7", "-"),
     "pretrain": ("#56b4e9", "--"),
     "masked": ("#d55e00", "-"),
     "alpha .01": ("#e69f00", "--"),
@@ -112,6 +115,10 @@ class Task:
         first, second = np.indices((len(self.protocol.val), len(self.protocol.train))).reshape(2, -1)
         return np.column_stack([first + len(self.protocol.train), second])
 
+    @property
+    def validation_positions(self) -> NDArray[np.int64]:
+        return np.arange(len(self.protocol.train), len(self.protocol.seen))
+
     def label(self, pairs: NDArray[np.int64]) -> PairBounds:
         where = self.protocol.seen[pairs]
         return PairBounds.known(pairs, self.distances[where[:, 0], where[:, 1]])
@@ -147,6 +154,11 @@ def train(run: Run, task: Task, steps: int) -> tuple[LearnedDistance, dict[str, 
     labels = task.label(labelled)
     validation = task.label(part(task.validation_pairs(), run.fraction, run.seed)[0])
     taught = {"labels": len(labels), "validation labels": len(validation)}
+    if run.variant == "beside":
+        estimator = gm.GraphDistance((model_options, options), random_state=run.seed, n_jobs=1)
+        estimator.fit(task.seen, labels.joined(validation), val=task.validation_positions, beside=0.5)
+        taught["bounds"] = estimator.report_["labels"]["computed_pairs_beside"]
+        return estimator.learned_, taught | {"best step": estimator.report_["training"]["best_step"]}
     if run.variant in ("bounds", "balanced"):
         times = len(unlabelled) // len(labels) if run.variant == "balanced" else 1
         repeated = labels.take(np.tile(np.arange(len(labels)), times))
@@ -169,7 +181,7 @@ def train(run: Run, task: Task, steps: int) -> tuple[LearnedDistance, dict[str, 
 
 def label_itself(task: Task, estimator: gm.GraphDistance) -> tuple[LearnedDistance, dict[str, Any]]:
     """What ``fit`` does without labels: exact distances of training graphs and mutations, by its own engine."""
-    estimator.fit(task.seen, val=np.arange(len(task.protocol.train), len(task.protocol.seen)))
+    estimator.fit(task.seen, val=task.validation_positions)
     learned = LearnedDistance(estimator.model_, estimator.featurizer_, strict=False, threads=1)
     return learned, {"labels": 0, "validation labels": 0, "best step": estimator.report_["training"]["best_step"]}
 

@@ -35,6 +35,7 @@ from graphmetric.features import GraphFeaturizer
 from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
+from graphmetric.graphs.summary import unequal_numbers
 from graphmetric.learned.interval_predictor import IntervalOptions, StartPredictor
 from graphmetric.learned.learned_distance import LearnedDistance, Metric
 from graphmetric.learned.model_card import describe_fit
@@ -42,9 +43,11 @@ from graphmetric.learned.model_folder import find_model
 from graphmetric.metric_repair import repair_matrix
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
 from graphmetric.training import PretrainingOptions, TrainingOptions
+from graphmetric.training.fit import Beside
 from graphmetric.training.supervision import (
     LabelBudget,
     Teacher,
+    compute_beside,
     hold_out,
     label_some_pairs,
     make_supervision,
@@ -114,6 +117,8 @@ class GraphDistance(_GraphTransformer):
         model_: Its network, a :class:`~graphmetric.model.GraphDistanceModel`.
         featurizer_: What turns graphs into its inputs.
         graphs_: The training graphs; None in a model that was loaded.
+        held_out_: Positions of the graphs of ``fit`` that were held out for validation; None in a model that was
+            loaded.
         report_: What it was trained on, how, and how well that went, as plain data.
         predictor_: What :meth:`fit_interval` trained, or None.
 
@@ -130,6 +135,7 @@ class GraphDistance(_GraphTransformer):
     model_: GraphDistanceModel
     featurizer_: GraphFeaturizer
     graphs_: GraphCollection | None
+    held_out_: NDArray[np.int64] | None
     report_: dict[str, Any]
     predictor_: StartPredictor | None = None
 
@@ -176,7 +182,9 @@ class GraphDistance(_GraphTransformer):
         self.verbose = verbose
         self.time_limit_per_pair = time_limit_per_pair
 
-    def fit(self, graphs: Any, distances: Any = None, val: ArrayLike | None = None) -> GraphDistance:
+    def fit(
+        self, graphs: Any, distances: Any = None, val: ArrayLike | None = None, *, beside: float | None = None
+    ) -> GraphDistance:
         """Learn the distance.
 
         Args:
@@ -186,7 +194,13 @@ class GraphDistance(_GraphTransformer):
                 computed within the ``label_budget``, of the training graphs and mutations of them. A fitted model: it
                 is the teacher, whose distances of many more such pairs are learned; edit distances choose the weights.
             val: Positions of the graphs that only choose the weights to keep: pairs with them are never trained on.
-                None: a fraction of the graphs.
+                None: a fraction of the graphs, drawn among those with a known distance; ``held_out_`` says which.
+            beside: Learn computed edit distances beside the given ``distances``, with this fraction of the weight,
+                such as 0.5. They are those of ``fit`` without distances, within the ``label_budget``, and help if few
+                distances are given. None: the given distances alone.
+
+        Graphs without any known distance take part in pre-training, and in the term of unlabeled pairs of the paper's
+        loss (``TrainingOptions.alpha``).
         """
         model_options, training_options = self._options()
         curves = None if self.tensorboard is None else training.TensorBoardLog(self.tensorboard)
@@ -197,17 +211,24 @@ class GraphDistance(_GraphTransformer):
         if isinstance(distances, PairBounds):
             distances.check_costs(costs)
         teacher = _teacher_of(distances, costs)
-        held_out = hold_out(len(collection), val, self.validation_fraction, seed)
-        seen = collection.without(costs.ignore)
-        learned_from = seen[np.setdiff1d(np.arange(len(collection)), held_out)]
+        labels = None if distances is None or teacher is not None else read_distances(distances, len(collection))
+        _check_beside(beside, labels)
+        held_out = hold_out(len(collection), val, self.validation_fraction, seed, labels)
+        seen, trains = collection.without(costs.ignore), np.setdiff1d(np.arange(len(collection)), held_out)
+        learned_from, keeps = seen[trains], training_options.uses_unlabeled_graphs
+        self._note_held_out(held_out, len(collection), labels)
+        if labels is None or beside is not None:
+            _warn_of_unequal_numbers(collection, costs)
         with verbose_progress(self.verbose):
-            if distances is None or teacher is not None:
-                budget = self._budget(self._work_folder("labels"))
+            budget = self._budget(self._work_folder("labels"))
+            if labels is None:
                 supervision = make_supervision(
-                    learned_from, seen[held_out], budget, self.mutation_edits, seed, teacher=teacher
-                )
+                    learned_from, seen[held_out], budget, self.mutation_edits, seed,
+                    teacher=teacher, keep_unlabeled=keeps,
+                )  # fmt: skip
             else:
-                supervision = read_supervision(seen, distances, held_out)
+                computed = None if beside is None else compute_beside(seen, trains, budget, self.mutation_edits, seed)
+                supervision = read_supervision(seen, labels, held_out, keep_unlabeled=keeps, computed=computed)
             featurizer, model = self._start(learned_from, model_options, seed)
             result = training.train_model(
                 model,
@@ -215,6 +236,8 @@ class GraphDistance(_GraphTransformer):
                 supervision.training,
                 training_options,
                 validation=supervision.validation,
+                unlabeled=supervision.unlabeled,
+                beside=None if beside is None or supervision.beside is None else Beside(supervision.beside, beside),
                 seed=seed,
                 device=self.device,
                 threads=effective_n_jobs(self.n_jobs),
@@ -225,6 +248,7 @@ class GraphDistance(_GraphTransformer):
                 curves.close()
             self.model_, self.featurizer_, self.graphs_, self.report_ = model, featurizer, collection, {}
             self.predictor_ = None  # it was made for other features
+            self.held_out_ = held_out
             predicted = self.learned_.measure_pairs(supervision.graphs, supervision.validation.pairs)
         self.report_ = describe_fit(learned_from, supervision, result, predicted)
         return self
@@ -407,6 +431,7 @@ class GraphDistance(_GraphTransformer):
             estimator.set_params(preset=(learned.network.options, options), head=None)
         estimator.model_, estimator.featurizer_ = learned.network, learned.featurizer
         estimator.graphs_, estimator.report_, estimator.predictor_ = None, learned.report, learned.predictor
+        estimator.held_out_ = None
         return estimator  # type: ignore[no-any-return]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -448,6 +473,15 @@ class GraphDistance(_GraphTransformer):
 
     def _work_folder(self, name: str) -> Path | None:
         return None if self.checkpoint is None else Path(self.checkpoint) / name
+
+    def _note_held_out(self, held_out: NDArray[np.int64], count: int, labels: PairBounds | None) -> None:
+        """Log how many graphs validate, and among which they were drawn."""
+        among = f"{count:,} graphs" if labels is None else f"{len(labels.graphs):,} graphs with a known distance"
+        line = f"{len(held_out):,} of {among} are held out for validation"
+        if self.verbose:
+            announce(line)
+        else:
+            logger.info("%s", line)
 
     def _log(self, record: Mapping[str, Any], curves: training.TensorBoardLog | None) -> None:
         if curves is not None:
@@ -564,6 +598,24 @@ def _seed_of(random_state: int | np.random.RandomState | None) -> int:
     if isinstance(random_state, np.random.RandomState) or random_state is None:
         return int(check_random_state(random_state).randint(2**31 - 1))
     return checked_count(random_state, "random_state", least=0)
+
+
+def _warn_of_unequal_numbers(graphs: GraphCollection, costs: EditCosts) -> None:
+    """Warn of real numbers that the costs compare for equality, so that nearly all nodes or edges are unequal."""
+    measured = {"node_features": costs.feature_distance, "edge_weights": costs.weight_scale}
+    without = [*costs.ignore, *(name for name, distance in measured.items() if distance is not None)]
+    for sentence in unequal_numbers(graphs, without):
+        warnings.warn(sentence, stacklevel=3)
+
+
+def _check_beside(beside: float | None, labels: PairBounds | None) -> None:
+    """Refuse a fraction that is none, or one without distances that it could be beside."""
+    if beside is None:
+        return
+    if labels is None:
+        raise InvalidArgument("beside is the weight of computed edit distances beside given ones: give distances too")
+    if isinstance(beside, bool) or not isinstance(beside, int | float) or not 0 < beside < 1:
+        raise InvalidArgument(f"beside must be a number between 0 and 1, such as 0.5; got {beside!r}")
 
 
 def _teacher_of(distances: Any, costs: EditCosts) -> Teacher | None:

@@ -56,8 +56,11 @@ def _read(expected: Any, value: Any, name: str) -> Any:
     if is_dataclass(expected):
         return from_plain(expected, value, name)  # type: ignore[arg-type]
     origin, inner = get_origin(expected), get_args(expected)
-    if origin in (Union, UnionType):  # always "X | None" here
-        return None if value is None else _read(next(kind for kind in inner if kind is not NoneType), value, name)
+    if origin in (Union, UnionType):  # "X | None", or a number or one of some words
+        if value is None and NoneType in inner:
+            return None
+        words = [kind for kind in inner if get_origin(kind) is Literal and value in get_args(kind)]
+        return _read(next(kind for kind in [*words, *inner] if kind is not NoneType), value, name)
     if origin is tuple:
         if not isinstance(value, list | tuple):
             raise InvalidArgument(f"{name} must be a list; got {value!r}")

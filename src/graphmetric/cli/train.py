@@ -16,7 +16,6 @@ from graphmetric.cli.graph_sources import (
     Source,
     open_source,
     reading_options,
-    warn_of_unequal_numbers,
 )
 from graphmetric.cli.options import (
     COUNT,
@@ -130,8 +129,6 @@ def train_command(
         raise InvalidArgument("a model learns from --labels or from a --teacher: give one of them")
     checkpoint = _checkpoint_folder(Path(out), resume, overwrite)
     graphs, distances, val = _without_test_graphs(open_source(source, reading), labels, all_graphs)
-    if distances is None:
-        warn_of_unequal_numbers(graphs, options["costs"])
     held_out = None
     if holdout is not None:
         if val is not None:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric._foundation.options import checked_count
+from graphmetric._foundation.random_streams import random_stream
 from graphmetric.datasets import Dataset
 from graphmetric.distance import Axiom
 from graphmetric.edit_distance import EditCosts, normalized_distance
@@ -263,7 +264,7 @@ def evaluate_model(
     if len(collection) < 3:
         raise InvalidArgument(f"a ranking needs three graphs or more; got {len(collection)}")
     learned.featurizer_.check_direction(collection)
-    plan, rng = plan_rankings(len(collection), dataset, train), np.random.default_rng(seed)
+    plan, rng = plan_rankings(len(collection), dataset, train), random_stream(seed, "evaluated rankings")
     wanted = queries or (len(plan.queries) if plan.split else QUERIES)
     known = _find_known(distances, dataset, plan, len(collection))
     if known is None:
@@ -344,7 +345,7 @@ def _measure_model_axioms(model: GraphDistance, graphs: GraphCollection, seed: i
 
     Every entry is computed on its own, so that symmetry is measured, too.
     """
-    rng = np.random.default_rng(seed)
+    rng = random_stream(seed, "evaluated axioms")
     sample = graphs[np.sort(rng.permutation(len(graphs))[:_AXIOM_SAMPLE])]
     copies = GraphCollection(graph.relabeled(rng.permutation(graph.num_nodes)) for graph in sample)
     try:

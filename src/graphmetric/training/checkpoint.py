@@ -26,8 +26,8 @@ from graphmetric._foundation.atomic_files import atomic_write, make_folder, syst
 from graphmetric._foundation.options import parse_json
 from graphmetric.errors import FileError, InvalidArgument, needs_extra
 
-VERSION = 4
-"""4: with a digest, since a training would go on from weights in which a bit has changed."""
+VERSION = 5
+"""5: random streams have names, so a training would go on with other draws."""
 CHECKPOINT, HISTORY = "checkpoint.safetensors", "history.jsonl"
 
 Tensors = dict[str, Tensor]

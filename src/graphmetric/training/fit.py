@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
 from graphmetric._foundation.options import checked_count, to_plain
@@ -35,13 +35,21 @@ from graphmetric.model import GraphDistanceModel
 from graphmetric.training.checkpoint import Counters, Tensors, TrainingFolder, digest_of
 from graphmetric.training.mini_batches import MiniBatch, MiniBatches, Stream, own_random_state, reseed_torch
 from graphmetric.training.optimizer import ModelOptimizer, check_progress, learning_rate
-from graphmetric.training.options import TrainingOptions
+from graphmetric.training.options import ALPHAS, TrainingOptions
 from graphmetric.training.pretrain import pretrain_encoder
 
 Report = Callable[[Mapping[str, Any]], object]
 
 _LIMITS = BatchLimits(spare=2048)
 """A mini-batch of small graphs is encoded at once; only larger ones are parted by size."""
+
+
+class Beside(NamedTuple):
+    """Labels of another origin that are learned beside the given ones, such as computed bounds beside measurements."""
+
+    labels: PairBounds
+    share: float
+    """Their fraction of the weight, between 0 and 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,8 @@ class TrainingResult:
     """Wall time, all runs of a resumed training together."""
     history: tuple[Mapping[str, Any], ...]
     """One record per look at the validation pairs: step, epoch, loss, validation, learning_rate, seconds."""
+    alpha: float | None = None
+    """The weight of unlabeled pairs that was chosen on the validation pairs; None if it was given."""
 
 
 def train_model(
@@ -68,6 +78,8 @@ def train_model(
     options: TrainingOptions | None = None,
     *,
     validation: PairBounds | None = None,
+    unlabeled: ArrayLike | None = None,
+    beside: Beside | None = None,
     seed: int = 0,
     device: str = "cpu",
     threads: int | None = None,
@@ -81,15 +93,18 @@ def train_model(
 
     Differs from the paper: D is never there as a whole. Every step draws some graphs and takes the pairs among them
     (see :mod:`~graphmetric.training.mini_batches`), so the cost grows with the pairs looked at and not with the square
-    of the collection. Graphs that occur in no label take no part: validation and test graphs cannot leak in through
-    the term of the unlabelled pairs. The loss may be replaced by that of bounds.
+    of the collection. Graphs that occur in no label take part if they are named in ``unlabeled``, so that validation
+    and test graphs cannot leak in through the term of the unlabeled pairs. The loss may be replaced by that of bounds.
 
     Args:
         model: Trained in place.
         table: Features of all graphs that labels refer to, made by a featurizer fitted on the training graphs.
         labels: What is known about pairs of positions in ``table``, in edits.
         options: See :class:`TrainingOptions`.
-        validation: Pairs that only choose the weights to keep and when to stop.
+        validation: Pairs that only choose the weights to keep, when to stop, and ``alpha`` if it is "auto".
+        unlabeled: Positions of graphs without labels that take part in pre-training and in the term of the unlabeled
+            pairs.
+        beside: Labels of another origin. Every step takes half of its graphs for them.
         seed: The seed of mini-batches and dropout.
         device: "cpu", "cuda", "cuda:1", "mps".
         threads: Threads of the head; None: as torch is set. The weights are the same for any number.
@@ -103,7 +118,12 @@ def train_model(
             a training that went on from it would diverge again.
     """
     options, seed = options or TrainingOptions(), checked_count(seed, "seed", least=0)
-    for given in (labels, validation):
+    if options.alpha == "auto":
+        return _choose_alpha(
+            model, table, labels, options, validation=validation, unlabeled=unlabeled, beside=beside, seed=seed,
+            device=device, threads=threads, folder=folder, checkpoint_seconds=checkpoint_seconds, report=report,
+        )  # fmt: skip
+    for given in (labels, validation, None if beside is None else beside.labels):
         if given is not None:
             given.check_finite()
         if given is not None and len(given) and not 0 <= given.pairs.min() <= given.pairs.max() < len(table):
@@ -111,6 +131,8 @@ def train_model(
                 f"labels speak of graphs {given.pairs.min()}..{given.pairs.max()}; the table has graphs "
                 f"0..{len(table) - 1}"
             )
+    spare = np.zeros(0, dtype=np.int64) if unlabeled is None else np.unique(np.asarray(unlabeled, dtype=np.int64))
+    spare = np.setdiff1d(spare, labels.graphs)
     place = as_device(device)
     with working_threads(threads), own_random_state(place):
         job = {
@@ -121,15 +143,89 @@ def train_model(
             "graphs": digest_of(table),
             "labels": labels.digest(),
             "validation": None if validation is None else validation.digest(),
+            "unlabeled": digest_of(spare),
+            "beside": None if beside is None else [beside.labels.digest(), beside.share],
         }
         kept = None if folder is None else TrainingFolder(Path(folder), job, checkpoint_seconds)
-        batches = MiniBatches(labels, options, seed)
+        batches = draw_batches(labels, options, seed, spare, beside)
         try:
-            return TrainingRun(model.to(place), table, batches, validation, kept, report).train()
+            return TrainingRun(model.to(place), table, batches, options, validation, kept, report).train()
         except TrainingDiverged:
             if kept is not None:
                 kept.discard()
             raise
+
+
+def _choose_alpha(
+    model: GraphDistanceModel,
+    table: FeatureTable,
+    labels: PairBounds,
+    options: TrainingOptions,
+    *,
+    validation: PairBounds | None,
+    folder: str | os.PathLike[str] | None,
+    **more: Any,
+) -> TrainingResult:
+    """Train from the same weights with each of :data:`ALPHAS`, and keep what fits the validation pairs best."""
+    known = None if validation is None else validation.take(validation.exact)
+    if known is None or not len(known):
+        raise InvalidArgument(
+            "alpha='auto' is chosen on validation pairs with a known distance, and there are none: hold out graphs, or "
+            "give alpha as a number"
+        )
+    start = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    best: tuple[TrainingResult, Tensors] | None = None
+    seconds = 0.0
+    for alpha in ALPHAS:
+        model.load_state_dict(start)
+        place = None if folder is None else Path(folder) / f"alpha-{alpha:g}"
+        tried = replace(options, alpha=alpha)
+        found = train_model(model, table, labels, tried, validation=known, folder=place, **more)
+        seconds += found.seconds
+        loss = found.validation_loss
+        assert loss is not None
+        if best is None or best[0].validation_loss is None or loss < best[0].validation_loss:
+            state = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+            best = replace(found, alpha=alpha), state
+    assert best is not None
+    model.load_state_dict(best[1])
+    model.eval()
+    return replace(best[0], seconds=seconds)
+
+
+class Batches(NamedTuple):
+    """Mini-batches of one training, by the origin of their labels."""
+
+    given: MiniBatches
+    beside: MiniBatches | None = None
+    share: float = 0.0
+    """The fraction of the weight that ``beside`` has."""
+    unlabeled: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+    """Graphs without any label that take part."""
+
+    @property
+    def graphs(self) -> NDArray[np.int64]:
+        """Positions of all graphs that take part, ascending."""
+        others = [] if self.beside is None else [self.beside.graphs]
+        return np.unique(np.concatenate([self.given.graphs, self.unlabeled, *others]))
+
+
+def draw_batches(
+    labels: PairBounds,
+    options: TrainingOptions,
+    seed: int,
+    unlabeled: NDArray[np.int64],
+    beside: Beside | None = None,
+) -> Batches:
+    """Mini-batches of the labels, and of those beside them, with half of the graphs of a step each."""
+    if beside is None or not len(beside.labels):
+        return Batches(MiniBatches(labels, options, seed, unlabeled), unlabeled=unlabeled)
+    if not 0 < beside.share < 1:
+        raise InvalidArgument(f"the share of labels beside the given ones must lie between 0 and 1; got {beside.share}")
+    half = max(2, options.graphs_per_step // 2)
+    given = MiniBatches(labels, replace(options, graphs_per_step=half), seed, unlabeled)
+    other = MiniBatches(beside.labels, replace(options, graphs_per_step=half, alpha=0.0), seed)
+    return Batches(given, other, beside.share, unlabeled)
 
 
 class TrainingRun:
@@ -139,14 +235,16 @@ class TrainingRun:
         self,
         model: GraphDistanceModel,
         table: FeatureTable,
-        batches: MiniBatches,
+        batches: Batches,
+        options: TrainingOptions,
         validation: PairBounds | None,
         folder: TrainingFolder | None,
         report: Report | None,
     ) -> None:
-        self.model, self.table, self.batches, self.folder, self.report = model, table, batches, folder, report
+        self.model, self.table, self.batches, self.folder, self.report = model, table, batches.given, folder, report
+        self.beside, self.share, self.graphs = batches.beside, batches.share, batches.graphs
         self.validation = validation if validation is not None and len(validation) else None
-        self.options, self.seed = batches.options, batches.seed
+        self.options, self.seed = options, self.batches.seed
         self.objective = Objective(model, table, self.options)
         self.optimizer = ModelOptimizer(model, self.options)
         self.counters = Counters()
@@ -189,7 +287,7 @@ class TrainingRun:
             self.optimizer.restore(parts["optimizer"])
             return
         if self.options.pretraining is not None:
-            encoder, graphs = self.model.encoder, self.batches.graphs
+            encoder, graphs = self.model.encoder, self.graphs
             if not isinstance(encoder, GraphEncoder):
                 raise InvalidArgument(f"pre-training is for the graph transformer; {type(encoder).__name__} has none")
             pretrain_encoder(encoder, self.table, self.options.pretraining, graphs=graphs, seed=self.seed)
@@ -215,6 +313,8 @@ class TrainingRun:
         reseed_torch(self.seed, Stream.DROPOUT, counters.step)
         self.optimizer.clear_gradients()
         loss = self.objective.of_batch(self.batches.at(counters.step))
+        if self.beside is not None:
+            loss = (1 - self.share) * loss + self.share * self.objective.of_batch(self.beside.at(counters.step))
         loss.backward()  # type: ignore[no-untyped-call]
         longest = self.options.clip_norm or float("inf")
         norm: Tensor = nn.utils.clip_grad_norm_(self.model.parameters(), longest)
@@ -319,5 +419,6 @@ class Objective:
                 weights = weigh_near_pairs(known / torch.maximum(*sizes).clamp(min=1), options.near_halving)
             return interval_loss(distances, lower, upper, weights, options.p)
         same = torch.from_numpy(pairs[:, 0] == pairs[:, 1]).to(distances.device)
+        assert not isinstance(options.alpha, str)  # train_model has chosen it
         weights = mask_weights(labelled, same, options.alpha, options.beta).to(distances)
         return masked_loss(distances, torch.where(labelled, lower, torch.nan), weights, options.p, mean=True)

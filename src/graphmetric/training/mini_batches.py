@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum
+from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,33 +24,36 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from graphmetric._foundation.random_streams import random_stream, seed_sequence
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training.options import TrainingOptions
 
 
-class Stream(IntEnum):
-    """What numbers are drawn for; streams of one seed are independent."""
+class Stream(StrEnum):
+    """Names of the streams of random numbers of a training."""
 
-    EPOCHS = 0
+    EPOCHS = "epochs"
     """The order of graphs or pairs."""
-    CHOSEN_PAIRS = 1
+    CHOSEN_PAIRS = "chosen pairs"
     """Which pairs of a block, where there are too many or none."""
-    DROPOUT = 2
-    PRETRAINING_EPOCHS = 3
-    PRETRAINING_DROPOUT = 4
-    TASK_WEIGHTS = 5
+    UNLABELED = "unlabeled graphs"
+    """Graphs without a label that join a mini-batch."""
+    DROPOUT = "dropout"
+    PRETRAINING_EPOCHS = "epochs of pre-training"
+    PRETRAINING_DROPOUT = "dropout of pre-training"
+    TASK_WEIGHTS = "weights of pre-training tasks"
     """The first weights of the maps that only pre-training needs."""
 
 
 def generator(seed: int, stream: Stream, step: int) -> np.random.Generator:
     """A generator for numpy."""
-    return np.random.default_rng([seed, stream, step])
+    return random_stream(seed, stream, step)
 
 
 def reseed_torch(seed: int, stream: Stream, step: int) -> None:
     """Seed torch for dropout, which takes no generator; call within :func:`own_random_state`."""
-    (state,) = np.random.SeedSequence([seed, stream, step]).generate_state(1, np.uint64)
+    (state,) = seed_sequence(seed, stream, step).generate_state(1, np.uint64)
     torch.manual_seed(int(state) >> 1)
 
 
@@ -82,16 +85,22 @@ class MiniBatch(NamedTuple):
 class MiniBatches:
     """The mini-batch of every step, as a function of the seed and the step."""
 
-    def __init__(self, labels: PairBounds, options: TrainingOptions, seed: int) -> None:
+    def __init__(
+        self, labels: PairBounds, options: TrainingOptions, seed: int, unlabeled: Integers | None = None
+    ) -> None:
+        """``unlabeled`` are graphs that occur in no label; with ``alpha``, some of them join every mini-batch."""
         if len(labels) == 0:
             raise InvalidArgument("there is nothing to train on: no pair has a label")
         self.labels, self.options, self.seed = labels, options, seed
         self.graphs = labels.graphs
+        self._unlabeled = np.empty(0, dtype=np.int64) if unlabeled is None else unlabeled
+        self._joining = self._count_joining() if options.alpha else 0
+        self._size = options.graphs_per_step - self._joining
         self._ends = np.searchsorted(self.graphs, labels.pairs)
         self._by_first = np.argsort(self._ends[:, 0], kind="stable")
         self._start = np.searchsorted(self._ends[self._by_first, 0], np.arange(len(self.graphs) + 1))
         self._part = _find_parts(self._ends, len(self.graphs))
-        self.in_blocks = self._count_pairs_of_block() >= options.graphs_per_step / 2
+        self.in_blocks = self._count_pairs_of_block() >= self._size / 2
         """Whether blocks hold more labelled pairs than the same number of graphs drawn pair by pair."""
         self._order = lru_cache(maxsize=1)(self._shuffle)
         self._nearest = self._find_nearest() if options.near_share and self.in_blocks else None
@@ -114,7 +123,19 @@ class MiniBatches:
         graphs, chosen = self._draw_block(step) if self.in_blocks else self._around(self._share(step))
         place = np.searchsorted(graphs, self._ends[chosen])
         found = MiniBatch(self.graphs[graphs], place, self.labels.lower[chosen], self.labels.upper[chosen])
-        return _with_unlabelled_pairs(found) if self.options.alpha else found
+        return _with_unlabelled_pairs(self._join_unlabeled(found, step)) if self.options.alpha else found
+
+    def _count_joining(self) -> int:
+        """Graphs without a label in a mini-batch: by their share of all graphs, and at most half of it."""
+        count = len(self._unlabeled)
+        share = min(0.5, count / (count + len(self.graphs)))
+        return min(count, round(share * self.options.graphs_per_step))
+
+    def _join_unlabeled(self, batch: MiniBatch, step: int) -> MiniBatch:
+        """The mini-batch with graphs that occur in no label."""
+        drawn = generator(self.seed, Stream.UNLABELED, step).choice(self._unlabeled, self._joining, replace=False)
+        graphs = np.union1d(batch.graphs, drawn)
+        return batch._replace(graphs=graphs, pairs=np.searchsorted(graphs, batch.graphs)[batch.pairs])
 
     @property
     def _items(self) -> int:
@@ -123,16 +144,16 @@ class MiniBatches:
     @property
     def _drawn_graphs(self) -> int:
         """Graphs of a step that are not drawn for being near others."""
-        return max(1, round(self.options.graphs_per_step * (1 - self.options.near_share)))
+        return max(1, round(self._size * (1 - self.options.near_share)))
 
     @property
     def _listed(self) -> int:
-        """Pairs per step where pairs are drawn: together they have at most ``graphs_per_step`` graphs."""
-        return max(1, self.options.graphs_per_step // 2)
+        """Pairs per step where pairs are drawn: two graphs for each."""
+        return max(1, self._size // 2)
 
     def _count_pairs_of_block(self) -> float:
         """Labels in a block, on average: a pair needs one graph in the block, and the other among those of its part."""
-        size, sizes = self.options.graphs_per_step, np.bincount(self._part)
+        size, sizes = self._size, np.bincount(self._part)
         together = np.minimum(1, size / sizes)
         if len(sizes) > 1:
             together -= 1 / size  # at least: a share may end between two graphs that stand side by side
@@ -175,7 +196,7 @@ class MiniBatches:
         """Ascending places of the graphs drawn and, up to the size of a block, of some that are near them."""
         if self._nearest is None:
             return np.sort(drawn)
-        wanted = self.options.graphs_per_step - len(drawn)
+        wanted = self._size - len(drawn)
         beside = random.choice(drawn, wanted)
         near = self._nearest[beside, random.integers(0, self._nearest.shape[1], wanted)]
         return np.union1d(drawn, near)

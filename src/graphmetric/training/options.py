@@ -15,6 +15,8 @@ from graphmetric.model import HeadOptions, ModelOptions
 Loss = Literal["masked", "interval"]
 Optimizer = Literal["adam", "adamw", "muon"]
 Schedule = Literal["constant", "cosine"]
+ALPHAS = (0.0, 0.01, 0.1)
+"""Values that ``alpha="auto"`` tries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,10 @@ class TrainingOptions:
     the head."""
     p: float = 2.0
     """Exponent of either loss."""
-    alpha: float = 0.0
-    """Masked loss: weight of pairs without a label, which the paper takes to be at distance 1. It tunes alpha on
-    validation pairs and prints no value."""
+    alpha: float | Literal["auto"] = 0.0
+    """Masked loss: weight of pairs without a label, which the paper takes to be at distance 1. "auto": the one of
+    :data:`ALPHAS` with the least loss on the validation pairs, by one training each. The paper tunes alpha on
+    validation pairs as well, and prints no value."""
     beta: float = 1e3
     """Masked loss: weight of the diagonal, where every head is exact anyway."""
     near_halving: float | None = None
@@ -81,17 +84,22 @@ class TrainingOptions:
     def __post_init__(self) -> None:
         if (self.epochs is None) == (self.steps is None):
             raise InvalidArgument("give either epochs or steps, and None for the other")
-        least = {"epochs": 0, "steps": 0, "graphs_per_step": 2, "pairs_per_step": 1, "p": 1, "alpha": 0, "beta": 0}
+        least = {"epochs": 0, "steps": 0, "graphs_per_step": 2, "pairs_per_step": 1, "p": 1, "beta": 0}
         least |= {"weight_decay": 0, "warmup": 0, "validate_every": 1, "patience": 1}
         check_fields(self, least, positive=("learning_rate", "clip_norm", "near_halving"))
         if not 0 <= self.near_share < 1:
             raise InvalidArgument(f"near_share must lie in [0, 1); got {self.near_share}")
-        if self.alpha > 1:
-            raise InvalidArgument(f"alpha must lie in [0, 1]; got {self.alpha}")
+        if self.alpha != "auto" and (isinstance(self.alpha, str) or not 0 <= self.alpha <= 1):
+            raise InvalidArgument(f"alpha must lie in [0, 1], or be 'auto'; got {self.alpha!r}")
         if self.alpha and self.loss != "masked":
             raise InvalidArgument(
                 "alpha belongs to loss='masked'; bounds [0, inf] are how the interval loss says 'unknown'"
             )
+
+    @property
+    def uses_unlabeled_graphs(self) -> bool:
+        """Whether graphs that occur in no label take part: in pre-training, or as unlabeled pairs of Eq. 11."""
+        return self.pretraining is not None or self.alpha != 0
 
 
 PresetName = Literal["paper", "small", "base"]

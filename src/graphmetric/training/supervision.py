@@ -16,6 +16,9 @@ graphs of a clique are isomorphic: a copy would cost labels that are already kno
 A distance that is already trained may be the *teacher* of another one. It measures a pair in a few microseconds, so
 cliques are large, and a model that would learn its few computed labels by heart meets new pairs all the time. Pairs for
 validation are labelled by edit distances all the same.
+
+Given labels may have computed ones *beside* them: of all training graphs, with or without a label, and their mutations.
+Graphs without any label also take part in pre-training, and in the term of the unlabeled pairs of the paper's loss.
 """
 
 from __future__ import annotations
@@ -28,11 +31,12 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.random_streams import random_stream
 from graphmetric.edit_distance import EditCosts, ExactSearch, QuickInterval, pairwise_edit_distances
 from graphmetric.edit_distance.label_store import choose_pairs
 from graphmetric.edit_distance.methods import LARGEST_EASY
@@ -92,19 +96,31 @@ class Supervision:
     """Pairs with at least one graph that was held out."""
     origin: str
     """Where the labels come from, as a phrase."""
+    unlabeled: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """Training graphs that occur in no label."""
+    beside: PairBounds | None = None
+    """Computed labels beside the given ones."""
     mutated: int = 0
     """How many of the graphs in training pairs are mutations of training graphs."""
     cpu_seconds: float = 0.0
     """CPU time that the labels took."""
 
 
-def hold_out(count: int, val: ArrayLike | None, fraction: float, seed: int) -> Positions:
-    """Positions of the validation graphs, ascending: the given ones, or a fraction drawn by seed."""
+def hold_out(
+    count: int, val: ArrayLike | None, fraction: float, seed: int, labels: PairBounds | None = None
+) -> Positions:
+    """Positions of the validation graphs, ascending: the given ones, or a fraction drawn by seed.
+
+    With ``labels`` the fraction is one of the labeled graphs, drawn among them so that labeled pairs remain for
+    training.
+    """
     if val is None:
         if not 0 <= fraction < 1:
             raise InvalidArgument(f"validation_fraction must be in [0, 1); got {fraction}")
-        wanted = min(round(fraction * count), _MOST_HELD_OUT, max(0, count - 2))
-        return np.sort(np.random.default_rng(seed).permutation(count)[:wanted])
+        candidates = np.arange(count) if labels is None else labels.graphs
+        order = random_stream(seed, "held-out graphs").permutation(candidates)
+        wanted = min(round(fraction * len(order)), _MOST_HELD_OUT, max(0, len(order) - 2))
+        return np.sort(order[:wanted] if labels is None else _spare_pairs(labels, order, wanted, fraction))
     chosen = np.unique(np.asarray(val))
     if chosen.size and (chosen.dtype.kind not in "iu" or chosen[0] < 0 or chosen[-1] >= count):
         raise InvalidArgument(f"val must hold positions of graphs, 0..{count - 1}; got {val!r}")
@@ -113,21 +129,94 @@ def hold_out(count: int, val: ArrayLike | None, fraction: float, seed: int) -> P
     return chosen.astype(np.int64)
 
 
-def read_supervision(graphs: GraphCollection, distances: Any, held_out: Positions) -> Supervision:
+def _spare_pairs(labels: PairBounds, order: Positions, wanted: int, fraction: float) -> Positions:
+    """The first graphs of an order that leave training at least half of the pairs that are left on average."""
+    least = max(1.0, (1 - fraction) ** 2 / 2 * len(labels))
+    one, other = np.searchsorted(labels.graphs, labels.pairs.T)
+    count = len(labels.graphs)
+    rows = np.argsort(np.concatenate([one, other]), kind="stable") % len(labels)
+    first = np.searchsorted(np.sort(np.concatenate([one, other])), np.arange(count + 1))
+    trains, remaining = np.ones(len(labels), dtype=bool), len(labels)
+    chosen: list[int] = []
+    for position, graph in zip(order.tolist(), np.searchsorted(labels.graphs, order).tolist(), strict=True):
+        own = rows[first[graph] : first[graph + 1]]
+        lost = int(trains[own].sum())
+        if len(chosen) < wanted and remaining - lost >= least:
+            trains[own], remaining = False, remaining - lost
+            chosen.append(position)
+    return np.array(chosen, dtype=np.int64)
+
+
+class Computed(NamedTuple):
+    """Labels of pairs of a collection followed by some more graphs, computed beside given ones."""
+
+    graphs: GraphCollection
+    """Mutations of graphs of the collection, and empty graphs."""
+    labels: PairBounds
+    mutated: int
+    """How many of the graphs are mutations."""
+    cpu_seconds: float
+
+
+def compute_beside(
+    graphs: GraphCollection, training: Positions, budget: LabelBudget, edits: int, seed: int
+) -> Computed:
+    """Label groups of training graphs, given by position, and mutations of them, as a fit without labels does."""
+    own = graphs[training]
+    pool = draw_pool(own, budget.pairs_for(own), edits, random_stream(seed, "graphs to label"))
+    labels, seconds = _label_pool(pool, budget)
+    _tell(labels)
+    made = len(pool.graphs) - len(pool.drawn)
+    place = np.concatenate([training[pool.drawn], len(graphs) + np.arange(made)])
+    moved = PairBounds(np.sort(place[labels.pairs], axis=1), labels.lower, labels.upper)
+    return Computed(pool.graphs[len(pool.drawn) :], moved, len(pool.origins), seconds)
+
+
+def read_supervision(
+    graphs: GraphCollection,
+    labels: PairBounds,
+    held_out: Positions,
+    *,
+    keep_unlabeled: bool = False,
+    computed: Computed | None = None,
+) -> Supervision:
     """The user's own distances, split into training and validation pairs; see :func:`read_distances`.
 
-    A pair with any graph that is held out is for validation only. Graphs that do not occur are dropped.
+    A pair with any graph that is held out is for validation only. Graphs that occur in no label are dropped, or become
+    ``unlabeled``. Computed labels of pairs that have a given one are left out.
     """
-    labels = read_distances(distances, len(graphs))
     validates = np.asarray(np.isin(labels.pairs, held_out).any(axis=1))
     if validates.all():
         raise InvalidArgument(
             f"there is nothing to train on: of {len(labels)} known pairs none is between two of the "
             f"{len(graphs) - len(held_out)} training graphs ({len(held_out)} are held out for validation)"
         )
-    used = labels.graphs
+    used, beside, more = labels.graphs, None, GraphCollection([])
+    if computed is not None:
+        more, beside = computed.graphs, _without_pairs(computed.labels, labels)
+        used = np.union1d(used, beside.graphs)
+    unlabeled = np.zeros(0, dtype=np.int64)
+    if keep_unlabeled:
+        unlabeled = np.setdiff1d(np.arange(len(graphs)), np.union1d(used, held_out))
+        used = np.union1d(used, unlabeled)
     moved = labels.among(used)
-    return Supervision(graphs[used], moved.take(~validates), moved.take(validates), "given")
+    return Supervision(
+        (graphs + more)[used],
+        moved.take(~validates),
+        moved.take(validates),
+        "given",
+        unlabeled=np.searchsorted(used, unlabeled),
+        beside=None if beside is None else beside.among(used),
+        mutated=0 if computed is None else computed.mutated,
+        cpu_seconds=0.0 if computed is None else computed.cpu_seconds,
+    )
+
+
+def _without_pairs(labels: PairBounds, known: PairBounds) -> PairBounds:
+    """The labels of other pairs than the known ones."""
+    count = 1 + max(int(labels.pairs.max(initial=0)), int(known.pairs.max(initial=0)))
+    own, other = (part.pairs.min(axis=1) * count + part.pairs.max(axis=1) for part in (labels, known))
+    return labels.take(~np.isin(own, other))
 
 
 def read_distances(distances: Any, count: int) -> PairBounds:
@@ -161,13 +250,15 @@ def make_supervision(
     seed: int,
     smallest_clique: int = SMALLEST_CLIQUE,
     teacher: Teacher | None = None,
+    keep_unlabeled: bool = False,
 ) -> Supervision:
     """Labels of cliques of training graphs and their mutations, and of validation graphs with training graphs.
 
     The training labels depend on the number of validation graphs, but not on the graphs themselves. With a teacher they
-    are its distances, and the budget is for the validation pairs.
+    are its distances, and the budget is for the validation pairs. With ``keep_unlabeled``, training graphs that the
+    budget does not reach are there as well, without labels.
     """
-    rng = np.random.default_rng(seed)
+    rng = random_stream(seed, "graphs to label")
     pairs = budget.pairs_for(training)
     held_back = min(int(VALIDATION_SHARE * pairs), len(training) * len(validation))
     if teacher is None:
@@ -178,7 +269,8 @@ def make_supervision(
         labels, seconds = _ask_teacher(pool, teacher, budget.costs)
     across = _pairs_between(len(pool.drawn), len(validation), held_back, rng)
     used, places = np.unique(across[:, 1], return_inverse=True)
-    graphs = pool.graphs + validation[used]
+    spare = np.setdiff1d(np.arange(len(training) if keep_unlabeled else 0), pool.drawn)
+    graphs = pool.graphs + validation[used] + training[spare]
     choosing, more = budget.label(graphs, np.column_stack([across[:, 0], len(pool.graphs) + places]), "validation")
     _tell(*([labels] if teacher is None else []), choosing)
     mutations = np.arange(len(pool.origins)) + len(pool.drawn)
@@ -186,6 +278,7 @@ def make_supervision(
     return Supervision(
         graphs, labels, choosing, f"{source}: edit distances at {budget.costs}",
         mutated=int(np.isin(mutations, labels.graphs).sum()), cpu_seconds=seconds + more,
+        unlabeled=np.arange(len(graphs) - len(spare), len(graphs)),
     )  # fmt: skip
 
 
