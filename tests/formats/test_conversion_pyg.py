@@ -71,6 +71,21 @@ def test_features_weights_and_targets() -> None:
     assert from_pyg(Data(num_nodes=1, y=torch.tensor([[1.0, 2.0]]))).metadata == {"y": [[1.0, 2.0]]}
 
 
+def test_real_numbers_as_labels_are_warned_of() -> None:
+    measured = torch.tensor([[0.5, 1.25], [0.5, 1.25], [0.5, 1.5], [0.5, 1.5]])
+    data = Data(edge_index=PATH, edge_attr=measured, num_nodes=3)
+    with pytest.warns(ConversionWarning, match=r"edge_attr holds real numbers.*edge_attr='weight'.*edge_attr=None"):
+        assert from_pyg(data).edge_labels == ((0.5, 1.25), (0.5, 1.5))
+    with pytest.warns(ConversionWarning, match="edge_attr holds real numbers") as caught:
+        as_graphs([data, data])
+    assert len(caught) == 1
+    assert from_pyg(data, edge_attr=None).edge_labels is None
+    column = Data(edge_index=PATH, edge_attr=measured[:, :1], num_nodes=3)
+    assert from_pyg(column, edge_attr="weight").edge_weights is not None
+    codes = Data(edge_index=PATH, edge_attr=torch.tensor([[1.0], [1.0], [2.0], [2.0]]), num_nodes=3)
+    assert from_pyg(codes).edge_labels == (1.0, 2.0)
+
+
 def test_edge_attributes() -> None:
     codes = torch.tensor([7, 7, 8, 8])
     edges = [(0, 1), (1, 2)]

@@ -288,9 +288,10 @@ def from_pyg(
     """A PyG ``Data``; it is not changed.
 
     ``x`` becomes ``node_features``, ``edge_weight`` the weights, ``y`` goes to ``metadata["y"]``. A row of
-    ``edge_attr`` becomes the label of its edge, a number or a tuple of numbers, or with ``edge_attr="weight"`` its
-    weight; None leaves it out. With ``one_hot=True`` the rows of ``x`` and ``edge_attr`` are labels in one-hot code:
-    label k where entry k is 1 (the molecule sets of PyG are stored this way). Also read is what :func:`to_pyg` adds.
+    ``edge_attr`` becomes the label of its edge, a number or a tuple of numbers (with a warning if these are not
+    integers), or with ``edge_attr="weight"`` its weight; None leaves it out. With ``one_hot=True`` the rows of ``x``
+    and ``edge_attr`` are labels in one-hot code: label k where entry k is 1 (the molecule sets of PyG are stored this
+    way). Also read is what :func:`to_pyg` adds.
 
     PyG stores an undirected edge as two arcs, without saying so. Where every arc has its equal opposite they are
     merged into undirected edges; otherwise the graph is directed. ``directed`` overrules this.
@@ -300,6 +301,11 @@ def from_pyg(
     fields = _checked_fields(data)
     not_kept.leave_out([name for name in fields if name not in _READ], "attribute")
     arcs = _arcs(fields, edge_attr, one_hot)
+    if edge_attr == "label" and not one_hot and _has_fractions(_array(fields, "edge_attr")):
+        not_kept.change(
+            "edge_attr holds real numbers, and every different row became an edge label of its own, equal to no other: "
+            "edge_attr='weight' makes weights of them, one number per edge, and edge_attr=None leaves them out"
+        )
     if directed is None and "directed" in fields:
         directed = bool(fields["directed"])
     rows = merge_parallel_edges(arcs, True, parallel_edges)
@@ -406,6 +412,11 @@ def _array(fields: dict[str, Any], name: str) -> NDArray[Any] | None:
         return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
     except TypeError:
         raise InvalidGraph(f"{name} has dtype {value.dtype}, which numpy does not know; convert it first") from None
+
+
+def _has_fractions(rows: NDArray[Any] | None) -> bool:
+    """Whether any number is not an integer, so that rows are measurements rather than codes."""
+    return rows is not None and rows.dtype.kind == "f" and bool((np.isfinite(rows) & (rows != np.rint(rows))).any())
 
 
 def _row_labels(rows: NDArray[Any]) -> list[Hashable]:
