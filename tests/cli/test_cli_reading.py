@@ -239,3 +239,20 @@ def test_info_says_what_counts(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert report["counts"] == ["nodes", "edges", "node labels", "edge labels"]
     assert any("charge, stereochemistry and isotopes do not count" in sentence for sentence in report["unusual"])
     assert "an edit distance counts" in run(capsys, "info", path)[1]
+
+
+def test_info_names_graphs_by_their_ids(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    large = Graph(60, [(k, k + 1) for k in range(59)])
+    named = [large.replace(id="huge"), *(Graph(2, [], id=f"pair {k}") for k in range(6)), Graph(0, id="nothing")]
+    write_graphs(named, tmp_path / "named.jsonl")
+    notes = json.loads(run(capsys, "info", tmp_path / "named.jsonl", "--json")[1])["unusual"]
+    assert "huge has 60 nodes, the median is 2" in notes
+    assert "graphs without nodes (1): nothing" in notes
+    assert "graphs that are not connected (6): pair 0, pair 1, pair 2, pair 3, pair 4, ..." in notes
+    write_graphs([graph.replace(id=None) for graph in named], tmp_path / "bare.jsonl")
+    notes = json.loads(run(capsys, "info", tmp_path / "bare.jsonl", "--json")[1])["unusual"]
+    assert "graphs[0] has 60 nodes, the median is 2" in notes
+    assert "graphs without nodes (1): graphs[7]" in notes
+    write_graphs([Graph(1, id=name) for name in "abcbb"], tmp_path / "twice.gmg")
+    notes = json.loads(run(capsys, "info", tmp_path / "twice.gmg", "--json")[1])["unusual"]
+    assert "ids are not unique: 3 for 5 graphs; b is the id of 3" in notes

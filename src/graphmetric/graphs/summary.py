@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,7 @@ _ELEMENTS = (
 )
 _ROWS_LOOKED_AT = 200_000
 _FEWEST_ROWS = 8
+_NAMED = 5
 _MOSTLY = 0.5
 """From this share of different values on, numbers are measurements rather than kinds."""
 _TOO_DIFFERENT = (
@@ -80,7 +82,7 @@ def summarize(graphs: GraphCollection) -> CollectionSummary:
     columns, flags = graphs.columns, graphs.flags
     values, counts = np.unique(graphs.sizes, return_counts=True)
     classes = int(isomorphism_classes(graphs).max(initial=-1)) + 1
-    disconnected = int((component_counts(columns) > 1).sum())
+    disconnected = np.flatnonzero(component_counts(columns) > 1)
     node_labels = _label_counts(columns, "node_labels")
     loops = np.repeat(np.arange(len(graphs)), graphs.edge_counts)[columns.edges[:, 0] == columns.edges[:, 1]]
     attributes = [name for name in (*NODE_COLUMNS, *EDGE_COLUMNS) if graphs.any_has(COLUMNS[name].flag)]
@@ -96,7 +98,7 @@ def summarize(graphs: GraphCollection) -> CollectionSummary:
         edge_labels=_label_counts(columns, "edge_labels"),
         features=0 if columns.node_features is None else columns.node_features.shape[1],
         isomorphism_classes=classes,
-        disconnected=disconnected,
+        disconnected=len(disconnected),
         with_self_loops=len(np.unique(loops)),
         memory_bytes=columns.nbytes,
         counts=("nodes", "edges", *(name.replace("_", " ") for name in attributes), *direction),
@@ -136,6 +138,13 @@ def component_counts(columns: Columns) -> NDArray[np.int64]:
     return np.bincount(owner, minlength=columns.num_graphs)
 
 
+def _names(graphs: GraphCollection, positions: NDArray[np.int64]) -> str:
+    """The ids of the first of these graphs, or the positions of those that have none."""
+    ids = [(k, graphs[k].id) for k in positions[:_NAMED].tolist()]
+    names = [f"graphs[{k}]" if id is None else str(id) for k, id in ids]
+    return ", ".join([*names, "..."] if len(positions) > _NAMED else names)
+
+
 def _share_of_different(column: Any) -> float:
     """Distinct rows as a share of the first rows; 0 where there are too few to tell."""
     rows = (column.codes if isinstance(column, LabelColumn) else column)[:_ROWS_LOOKED_AT]
@@ -155,22 +164,26 @@ def _label_counts(columns: Columns, name: str) -> dict[Hashable, int]:
 
 
 def _unusual(
-    graphs: GraphCollection, columns: Columns, classes: int, disconnected: int, node_labels: dict[Hashable, int]
+    graphs: GraphCollection,
+    columns: Columns,
+    classes: int,
+    disconnected: NDArray[np.int64],
+    node_labels: dict[Hashable, int],
 ) -> list[str]:
     found = []
     total, sizes = len(graphs), graphs.sizes
-    if empty := int((sizes == 0).sum()):
-        found.append(f"{empty} graphs have no nodes")
+    if len(empty := np.flatnonzero(sizes == 0)):
+        found.append(f"graphs without nodes ({len(empty)}): {_names(graphs, empty)}")
     if total and classes < 0.9 * total:
         found.append(
             f"{1 - classes / total:.0%} of the graphs are copies of another one; "
             "a random split would test on training graphs (see Dataset.leak_free)"
         )
-    if disconnected:
-        found.append(f"{disconnected} graphs are not connected")
+    if len(disconnected):
+        found.append(f"graphs that are not connected ({len(disconnected)}): {_names(graphs, disconnected)}")
     if total and sizes.max() > 10 * max(1, np.median(sizes)):
-        k = int(sizes.argmax())
-        found.append(f"graphs[{k}] has {sizes[k]} nodes, the median is {np.median(sizes):g}")
+        largest = sizes.argmax(0, keepdims=True)
+        found.append(f"{_names(graphs, largest)} has {sizes.max()} nodes, the median is {np.median(sizes):g}")
     found += unequal_numbers(graphs)
     if are_elements(node_labels):
         found.append(
@@ -179,8 +192,9 @@ def _unusual(
         )
     if rare := [label for label, count in node_labels.items() if count == 1]:
         found.append(f"{len(rare)} node labels occur only once: {', '.join(map(str, rare[:8]))}")
-    if columns.ids is not None and len(set(columns.ids)) < total:
-        found.append(f"ids are not unique: {len(set(columns.ids))} for {total} graphs")
+    if columns.ids is not None and len(ids := Counter(columns.ids)) < total:
+        repeated, times = ids.most_common(1)[0]
+        found.append(f"ids are not unique: {len(ids)} for {total} graphs; {repeated} is the id of {times}")
     for what in (Has.NODE_LABELS, Has.EDGE_LABELS, Has.DIRECTION):
         having = int((graphs.flags & what != 0).sum())
         if 0 < having < total:
