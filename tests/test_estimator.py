@@ -21,13 +21,15 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import graphmetric as gm
+from graphmetric.encoder import EncoderOptions
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
-from graphmetric.model import HeadOptions
+from graphmetric.learned.model_folder import SHIPPED_MODELS
+from graphmetric.model import HeadOptions, ModelOptions
 from graphmetric.report import evaluate_model
-from graphmetric.training import preset
+from graphmetric.training import TrainingOptions, preset
 from graphmetric.training.supervision import draw_pool
 from tests.strategies import exact, graphs
 
@@ -75,6 +77,21 @@ class TestContract:
         assert sorted(vars(estimator)) == sorted(names)
 
     @pytest.mark.slow
+    def test_it_prints_what_differs_from_the_defaults(self) -> None:
+        assert repr(gm.GraphDistance()) == "GraphDistance()"
+        assert repr(gm.GraphDistance("small", max_steps=3, costs=HALF)) == (
+            f"GraphDistance(costs={HALF!r}, max_steps=3, preset='small')"
+        )
+        assert repr(gm.DistanceTransformer(gm.GraphDistance(strict=True))) == (
+            "DistanceTransformer(distance=GraphDistance(strict=True))"
+        )
+        options = ModelOptions(EncoderOptions(hidden_size=8)), TrainingOptions(steps=3)
+        assert repr(gm.GraphDistance(options)) == (
+            "GraphDistance(preset=(ModelOptions(encoder=EncoderOptions(hidden_size=8)), TrainingOptions(steps=3)))"
+        )
+        for name in SHIPPED_MODELS:
+            assert repr(gm.GraphDistance.load(name)).count("\n") < 7
+
     def test_clone_has_the_parameters_and_nothing_learned(self, model: gm.GraphDistance) -> None:
         copied = clone(model)
         assert copied.get_params() == model.get_params()
@@ -419,6 +436,13 @@ class TestInput:
     ) -> None:
         with pytest.raises(InvalidArgument, match=said):
             gm.GraphDistance(**QUICK | change).fit(molecules[:5])
+
+    @pytest.mark.parametrize(
+        "classes", [["toxic", "harmless"] * 15, [0, 1] * 15, np.arange(30) % 3, ("toxic", "harmless"), [True] * 30]
+    )
+    def test_classes_are_no_distances(self, molecules: GraphCollection, classes: Any) -> None:
+        with pytest.raises(InvalidArgument, match=r"not from classes; got .* values .*KNeighborsClassifier"):
+            gm.GraphDistance(**QUICK).fit(molecules[:30], classes)
 
     def test_wrong_arguments_are_explained(self, model: gm.GraphDistance, molecules: GraphCollection) -> None:
         few = molecules[:4]

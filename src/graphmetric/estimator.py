@@ -8,7 +8,9 @@ import warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ with needs_extra("learn", "learning distances"):
 
 from graphmetric import training
 from graphmetric._foundation.limits import effective_n_jobs
-from graphmetric._foundation.options import checked_count, from_plain, to_plain
+from graphmetric._foundation.options import checked_count, from_plain, spell_options, to_plain
 from graphmetric._foundation.progress import announce, verbose_progress
 from graphmetric._foundation.threads import as_device
 from graphmetric.distance import View
@@ -65,6 +67,15 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """The parameters that differ from their defaults, and within options the fields that do."""
+        usual = {name: given.default for name, given in signature(type(self)).parameters.items()}
+        spelled = {name: spell_options(given) for name, given in self.get_params(deep=False).items()}
+        changed = [f"{name}={text}" for name, text in spelled.items() if text != repr(usual[name])]
+        text = f"{type(self).__name__}({', '.join(changed)})"
+        text = text if len(text) <= N_CHAR_MAX else f"{text[: N_CHAR_MAX - 4]}...)"
+        return fill(text, 120, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 class GraphDistance(_GraphTransformer):
@@ -108,8 +119,9 @@ class GraphDistance(_GraphTransformer):
         warm_start: ``fit`` continues from the weights that are there, loaded or fitted. It keeps the features, so
             unknown labels are still all treated as one label.
         tensorboard: Folder for the curves of the training, as TensorBoard reads them; needs the extra of that name.
-        verbose: Report the progress of labels and training, every few seconds and at every look at the validation
-            pairs: in the log, or on standard error where no logging is set up.
+        verbose: None: work of more than two seconds shows its progress, as a bar on a terminal or in a notebook, else
+            as a line every half minute in the log or, if no logging is set up, on standard error. True: a line every
+            few seconds, and one for each validation. False: nothing.
         time_limit_per_pair: Deprecated name of ``time_limit``.
 
     Attributes:
@@ -159,7 +171,7 @@ class GraphDistance(_GraphTransformer):
         checkpoint: str | os.PathLike[str] | None = None,
         warm_start: bool = False,
         tensorboard: str | os.PathLike[str] | None = None,
-        verbose: bool = False,
+        verbose: bool | None = None,
         time_limit_per_pair: float | str | None = "deprecated",
     ) -> None:
         self.preset = preset
@@ -207,6 +219,7 @@ class GraphDistance(_GraphTransformer):
         collection = as_graphs(graphs)
         if len(collection) == 0:
             raise InvalidArgument("fit needs graphs; got an empty collection")
+        _refuse_classes(distances, len(collection))
         seed, costs = _seed_of(self.random_state), self._costs
         if isinstance(distances, PairBounds):
             distances.check_costs(costs)
@@ -506,8 +519,10 @@ class GraphDistance(_GraphTransformer):
         return costs
 
     def _plain_parameters(self) -> dict[str, Any]:
-        """The parameters for JSON, without the folders of this machine and without generators of random numbers."""
-        parameters: dict[str, Any] = self.get_params(deep=False) | {"checkpoint": None, "tensorboard": None}
+        """The parameters for JSON, without those of this machine and run and without generators of random numbers."""
+        parameters: dict[str, Any] = self.get_params(deep=False) | dict.fromkeys(
+            ("checkpoint", "tensorboard", "verbose")
+        )
         if parameters.pop("time_limit_per_pair") != "deprecated":
             parameters["time_limit"] = self.time_limit_per_pair
         if not isinstance(self.preset, str):
@@ -581,7 +596,7 @@ class DistanceTransformer(_GraphTransformer):
 
 
 def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
-    parameters = dict(plain)
+    parameters = plain | {"verbose": None}
     if "time_limit_per_pair" in parameters:  # its name in older models
         parameters["time_limit"] = parameters.pop("time_limit_per_pair")
     if isinstance(plain.get("preset"), list):
@@ -616,6 +631,23 @@ def _check_beside(beside: float | None, labels: PairBounds | None) -> None:
         raise InvalidArgument("beside is the weight of computed edit distances beside given ones: give distances too")
     if isinstance(beside, bool) or not isinstance(beside, int | float) or not 0 < beside < 1:
         raise InvalidArgument(f"beside must be a number between 0 and 1, such as 0.5; got {beside!r}")
+
+
+def _refuse_classes(distances: Any, count: int) -> None:
+    """Raise if the distances are one value per graph, such as the classes that scikit-learn calls ``y``."""
+    if isinstance(distances, tuple) and len(distances) == 2 and not all(map(np.isscalar, distances)):
+        return  # pairs and their values
+    try:
+        values = np.asarray(distances)
+    except ValueError:
+        return
+    if values.ndim == 1 and (len(values) == count or values.dtype.kind not in "biuf"):
+        shown = ", ".join(repr(value) for value in values[:3].tolist())
+        raise InvalidArgument(
+            f"fit learns from distances between graphs, not from classes; got {len(values)} values ({shown}, ...). "
+            "Leave them out to learn the edit distance, and give them to a classifier on the distances: "
+            "make_pipeline(DistanceTransformer(), KNeighborsClassifier(metric='precomputed')).fit(graphs, y)"
+        )
 
 
 def _teacher_of(distances: Any, costs: EditCosts) -> Teacher | None:

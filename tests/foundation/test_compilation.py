@@ -11,7 +11,8 @@ import pytest
 
 SCRIPT = """
 import logging, time
-logging.basicConfig(level=logging.INFO, format="%(message)s")
+if {log}:
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
 import numpy as np
 from graphmetric._foundation.compilation import cache_problem
 from graphmetric._foundation.limits import clock
@@ -27,10 +28,10 @@ print(cache_problem())
 """
 
 
-def compile_in_process(cache: Path, before: str = "") -> tuple[float, float, str, str]:
+def compile_in_process(cache: Path, before: str = "", *, log: bool = True) -> tuple[float, float, str, str]:
     """Seconds of a first call, the same by our clock, why code is not kept, and what was said."""
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT.format(before=before)],
+        [sys.executable, "-c", SCRIPT.format(before=before, log=log)],
         env={**os.environ, "NUMBA_CACHE_DIR": str(cache)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -86,6 +87,12 @@ print(compilation._digest_of(Path({str(kernels[0])!r})), compilation._digest_of(
     before, after = digests("a = 1\n"), digests("a = 2\n")
     assert before[0] != after[0]
     assert before[1] == after[1]
+
+
+@pytest.mark.slow
+def test_it_is_announced_without_logging_and_without_a_terminal(tmp_path: Path) -> None:
+    said = compile_in_process(tmp_path, log=False)[3]
+    assert said.count("\n") == said.count("compiling graphmetric's loops, which takes up to a minute") == 1
 
 
 @pytest.mark.slow

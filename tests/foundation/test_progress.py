@@ -6,7 +6,7 @@ import io
 import logging
 import subprocess
 import sys
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,13 +25,13 @@ gm.GraphDistance("small", max_steps=3, label_budget=60, n_jobs=1, verbose={verbo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("log", "verbose"), [(False, True), (False, False), (True, True)])
-def test_verbose_is_seen_with_or_without_logging(log: bool, verbose: bool) -> None:
+@pytest.mark.parametrize(("log", "verbose"), [(False, True), (False, None), (False, False), (True, True)])
+def test_verbose_is_seen_with_or_without_logging(log: bool, verbose: bool | None) -> None:
     script = FIT.format(log=log, verbose=verbose)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     said, elsewhere = (done.stdout, done.stderr) if log else (done.stderr, done.stdout)
-    assert said.count("step 3, epoch") == int(verbose)
+    assert said.count("step 3, epoch") == (1 if verbose else 0)
     assert "step 3" not in elsewhere
 
 
@@ -49,8 +49,8 @@ class Closed(io.StringIO):
 def test_no_kind_of_standard_error_is_in_the_way(stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    monkeypatch.setattr(module, "_VERBOSE_EVERY_SECONDS", 0.0)
-    with verbose_progress(), progress("counting", 2, "sheep") as bar:
+    monkeypatch.setattr(module, "_SILENT_SECONDS", 0.0)
+    with verbose_progress(True), progress("counting", 2, "sheep") as bar:
         announce("now")
         bar.advance(2, note="all white")
     if isinstance(stream, io.StringIO) and not isinstance(stream, Closed):
@@ -59,10 +59,34 @@ def test_no_kind_of_standard_error_is_in_the_way(stream: Any, monkeypatch: pytes
         assert "\x1b" not in stream.getvalue()
 
 
-def test_lines_outside_of_verbose_go_to_the_log_alone(
+def lines_of(seconds: list[float], verbose: bool | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a job that advances at these seconds writes to a standard error that is no terminal."""
+    stream, now = io.StringIO(), [0.0]
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    with verbose_progress(verbose), progress("counting", None) as bar:
+        for now[0] in seconds:
+            bar.advance()
+    return stream.getvalue().splitlines()
+
+
+def test_a_script_sees_a_line_after_two_seconds_and_then_every_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [1.9, 2.1, 7.0, 31.0, 33.0, 61.0, 64.0]
+    assert lines_of(seconds, None, monkeypatch) == [f"counting: {shown} s" for shown in (2, 33, 64)]
+    assert lines_of(seconds, True, monkeypatch) == [f"counting: {shown} s" for shown in (2, 31, 61)]
+
+
+def test_a_program_can_have_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lines_of([3.0, 60.0], False, monkeypatch) == []
+    monkeypatch.setattr(logging.getLogger("graphmetric"), "level", logging.WARNING)
+    assert lines_of([3.0, 60.0], None, monkeypatch) == []
+
+
+def test_lines_go_to_the_log_alone_where_there_is_one(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_LOG_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(module, "_SILENT_SECONDS", 0.0)
     with caplog.at_level(logging.INFO), progress("counting", None) as bar:
         bar.advance(note="bound 3")
     assert "counting: 0 s, bound 3" in caplog.text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from graphmetric._foundation import progress
 from graphmetric.encoder import EncoderOptions, GraphEncoder, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import GraphFeaturizer
@@ -30,6 +32,13 @@ def test_both_losses_go_down() -> None:
     assert len(losses.attributes) == len(losses.structure) == 40
     assert losses.attributes[-1] < 0.3 * losses.attributes[0]
     assert losses.structure[-1] < 0.7 * losses.structure[0]
+
+
+def test_its_progress_is_shown(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_SILENT_SECONDS", 0.0)
+    with caplog.at_level(logging.INFO):
+        pretrain_encoder(new_encoder(), small_set(PAPER).table, replace(OPTIONS, epochs=1))
+    assert "pre-training: 1 of " in caplog.text
 
 
 def test_one_seed_one_encoder_and_it_changes() -> None:

@@ -35,7 +35,7 @@ from numba import config, njit
 from numba.core import event
 
 from graphmetric._foundation.limits import working_clock
-from graphmetric._foundation.progress import announce, is_terminal
+from graphmetric._foundation.progress import announce
 
 _SETTINGS: Any = config  # numba's stubs do not know its settings
 _BARE: dict[str, Any] = {"nogil": True, "_nrt": False}
@@ -154,8 +154,7 @@ class _CompilationListener(event.Listener):
             self.announced = True
             problem = cache_problem()
             when = f"in every process, as it cannot be kept: {problem}" if problem else "once; it is kept for later"
-            message = f"compiling graphmetric's loops, which takes up to a minute and happens {when}"
-            announce(message, shown=is_terminal())
+            announce(f"compiling graphmetric's loops, which takes up to a minute and happens {when}")
 
     def on_end(self, event: Any) -> None:
         if _is_ours(event):

@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -32,6 +32,24 @@ def to_plain(options: Any) -> Any:
         unset = [field.name for field in fields(options) if "later" in field.metadata and not values[field.name]]
         return {name: to_plain(value) for name, value in values.items() if name not in unset}
     return [to_plain(item) for item in options] if isinstance(options, tuple) else options
+
+
+def spell_options(options: Any) -> str:
+    """Options as Python code, without the fields that have their default values."""
+    if isinstance(options, tuple):
+        return f"({', '.join(map(spell_options, options))}{',' * (len(options) == 1)})"
+    if not is_dataclass(options):
+        return repr(options)
+    changed = [
+        f"{field.name}={spell_options(getattr(options, field.name))}"
+        for field in fields(options)
+        if field.repr and getattr(options, field.name) != _default_of(field)
+    ]
+    return f"{type(options).__name__}({', '.join(changed)})"
+
+
+def _default_of(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def from_plain(kind: type[Options], data: object, name: str | None = None) -> Options:

@@ -1,7 +1,8 @@
-"""Progress of long jobs: a bar on a terminal or in a notebook, a log line every half minute anywhere else.
+"""Progress of jobs of more than two seconds: a bar on a terminal or in a notebook, lines anywhere else.
 
-Within :func:`verbose_progress`, which ``verbose=True`` enters, the lines come every few seconds. They go to standard
-error if the program has set up no logging.
+A line comes after two seconds and then every half minute, or every few seconds within ``verbose_progress(True)``. Lines
+are logged at the level INFO; in a program that has set up no logging they go to standard error. A program silences them
+by ``logging.getLogger("graphmetric").setLevel("WARNING")``, and a block by ``verbose_progress(False)``.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any
 
-_LOG_EVERY_SECONDS = 30.0
+_LINE_EVERY_SECONDS = 30.0
 _VERBOSE_EVERY_SECONDS = 5.0
 _DRAW_EVERY_SECONDS = 0.5
 _SILENT_SECONDS = 2.0
-"""A job that is shorter than this draws no bar."""
+"""A job that is shorter than this shows nothing."""
 
 logger = logging.getLogger(__name__)
-_is_verbose: ContextVar[bool] = ContextVar("whether progress is shown where no logging is set up", default=False)
+_verbosity: ContextVar[bool | None] = ContextVar("True: many lines, False: nothing, None: few lines", default=None)
 
 
 @contextmanager
@@ -32,8 +33,7 @@ def progress(description: str, total: int | None, unit: str = "") -> Iterator[Pr
 
     A job whose ``total`` is None, such as one search, shows how long it has taken and its note.
     """
-    kind = _TerminalBar if is_terminal() else _NotebookBar if _is_notebook() else _LogLines
-    display = kind(description, total, unit)
+    display = _kind_of_display()(description, total, unit)
     try:
         yield display
     finally:
@@ -41,22 +41,21 @@ def progress(description: str, total: int | None, unit: str = "") -> Iterator[Pr
 
 
 @contextmanager
-def verbose_progress(wanted: bool = True) -> Iterator[None]:
-    """Within the block, progress and announcements are seen even where no logging is set up."""
-    before = _is_verbose.set(wanted or _is_verbose.get())
+def verbose_progress(verbose: bool | None) -> Iterator[None]:
+    """Show many lines within the block, or with False nothing at all; None changes nothing."""
+    before = _verbosity.set(_verbosity.get() if verbose is None else verbose)
     try:
         yield
     finally:
-        _is_verbose.reset(before)
+        _verbosity.reset(before)
 
 
-def announce(message: str, *, shown: bool | None = None) -> None:
-    """Log a message; where no logging is set up and ``shown`` holds, write it to standard error instead.
-
-    By default it is shown within :func:`verbose_progress`.
-    """
+def announce(message: str) -> None:
+    """Log a message, or write it to standard error if no logging is set up."""
+    if _is_silenced():
+        return
     logger.info("%s", message)
-    if (_is_verbose.get() if shown is None else shown) and not logging.getLogger().handlers:
+    if not _is_logged():
         with suppress(OSError, ValueError, AttributeError):  # closed, a pipe without a reader, or None
             sys.stderr.write(f"{message}\n")
             sys.stderr.flush()
@@ -68,6 +67,23 @@ def is_terminal() -> bool:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):  # None, as under pythonw, or closed
         return False
+
+
+def _is_silenced() -> bool:
+    """Whether the caller wants no progress, by ``verbose=False`` or by the level of our loggers."""
+    return _verbosity.get() is False or logging.getLogger("graphmetric").level > logging.INFO
+
+
+def _is_logged() -> bool:
+    """Whether the program has set up logging, for everything or for us."""
+    handlers = logging.getLogger().handlers + logging.getLogger("graphmetric").handlers
+    return any(not isinstance(handler, logging.NullHandler) for handler in handlers)
+
+
+def _kind_of_display() -> type[Progress]:
+    if _is_silenced():
+        return _Hidden
+    return _TerminalBar if is_terminal() else _NotebookBar if _is_notebook() else _Lines
 
 
 def _is_notebook() -> bool:
@@ -116,9 +132,16 @@ class Progress:
         return f"{self.description}: {counted}{note}"
 
 
-class _LogLines(Progress):
+class _Hidden(Progress):
     def is_due(self, elapsed: float, since_shown: float) -> bool:
-        return since_shown >= (_VERBOSE_EVERY_SECONDS if _is_verbose.get() else _LOG_EVERY_SECONDS)
+        return False
+
+
+class _Lines(Progress):
+    def is_due(self, elapsed: float, since_shown: float) -> bool:
+        if self.last_shown == self.started:
+            return elapsed >= _SILENT_SECONDS
+        return since_shown >= (_VERBOSE_EVERY_SECONDS if _verbosity.get() else _LINE_EVERY_SECONDS)
 
     def show(self) -> None:
         announce(str(self))

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graphmetric._foundation.options import checked_count
+from graphmetric._foundation.progress import progress
 from graphmetric.encoder import BatchTensors, Encoded, GraphEncoder, normalised_adjacency, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureSchema, FeatureTable
@@ -111,19 +112,21 @@ def _train(
     )
     parts = -(-len(chosen) // options.graphs_per_step)
     first_loss: float | None = None
-    for epoch in range(options.epochs):
-        order = generator(seed, Stream.PRETRAINING_EPOCHS, epoch).permutation(chosen)
-        sums = np.zeros(2)
-        for k, graphs in enumerate(np.array_split(order, parts)):
-            reseed_torch(seed, Stream.PRETRAINING_DROPOUT, epoch * parts + k)
-            optimizer.zero_grad(set_to_none=True)
-            losses = _add_gradients(tasks, table, graphs)
-            first_loss = losses.sum() if first_loss is None else first_loss
-            where = f"epoch {epoch + 1} of pre-training, learning rate {options.learning_rate:g}"
-            check_progress(tasks, losses.sum(), 0.0, first_loss, where)
-            optimizer.step()
-            sums += losses * len(graphs)
-        yield sums / len(chosen)
+    with progress("pre-training", options.epochs * parts, "steps") as bar:
+        for epoch in range(options.epochs):
+            order = generator(seed, Stream.PRETRAINING_EPOCHS, epoch).permutation(chosen)
+            sums = np.zeros(2)
+            for k, graphs in enumerate(np.array_split(order, parts)):
+                reseed_torch(seed, Stream.PRETRAINING_DROPOUT, epoch * parts + k)
+                optimizer.zero_grad(set_to_none=True)
+                losses = _add_gradients(tasks, table, graphs)
+                first_loss = losses.sum() if first_loss is None else first_loss
+                where = f"epoch {epoch + 1} of pre-training, learning rate {options.learning_rate:g}"
+                check_progress(tasks, losses.sum(), 0.0, first_loss, where)
+                optimizer.step()
+                sums += losses * len(graphs)
+                bar.advance(1, note=f"loss {losses.sum():.4g}")
+            yield sums / len(chosen)
 
 
 def _add_gradients(tasks: PretrainingTasks, table: FeatureTable, graphs: NDArray[np.int64]) -> NDArray[np.float64]:
