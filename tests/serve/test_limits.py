@@ -85,7 +85,7 @@ def _counted(found: Running, name: str, **labels: str) -> float:
 
 def _wait_for(found: Running, value: float, name: str, **labels: str) -> None:
     """Requests are counted just after their answer was sent."""
-    wait_until(lambda: _counted(found, name, **labels) == value, 60.0)
+    wait_until(lambda: _counted(found, name, **labels) == value)
 
 
 def test_what_is_refused_is_logged_and_counted(hard: gm.GraphIndex, caplog: pytest.LogCaptureFixture) -> None:
