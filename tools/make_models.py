@@ -38,6 +38,7 @@ from scipy.stats import spearmanr
 import graphmetric as gm
 from graphmetric.graphs.collection import certificates
 from graphmetric.graphs.pair_bounds import PairBounds
+from graphmetric.learned.training_range import describe_range
 from graphmetric.training.options import preset
 from graphmetric.training.supervision import LabelBudget, Supervision, find_distinct, hold_out, make_supervision
 
@@ -170,6 +171,7 @@ def train(name: str, recipe: Recipe, work: Path | None = None) -> gm.GraphDistan
     model.fit(found.graphs, found.training.joined(found.validation), val=validation_graphs)
     model.report_["graphs"] |= {
         "training_graphs": sum(count for _, count in made),
+        **describe_range(sum((graphs for _, graphs in parts[1:]), parts[0][1])),
         "source": recipe.source,
         "left_out": f"graphs and mutations that are isomorphic to one of {', '.join(BENCHMARKS)}",
     }

@@ -126,16 +126,30 @@ def test_columns_unknown_in_training_are_left_out_with_a_warning() -> None:
     assert table.padded([0]).text is None
 
 
-def test_graphs_of_which_no_label_is_known_are_warned_of_once() -> None:
+def test_unknown_labels_are_warned_of_once_by_their_share() -> None:
     bond = [(0, 1)]
-    featurizer = GraphFeaturizer().fit([Graph(2, bond, node_labels="CO", edge_labels=["double"])])
-    featurizer.transform([Graph(2, bond, node_labels=["C", "Zz"], edge_labels=["double"])])  # some labels are known
+    fit = [Graph(2, bond, node_labels="CO", edge_labels=["double"])]
+    few = Graph(20, [(0, k) for k in range(1, 20)], node_labels=["C"] * 19 + ["Zz"], edge_labels=["double"] * 19)
+    many = few.replace(node_labels=["C"] * 18 + ["Zz", "Yy"])
+    mostly = Graph(100, node_labels=["loop" if k % 33 else "C" for k in range(100)])
+    featurizer = GraphFeaturizer(FeatureOptions(neighbourhood=False)).fit(fit)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        featurizer.transform([few])  # a twentieth
+    for strange, share, labels in ((many, 10, "'Zz', 'Yy'"), (mostly, 96, "'loop'")):
+        again = GraphFeaturizer.from_state(featurizer.to_state())
+        message = f"{share}% of the nodes of these graphs have a label .*, such as {labels}; the model knows 'C', 'O'"
+        with pytest.warns(UserWarning, match=message):
+            again.transform([strange])
+        assert list(again.describe_unknown_labels(GraphCollection([strange]))) == ["tags"]  # it may be asked again
     with (
-        pytest.warns(UserWarning, match="no node label of these graphs .* such as 6, 8, the model knows 'C', 'O'. All"),
-        pytest.warns(UserWarning, match="no edge label of these graphs .* such as 2, the model knows 'double'. All"),
+        pytest.warns(UserWarning, match="100% of the nodes .* such as 6, 8; the model knows 'C', 'O'. Unknown"),
+        pytest.warns(UserWarning, match="100% of the edges .* such as 2; the model knows 'double'. Unknown"),
     ):
         featurizer.transform([Graph(2, bond, node_labels=[6, 8], edge_labels=[2])])
-    featurizer.transform([Graph(1, node_labels=[7])])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        featurizer.transform([Graph(1, node_labels=[7])])
 
 
 @given(any_graphs, any_graphs)

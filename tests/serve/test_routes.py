@@ -45,6 +45,17 @@ def test_within_finds_all_and_k_cuts_the_list(served: Running, molecules: gm.Gra
     assert (len(cut["hits"]), cut["total"]) == (1, len(expected))
 
 
+def test_a_query_unlike_the_training_graphs_is_noted_each_time(served: Running) -> None:
+    graph = {"num_nodes": 3, "edges": [[0, 1], [1, 2]], "node_labels": ["loop", "loop", "C"]}
+    for _ in range(2):
+        answer = served.post("/v1/search", {"graph": graph, "k": 1}).json
+        assert [note.split(" such as")[0] for note in answer["notes"]] == [
+            "67% of the nodes of these graphs have a label that was not in the training graphs,"
+        ]
+    assert served.post("/v1/search", {"smiles": "CCO", "k": 1}).json["notes"] == []
+    assert served.post("/v1/search", {"graph": graph, "k": 1, "certified": True}).json["notes"] == []
+
+
 def test_where_and_distinct(served: Running, molecules: gm.GraphIndex) -> None:
     answer = served.post("/v1/search", {"smiles": "CCO", "k": 100, "where": {"half": 1}, "distinct": True}).json
     expected = molecules.search(gm.as_graph("CCO").replace(edge_labels=None), 100, where={"half": 1}, distinct=True)

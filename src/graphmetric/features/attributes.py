@@ -55,9 +55,12 @@ class TagVocabulary:
         table[used] = [self._code.get(label_key(column.vocabulary[code]), 0) for code in used.tolist()]
         return table[column.codes]
 
-    def knows_any(self, column: LabelColumn) -> bool:
-        """Whether any tag of the column's vocabulary was seen."""
-        return any(label_key(tag) in self._code for tag in column.vocabulary)
+    def find_unknown(self, column: LabelColumn, rows: NDArray[np.bool_]) -> tuple[float, list[object]]:
+        """The fraction of these rows whose label was never seen, and such labels, frequent ones first."""
+        codes = column.codes[rows]
+        counts = np.bincount(codes[self.encode(column)[rows] == 0], minlength=len(column.vocabulary))
+        labels = [column.vocabulary[code] for code in np.argsort(-counts, kind="stable").tolist() if counts[code]]
+        return int(counts.sum()) / max(1, len(codes)), labels
 
     def merge_unseen(self, column: LabelColumn) -> LabelColumn:
         """The column with one tag in place of all that were never seen; the same one if there are none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -29,10 +29,11 @@ from graphmetric.graphs.canonical import canonical_edges, search_orders
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import COLUMNS, Columns, Has
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.labels import LabelColumn
 
 STATE_VERSION = 1
 """The version of :meth:`GraphFeaturizer.to_state`."""
+UNFAMILIAR = 0.05
+"""The fraction of nodes, edges or graphs above which a model warns that they are unlike those of training."""
 _LARGEST = 100.0
 """Scaled weights are cut here, so that one wild weight cannot overflow the encoder."""
 
@@ -269,6 +270,29 @@ class GraphFeaturizer:
             raise InvalidArgument("the features are not fitted yet; call fit with the training graphs first")
         return self._parts
 
+    def describe_unknown_labels(self, graphs: GraphCollection) -> dict[str, str]:
+        """For each kind of labels of which too many were not in the training graphs, a sentence with the fraction."""
+        return self._unknown_labels(graphs.columns)
+
+    def warn_once(self, sentences: dict[str, str], stacklevel: int = 3) -> None:
+        """Issue those of these warnings, by kind, that this featurizer has not issued before."""
+        for kind in sentences.keys() - self._warned:
+            self._warned.add(kind)
+            warnings.warn(sentences[kind], stacklevel=stacklevel)
+
+    def _unknown_labels(self, columns: Columns, without: Collection[str] = ()) -> dict[str, str]:
+        present, parts, found = rows_present(columns), self._fitted(), {}
+        for name in sorted({"tags", "edge_tags"} & present.keys() & parts.keys() - set(without)):
+            share, unknown = parts[name].find_unknown(getattr(columns, KINDS[name]), present[name])
+            if share > UNFAMILIAR:
+                rows = "nodes" if name == "tags" else "edges"
+                found[name] = (
+                    f"{share:.0%} of the {rows} of these graphs have a label that was not in the training graphs, such "
+                    f"as {_examples(unknown)}; the model knows {_examples(parts[name].tags)}. Unknown labels are all "
+                    "treated as one label: rename them, or train a model on such graphs"
+                )
+        return found
+
     def _warn_of_what_is_left_out(self, columns: Columns) -> None:
         """Warn once of kinds of attributes that the training graphs lacked, of strange labels, and of cut w_i."""
         present, parts = rows_present(columns), self._fitted()
@@ -276,16 +300,7 @@ class GraphFeaturizer:
             self._warned.add(name)
             words = f"{in_words(name)}{' (such as bond types)' if name == 'edge_tags' else ''}"
             warnings.warn(f"graphs have {words}, the training graphs had none: the model ignores them", stacklevel=3)
-        for name in sorted({"tags", "edge_tags"} & present.keys() & parts.keys() - self._warned):
-            column: LabelColumn = getattr(columns, KINDS[name])
-            if not parts[name].knows_any(column):
-                self._warned.add(name)
-                warnings.warn(
-                    f"no {in_words(name)[:-1]} of these graphs was in the training graphs: they have labels such as "
-                    f"{_examples(column.vocabulary)}, the model knows {_examples(parts[name].tags)}. All of them are "
-                    "treated as one label; rename them, or train a model on such graphs",
-                    stacklevel=3,
-                )
+        self.warn_once(self._unknown_labels(columns, self._warned), stacklevel=4)
         largest, k_max = int(np.diff(columns.node_ptr).max(initial=0)), self._facts["k_max"]
         if self.options.neighbourhood and largest > k_max and "columns" not in self._warned:
             self._warned.add("columns")

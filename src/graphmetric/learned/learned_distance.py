@@ -56,6 +56,7 @@ from graphmetric.learned.model_folder import (
     unpack_model,
     write_model,
 )
+from graphmetric.learned.training_range import describe_unfamiliar
 from graphmetric.model import CHUNK, GraphDistanceModel
 
 _QUERIES = 256
@@ -334,6 +335,7 @@ class LearnedDistance:
         :func:`identify_graphs`, so that these need not be found twice.
         """
         self.featurizer.check_direction(graphs)  # every question about graphs comes through here
+        self.warn_of_unfamiliar(graphs)
         options = self.featurizer.options
         if self.strict:
             return certificates(graphs)
@@ -341,6 +343,21 @@ class LearnedDistance:
         if not options.canonical:
             return [fingerprint(seen[k : k + 1]) for k in range(len(seen))]
         return known if known is not None and seen is graphs else identify_graphs(seen, options.canonical_budget)
+
+    def describe_unfamiliar(self, graphs: GraphCollection) -> list[str]:
+        """A sentence for each way in which many of these graphs are unlike the training graphs.
+
+        These are unknown labels, and more nodes or edges than nearly all training graphs had.
+        """
+        return list(self._find_unfamiliar(graphs).values())
+
+    def warn_of_unfamiliar(self, graphs: GraphCollection) -> None:
+        """Issue the sentences of :meth:`describe_unfamiliar` as warnings, each kind once."""
+        self.featurizer.warn_once(self._find_unfamiliar(graphs), stacklevel=4)
+
+    def _find_unfamiliar(self, graphs: GraphCollection) -> dict[str, str]:
+        labels = self.featurizer.describe_unknown_labels(graphs.without(self.costs.ignore))
+        return labels | describe_unfamiliar(graphs, self.report.get("graphs", {}))
 
     def limited_threads(self) -> AbstractContextManager[None]:
         """A context in which no more threads than allowed are used, and torch does not start any."""

@@ -15,6 +15,7 @@ from graphmetric.graphs.collection import GraphCollection, certificates
 from graphmetric.graphs.columns import Has
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.graphs.summary import are_elements
+from graphmetric.learned.training_range import describe_range
 from graphmetric.training import TrainingResult
 from graphmetric.training.supervision import Supervision
 
@@ -53,6 +54,7 @@ def describe_fit(
             "mean_nodes": float(graphs.sizes.mean()),
             "most_nodes": int(graphs.sizes.max()),
             "mean_edges": float(graphs.edge_counts.mean()),
+            **describe_range(graphs),
             "attributes": [str(kind.name).lower().replace("_", " ") for kind in Has if graphs.any_has(kind)],
         },
         "labels": {

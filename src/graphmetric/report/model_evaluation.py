@@ -278,7 +278,10 @@ def evaluate_model(
     task, bounds, thin = _drop_thin_queries(task, bounds, known is None)
     seen = _count_queries_trained_on(learned, collection[task.queries])
     notes = [_describe_seen(learned, task, seen), *thin, *_notes_on_truth(learned, task, bounds, known is None)]
+    unfamiliar = learned.learned_.describe_unfamiliar(collection)
     with _warnings_as_notes(notes):
+        for sentence in unfamiliar:  # whether or not the model has warned of it before
+            warnings.warn(sentence, stacklevel=2)
         predicted = learned.pairwise(collection[task.queries], collection[task.database]).astype(np.float64)
         measured = _measure_model_axioms(learned, collection, seed)
     return ModelEvaluation(

@@ -195,6 +195,7 @@ class SegmentEncoder(GraphDescriber):
 
     def _describe_elsewhere(self, chunks: Iterator[Chunk], executor: Any) -> Iterator[tuple[Chunk, Arrays]]:
         files = self._model.pack()
+        chunks = map(self._checked, chunks)  # warnings of workers are lost
         waits = self._head.sorted_axes and self.basis is None  # for the axes, which the first chunk gives
         for some in (islice(chunks, 1 if waits else 0), chunks):
             work = partial(_describe_in_worker, self._model.digest, self.basis)
@@ -202,6 +203,10 @@ class SegmentEncoder(GraphDescriber):
                 assert found is not None
                 rows, self.basis = found
                 yield chunk, rows
+
+    def _checked(self, chunk: Chunk) -> Chunk:
+        self._model.warn_of_unfamiliar(chunk.graphs)
+        return chunk
 
     def encode(self, graphs: GraphCollection, certificates: list[str]) -> Arrays:
         """Encode new graphs, of which the certificates are known."""

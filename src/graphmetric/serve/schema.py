@@ -327,6 +327,8 @@ class SearchAnswer(_Answer):
     """Whether the service ended, so that bounds are those that were known by then."""
     view: View
     query: dict[str, Any]
+    notes: list[str]
+    """How the query is unlike the graphs that the model was trained on."""
     hits: list[Hit]
     total: int
     report: Report

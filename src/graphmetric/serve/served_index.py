@@ -24,6 +24,7 @@ from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs
 from graphmetric.formats.conversion import from_smiles
 from graphmetric.formats.values import integer_from_text
+from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_to_json
 from graphmetric.search import GraphIndex, SearchHit
@@ -236,9 +237,14 @@ class ServedIndex:
             "certified": certified,
             "stopped": certified and stop.asked() and not result.report.complete,
             "query": write_graph(query),
+            "notes": [] if certified else self._describe_unfamiliar(query),
             **write_result(result, k=k, graphs=asked.graphs, explain=explain, explained=_EXPLAINED_HITS),
             **self.stamp,
         }
+
+    def _describe_unfamiliar(self, query: Graph) -> list[str]:
+        model = self.index.model
+        return [] if model is None else model.describe_unfamiliar(GraphCollection([query]))
 
     def _explain_hit(self, query: Graph, hit: SearchHit, stop: Stop) -> dict[str, Any] | None:
         found = hit.edits

@@ -94,7 +94,7 @@ export function makeResults(page) {
       report.open ? h("p", { class: "hint" }, "The time ended before all was proven. Give it more seconds, or ask for fewer hits.") : null,
       tools());
     } else {
-      line.replaceChildren(h("p", {}, h("b", {}, "Learned distance"), h("span", {}, `over ${many(report.graphs, "graph")}`), h("span", {}, "not proven"), h("span", { class: "seconds" }, lasted(report.seconds))), tools());
+      line.replaceChildren(h("p", {}, h("b", {}, "Learned distance"), h("span", {}, `over ${many(report.graphs, "graph")}`), h("span", {}, "not proven"), h("span", { class: "seconds" }, lasted(report.seconds))), ...result.notes.map((one) => h("p", { class: "hint" }, one)), tools());
     }
     fill(result.hits, query);
     if (!result.hits.length) {
