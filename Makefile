@@ -33,13 +33,13 @@ demo: $(READY)  ## the main job on the embedded graphs
 # texts have one order. test-random and fuzz draw anew.
 test: $(READY) lint  ## every check: style, types, layers, tests
 	@echo "==> tests"
-	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto --dist worksteal
 
 test-fast: $(READY)  ## the tests that are not marked slow, with few random examples: less than two minutes on two cores
-	@PYTHONHASHSEED=0 HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n auto -m "not slow"
+	@PYTHONHASHSEED=0 HYPOTHESIS_PROFILE=fast $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 test-random: $(READY)  ## every test with random examples that no run had before; prints how to repeat what fails
-	@HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n auto
+	@HYPOTHESIS_PROFILE=random $(BIN)/python -m pytest -n auto --dist worksteal
 
 test-browser: $(READY)  ## the page in chromium, with a picture of each screen in build/pictures
 	@test -n "$$GRAPHMETRIC_CHROMIUM" || command -v chromium chromium-browser google-chrome >/dev/null || { echo "no chromium is found: apt-get install chromium, or set GRAPHMETRIC_CHROMIUM to its path"; exit 1; }
@@ -54,7 +54,7 @@ lint: $(READY)  ## style, types and layers
 	@$(BIN)/lint-imports
 
 coverage: $(READY)  ## the whole suite, and which lines it does not reach (also in coverage.xml)
-	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto --cov --cov-report=term-missing --cov-report=xml
+	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing --cov-report=xml
 
 wheel: $(READY)  ## the wheel in dist/, tested in a new environment outside of the checkout, without extras and with learn
 	@rm -rf build dist

@@ -205,7 +205,7 @@ def test_parquet_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     def refuse(name: str, *arguments: Any, **options: Any) -> Any:
         if name.startswith("pyarrow"):
-            raise ImportError(name)
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return imported(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", refuse)

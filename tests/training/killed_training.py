@@ -22,7 +22,7 @@ from tests.training.small_sets import PAPER, QUICK, new_model, small_set
 
 def train(folder: Path | None, result: Path) -> None:
     data, model = small_set(PAPER), new_model(PAPER)
-    options = replace(QUICK, steps=80, pretraining=PretrainingOptions(epochs=3, graphs_per_step=8))
+    options = replace(QUICK, steps=40, pretraining=PretrainingOptions(epochs=3, graphs_per_step=8))
     train_model(
         model, data.table, data.labels, options, validation=data.validation, folder=folder, checkpoint_seconds=0
     )

@@ -30,7 +30,7 @@ def test_killed_at_random_moments_it_reaches_the_same_weights(tmp_path: Path) ->
     script = ROOT / "tests" / "training" / "killed_training.py"
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, str(script), str(tmp_path), "8"],
+        [sys.executable, str(script), str(tmp_path), "5"],
         env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
