@@ -17,6 +17,7 @@ ON_BOTH_STORES = {
     "test_learned_search",
     "test_limits",
     "test_queries",
+    "test_reading",
     "test_remembered",
     "test_within",
     "test_without_model",
@@ -59,7 +60,8 @@ def kept_in(request: pytest.FixtureRequest) -> Iterator[str]:
 def molecules() -> gm.GraphCollection:
     """A hundred molecules, with classes as metadata."""
     graphs = gm.load_dataset("molecules").graphs[:110]
-    return gm.GraphCollection([graph.replace(metadata={"class": k % 3}) for k, graph in enumerate(graphs)])
+    marked = [graph.replace(metadata={"class": k % 3}) for k, graph in enumerate(graphs)]
+    return gm.GraphCollection(marked, reading=graphs.reading)
 
 
 @pytest.fixture(scope="session")

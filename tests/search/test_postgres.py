@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument, InvalidGraph, MissingExtra, StoreError
+from graphmetric.formats import MoleculeOptions
 from graphmetric.index import database, postgres_store
 from graphmetric.index.database import DatabaseAddress
 from tests.clocks import NOT_FOR_EVER
@@ -548,10 +549,27 @@ def test_versions(url: str, molecules: gm.GraphCollection, run: Callable[..., An
     gm.GraphIndex.build(molecules[:2], store=place)
     with pytest.raises(StoreError, match="there are: own-"):
         gm.GraphIndex.load(place.replace("index=own", "index=other"))
-    run("update later.about set version = 2")
+    run("update later.about set version = 3")
     for act in (gm.GraphIndex.load, lambda there: gm.GraphIndex.build(molecules[:2], store=there)):
-        with pytest.raises(StoreError, match="tables of version 2; this graphmetric reads version 1"):
+        with pytest.raises(StoreError, match="tables of version 3; this graphmetric reads versions 1 and 2"):
             act(place)
+
+
+def test_tables_of_version_1_are_read_and_upgraded_by_the_first_change(
+    url: str, molecules: gm.GraphCollection, run: Callable[..., Any]
+) -> None:
+    place = f"{url}&schema=earlier"
+    gm.GraphIndex.build(molecules[:5], store=place)
+    run("alter table earlier.indexes drop column reading")
+    run("update earlier.about set version = 1")
+    index = gm.GraphIndex.load(place)
+    assert (index.reading, len(index)) == (None, 5)
+    index.reading = MoleculeOptions(distinguish="charge")
+    index.save(place)
+    index.add(gm.GraphCollection(molecules[5:7], reading=index.reading))
+    assert run("select max(version) from earlier.about") == [(2,)]
+    again = gm.GraphIndex.load(place)
+    assert (again.reading, len(again)) == (MoleculeOptions(distinguish="charge"), 7)
 
 
 @given(

@@ -87,8 +87,11 @@ def test_added_and_removed_graphs(model: gm.GraphDistance, molecules: gm.GraphCo
 def test_ids_tell_graphs_apart(model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
     index = gm.GraphIndex.build(model, [graph.replace(id=None) for graph in molecules[:3]])
     assert index.ids == [0, 1, 2]
-    index.add([molecules[9].replace(id=None), molecules[8].replace(id=("a", 1.5))])
-    assert index.ids == [0, 1, 2, 3, ("a", 1.5)]
+    index.add([molecules[9].replace(id=None), molecules[8].replace(id="a")], ids=[np.int64(3), np.str_("a")])
+    assert index.ids == [0, 1, 2, 3, "a"]
+    for id in (("a", 1.5), b"bytes", 1.5, True):
+        with pytest.raises(InvalidArgument, match=r"ids of an index are strings or integers: pass others as ids="):
+            index.add([molecules[7].replace(id=id)])
     for wrong in ([molecules[4], molecules[4]], [molecules[4].replace(id=2)]):
         with pytest.raises(InvalidArgument, match=r"occurs twice|is in the index already"):
             index.add(wrong)
@@ -97,6 +100,13 @@ def test_ids_tell_graphs_apart(model: gm.GraphDistance, molecules: gm.GraphColle
     with pytest.raises(InvalidArgument, match="nothing was removed"):
         index.remove([0, "nobody"])
     assert len(index) == 5
+    for id in ([1], {"a": 1}, object(), ("a", 1.5), None):
+        assert id not in index
+    with pytest.raises(InvalidArgument, match=r"has no graph \[1\]"):
+        index.graph([1])
+    graphs = index.graphs
+    assert [graph.id for graph in graphs] == index.ids
+    assert [dict(graph.metadata) for graph in graphs] == index.metadata
 
 
 def test_explanations(models: dict[str, gm.GraphDistance], index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:

@@ -15,7 +15,7 @@ from tests.serve.running import FOR_EVER, Running, hard_graphs, running
 def molecules() -> gm.GraphIndex:
     graphs = gm.load_dataset("molecules").graphs[:120]
     kept = [graph.replace(metadata={**graph.metadata, "half": k % 2}) for k, graph in enumerate(graphs)]
-    return gm.GraphIndex.build(LearnedDistance.load("molecules", 1), kept)
+    return gm.GraphIndex.build(LearnedDistance.load("molecules", 1), kept, reading=graphs.reading)
 
 
 @pytest.fixture(scope="session")

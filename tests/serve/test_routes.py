@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from typing import Any
 from xml.etree import ElementTree
@@ -11,6 +12,7 @@ import pytest
 import graphmetric as gm
 from tests.serve.running import Running, hard_graphs, running
 
+Chem = pytest.importorskip("rdkit.Chem")
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 
 
@@ -220,3 +222,27 @@ def test_page_health_and_metrics(served: Running) -> None:
     assert served.send("DELETE", "/v1/search").status == 405
     by_mistake = served.get("/v1/search")
     assert (by_mistake.status, by_mistake.headers["allow"]) == (405, "POST")
+
+
+def test_molecules_are_read_as_those_of_the_index() -> None:
+    content = b"C[NH3+] charged\nCN plain\n"
+    index = gm.GraphIndex.build(gm.read_graphs(io.BytesIO(content), "smiles", distinguish="charge"))
+    with running(index) as service:
+        assert service.get("/v1/info").json["reading"] == {"version": 1, "distinguish": ["charge"]}
+        file = {"name": "query.smi", "text": "C[NH3+]\n"}
+        for query in ({"smiles": "C[NH3+]"}, {"file": file}):
+            hits = service.post("/v1/search", {**query, "certified": True}).json["hits"]
+            assert [(hit["id"], hit["exact"]) for hit in hits] == [("charged", 0), ("plain", 1)]
+        assert service.post("/v1/read", {"file": file}).json["graphs"][0]["node_labels"] == ["C", "N+"]
+        remote = gm.connect(service.url)
+        for asked in ("C[NH3+]", Chem.MolFromSmiles("C[NH3+]")):
+            assert [(hit.id, hit.exact) for hit in remote.search(asked)] == [("charged", 0), ("plain", 1)]
+
+
+def test_the_log_says_once_that_the_reading_of_molecules_is_not_known(caplog: pytest.LogCaptureFixture) -> None:
+    with running(gm.GraphIndex.build([gm.Graph.from_smiles("CN")])) as service, caplog.at_level("WARNING"):
+        assert service.get("/v1/info").json["reading"] is None
+        for _ in range(3):
+            assert service.post("/v1/search", {"smiles": "CN"}).status == 200
+    assert [one.message for one in caplog.records if "does not record how" in one.message][1:] == []
+    assert "does not record how its molecules were read" in caplog.text

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,10 +18,15 @@ from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs, read_graphs
 from graphmetric.formats.conversion import from_smiles
 from graphmetric.formats.file_source import DEFAULT_LIMITS
-from graphmetric.formats.molecules import DISTINCTIONS, checked_distinctions
+from graphmetric.formats.files import molecule_options
+from graphmetric.formats.molecules import DISTINCTIONS, MoleculeOptions, checked_distinctions
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.summary import unequal_numbers
+from graphmetric.index.indexed_graphs import check_reading
+
+if TYPE_CHECKING:
+    from graphmetric.search import GraphIndex
 
 TYPED = "graphmetric.typed"
 """Key in the context of a command: the whole command, as a shell takes it."""
@@ -37,12 +42,28 @@ class Reading:
     limits: Limits = DEFAULT_LIMITS
     options: dict[str, Any] = field(default_factory=dict)
     """Arguments of :func:`~graphmetric.read_graphs` that were given, by name."""
+    molecules: MoleculeOptions | None = None
+    """How to read molecules, where the options do not say it."""
 
     @classmethod
     def of(cls, root: str | None, file_format: str | None, reading_limits: Limits, **options: Any) -> Reading:
         """From the values of all options, given or not."""
         given = {name: value for name, value in options.items() if value not in (None, ())}
         return cls(root, file_format, reading_limits, given)
+
+    def like(self, index: GraphIndex) -> Reading:
+        """The same with molecules read as those of an index; ``--distinguish`` may only say what the index says."""
+        if "distinguish" in self.options and index.reading is not None:
+            check_reading(MoleculeOptions(self.options["distinguish"]), index.reading, "graphs")
+        return replace(self, molecules=index.reading)
+
+    def molecule_options(self, source: str) -> MoleculeOptions | None:
+        """How the molecules of a source are read; None where it has none, or that is not known."""
+        path = source if (chosen := _split_position(source)) is None else chosen[0]
+        if _dataset_of(path, self) is not None:
+            return open_source(path, self).graphs.reading  # type: ignore[no-any-return]
+        given = {name: value for name, value in self.options.items() if name not in ("directed", "on_error")}
+        return molecule_options(path, self.file_format, self.molecules, given)
 
 
 def _limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Limits:
@@ -132,8 +153,11 @@ def open_source(source: str, reading: Reading = Reading(), *, edge_labels: bool 
     if (known := _dataset_of(source, reading)) is not None:
         name, root, read_as = known
         dataset = load_dataset(name, root=root, edge_labels=edge_labels)
+        check_reading(dataset.graphs.reading, reading.molecules, f"the graphs of {source}")
         return Source(dataset.graphs, read_as, dataset)
-    graphs = read_graphs(source, format=reading.file_format, limits=reading.limits, **reading.options)
+    graphs = read_graphs(
+        source, format=reading.file_format, limits=reading.limits, reading=reading.molecules, **reading.options
+    )
     if not len(graphs):
         raise InvalidArgument(f"{source} holds no graphs")
     return Source(graphs, reading.file_format or "files")
@@ -146,7 +170,8 @@ def stream_source(source: str, reading: Reading = Reading()) -> tuple[Iterator[G
     if _dataset_of(source, reading) is not None:
         graphs = open_source(source, reading).graphs
         return iter(graphs), len(graphs)
-    return iter_graphs(source, format=reading.file_format, limits=reading.limits, **reading.options), None
+    options = {"limits": reading.limits, "reading": reading.molecules, **reading.options}
+    return iter_graphs(source, format=reading.file_format, **options), None
 
 
 def open_graph(text: str, reading: Reading = Reading(), *, smiles: bool = False, advice: str = "") -> Graph:  # noqa: B008
@@ -155,7 +180,8 @@ def open_graph(text: str, reading: Reading = Reading(), *, smiles: bool = False,
     ``advice`` says what else the command can do with a file that holds many.
     """
     if smiles:
-        return from_smiles(text, id=text, distinguish=reading.options.get("distinguish", ()))
+        given = {name: value for name, value in reading.options.items() if name == "distinguish"}
+        return from_smiles(text, id=text, **asdict(reading.molecules or MoleculeOptions()) | given)
     chosen = _split_position(text)
     source, position = (text, 0) if chosen is None else chosen
     graphs = open_source(source, reading).graphs

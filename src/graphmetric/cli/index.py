@@ -121,7 +121,10 @@ def build(
     ids = count() if number else None
     everything = chain([first], graphs)
     with encoding.executor() as executor:
-        index = GraphIndex.build(learned, everything, ids=ids, store=place, costs=costs, executor=executor)
+        molecules = reading.molecule_options(source)
+        index = GraphIndex.build(
+            learned, everything, ids=ids, store=place, costs=costs, reading=molecules, executor=executor
+        )
     if map_method != "pca":
         index.build_map(map_method)
         index.save(place)
@@ -151,7 +154,7 @@ def add(index: str, source: str, number: bool, encoding: Encoding, reading: Read
       graphmetric index add idx/ more-graphs/
     """
     opened = _open_to_change(index, encoding)
-    graphs = open_source(source, reading).graphs
+    graphs = open_source(source, reading.like(opened)).graphs
     with encoding.executor() as executor:
         opened.add((graph.replace(id=None) for graph in graphs) if number else graphs, executor=executor)
     _save_change(opened, index, "added", len(graphs))

@@ -146,6 +146,9 @@ def search_command(
     opened = GraphIndex.load(index, device=device)
     options["certified"] |= opened.model is None
     _check_options(options, radius)
+    reading = reading.like(opened)
+    if "distinguish" not in reading.options and not by_id and (smiles or reading.molecule_options(query) is not None):
+        opened.query_reading()  # which warns where it is not known
 
     def search(graphs: Sequence[Graph], **more: Any) -> list[SearchResult]:
         if radius is None:

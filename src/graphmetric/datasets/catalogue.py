@@ -36,7 +36,7 @@ from graphmetric.datasets.dataset import (
     tabled_distances,
 )
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
-from graphmetric.formats import read_graphs
+from graphmetric.formats import MoleculeOptions, read_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import Has, assemble_columns
 from graphmetric.graphs.graph import Graph
@@ -66,6 +66,8 @@ class CatalogueEntry:
     """Names in ``_LAYOUTS``; "embedded" for sets that need no files."""
     edge_labels_count: bool = True
     """Whether the known distances, and so the set by default, see edge labels."""
+    are_molecules: bool = False
+    """Whether node labels are element symbols and edge labels bond types, so that a SMILES is a query for the set."""
     sha256: str | None = None
     """The checksum of an embedded file: results quoted for a set are for exactly these graphs."""
 
@@ -127,9 +129,10 @@ def load_dataset(
     else:
         given_train = np.setdiff1d(everything, stored.test)
         split = hold_out_validation(given_train, stored.test, random_state=random_state)
+    graphs = stored.graphs if labelled else stored.graphs.without(["edge_labels"])
     return Dataset(
         name=entry.name,
-        graphs=stored.graphs if labelled else stored.graphs.without(["edge_labels"]),
+        graphs=GraphCollection(graphs, reading=MoleculeOptions() if entry.are_molecules else None),
         **split._asdict(),
         known=PairBounds.known([], []) if known is None else known,
         distance_kind=kind,

@@ -3,5 +3,6 @@
 from graphmetric.formats.file_format import FileFormat
 from graphmetric.formats.file_source import Limits
 from graphmetric.formats.files import formats, iter_graphs, read_graphs, write_graphs
+from graphmetric.formats.molecules import MoleculeOptions
 
-__all__ = ["FileFormat", "Limits", "formats", "iter_graphs", "read_graphs", "write_graphs"]
+__all__ = ["FileFormat", "Limits", "MoleculeOptions", "formats", "iter_graphs", "read_graphs", "write_graphs"]

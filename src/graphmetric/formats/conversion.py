@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import asdict
 from functools import lru_cache
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -21,12 +23,12 @@ from graphmetric.formats.libraries import (
     to_networkx,
     to_pyg,
 )
-from graphmetric.formats.molecules import from_rdkit, from_smiles, to_rdkit, to_smiles
+from graphmetric.formats.molecules import MoleculeOptions, from_rdkit, from_smiles, to_rdkit, to_smiles
 from graphmetric.formats.values import shortened
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 
-Converter = Callable[[NotKept, Any], Graph]
+Converter = Callable[..., Graph]
 
 _EXPECTED = (
     "expected a Graph, a networkx or igraph graph, a PyG Data, an rdkit Mol, a SMILES string, an adjacency matrix "
@@ -35,20 +37,21 @@ _EXPECTED = (
 
 
 @warns_at_the_end("use the conversion by name, such as from_networkx, to choose what is kept")
-def as_graph(not_kept: NotKept, thing: Any) -> Graph:
+def as_graph(not_kept: NotKept, thing: Any, reading: MoleculeOptions | None = None) -> Graph:
     """Anything that is recognisably one graph, by the default rules of its conversion; it is not changed.
 
     A :class:`Graph`, a networkx or igraph graph, a PyG ``Data``, an RDKit ``Mol``, a SMILES string, a square numpy
     array or scipy sparse matrix (adjacency), or a tuple ``(edges, labels)`` whose second part may be None.
+    ``reading`` has the options for a SMILES string or a ``Mol``.
     """
     converter = _converter(thing)
     if converter is None:
         raise InvalidArgument(f"{_described(thing)} is not a graph; {_EXPECTED}")
-    return converter(not_kept, thing)
+    return _convert(converter, not_kept, thing, reading)
 
 
 @warns_at_the_end("convert the graphs by name, such as with from_networkx, to choose what is kept")
-def as_graphs(not_kept: NotKept, things: Any) -> GraphCollection:
+def as_graphs(not_kept: NotKept, things: Any, reading: MoleculeOptions | None = None) -> GraphCollection:
     """A collection from one graph, or from a list, iterator or stack of whatever :func:`as_graph` takes.
 
     A generator is consumed as it is packed, never held as objects. Problems name the item: ``graphs[17]: ...``.
@@ -57,14 +60,34 @@ def as_graphs(not_kept: NotKept, things: Any) -> GraphCollection:
         return things
     converter = _converter(things)
     if converter is not None:
-        return GraphCollection([converter(not_kept, things)])
-    return GraphCollection(_convert_each(_iterable(things), not_kept))
+        alone = _convert(converter, not_kept, things, reading)
+        return GraphCollection([alone], reading=_reading_of([things], reading))
+    iterator = iter(_iterable(things))
+    start = list(islice(iterator, 1))
+    graphs = _convert_each(chain(start, iterator), not_kept, reading)
+    return GraphCollection(graphs, reading=_reading_of(start, reading))
 
 
-def _convert_each(things: Iterable[Any], not_kept: NotKept) -> Iterator[Graph]:
+def _reading_of(start: list[Any], reading: MoleculeOptions | None) -> MoleculeOptions | None:
+    """How things were read that start like this; None where they are not molecules."""
+    return (reading or MoleculeOptions()) if any(map(is_molecule, start)) else None
+
+
+def is_molecule(thing: Any) -> bool:
+    """Whether this is a SMILES string or an RDKit molecule, which ``reading`` is for."""
+    return _converter(thing) in _OF_MOLECULES
+
+
+def _convert(converter: Converter, not_kept: NotKept, thing: Any, reading: MoleculeOptions | None) -> Graph:
+    if reading is None or converter not in _OF_MOLECULES:
+        return converter(not_kept, thing)
+    return converter(not_kept, thing, **asdict(reading))
+
+
+def _convert_each(things: Iterable[Any], not_kept: NotKept, reading: MoleculeOptions | None) -> Iterator[Graph]:
     for k, thing in enumerate(things):
         try:
-            yield as_graph.__wrapped__(not_kept, thing)  # type: ignore[attr-defined]
+            yield as_graph.__wrapped__(not_kept, thing, reading)  # type: ignore[attr-defined]
         except (InvalidGraph, InvalidArgument) as error:
             raise type(error)(f"graphs[{k}]: {error}") from None
 
@@ -157,3 +180,4 @@ __all__ = [
     "to_rdkit",
     "to_smiles",
 ]
+_OF_MOLECULES = (from_rdkit.__wrapped__, from_smiles.__wrapped__)  # type: ignore[attr-defined]

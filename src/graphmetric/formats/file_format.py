@@ -57,12 +57,15 @@ class FileFormat:
     write_folder: Callable[[Iterable[Graph], Path, str, NotKept], None] | None = None
     """Fill an empty folder with graphs; the text is the folder's final name."""
 
-    def parsed_options(self, given: dict[str, Any], directed: bool | None = None) -> Any:
+    def parsed_options(self, given: dict[str, Any], directed: bool | None = None, defaults: Any = None) -> Any:
         """The options as a record; raises :class:`InvalidArgument` for unknown names.
 
-        ``directed`` is for every format: readers of files that may not say it take it as an option.
+        ``directed`` is for every format: readers of files that may not say it take it as an option. ``defaults`` are
+        options of some format, which count if it is this one.
         """
         known = [field.name for field in fields(self.options)]
+        if isinstance(defaults, self.options):
+            given = {name: getattr(defaults, name) for name in known} | given
         if "directed" in known:
             given = given | {"directed": directed}
         unknown = sorted(set(given) - set(known))

@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby, islice
 from pathlib import Path
@@ -31,7 +31,7 @@ from graphmetric.formats.file_source import DEFAULT_LIMITS, FileSource, Limits, 
 from graphmetric.formats.gml import GML
 from graphmetric.formats.json_graphs import JSON_DOCUMENT, JSON_LINES
 from graphmetric.formats.line_graphs import LINE_GRAPHS
-from graphmetric.formats.molecules import SDF, SMILES
+from graphmetric.formats.molecules import SDF, SMILES, MoleculeOptions
 from graphmetric.formats.tudataset import TUDATASET
 from graphmetric.formats.values import id_from_text, shortened
 from graphmetric.formats.xml_graphs import CXL, GEXF, GRAPHML, GXL
@@ -55,6 +55,7 @@ def read_graphs(
     directed: bool | None = None,
     on_error: OnError = "raise",
     limits: Limits = DEFAULT_LIMITS,
+    reading: MoleculeOptions | None = None,
     **options: Any,
 ) -> GraphCollection:
     """Read graphs from a file, a folder, a pattern such as ``"data/**/*.gexf"``, or standard input (``"-"``).
@@ -71,6 +72,7 @@ def read_graphs(
         on_error: ``"raise"`` at the first graph that cannot be read, or ``"skip"`` such graphs (whole files, where
             nothing in them can be read) and warn at the end how many there were.
         limits: Protection against files that would take too much memory or time.
+        reading: Options for molecules, such as the ``reading`` of an index; files of other kinds do not need them.
         options: Options of the format, such as ``node_label="type"``.
 
     Raises:
@@ -81,13 +83,25 @@ def read_graphs(
         ConversionWarning: Something was left out or skipped, or a file holds no graphs; the message names it.
     """
     packed: list[Columns] = []
-    parts = _parts_that_fit(_parts(path, format, directed, on_error, limits, options))
+    parts = _parts_that_fit(_parts(path, format, directed, on_error, limits, reading, options))
     for single, run in groupby(parts, lambda part: isinstance(part, Graph)):
         if not single:
             packed.extend(run)  # type: ignore[arg-type]
         while chunk := list(islice(run, _CHUNK)):
             packed.append(pack(chunk))  # type: ignore[arg-type]
-    return GraphCollection._of(concatenate(packed or [pack([])]))
+    used = molecule_options(path, format, reading, options)
+    return GraphCollection._of(concatenate(packed or [pack([])]), reading=used)
+
+
+def molecule_options(
+    path: Readable, format: str | None = None, reading: MoleculeOptions | None = None, options: Mapping[str, Any] = {}
+) -> MoleculeOptions | None:
+    """The options by which :func:`read_graphs` reads the molecules of a path; None where it reads none."""
+    named = None if format is None else format_by_name(format)
+    is_path = isinstance(path, str | os.PathLike) and path != "-"
+    kinds = [kind for _, kind in expand(Path(path), named)] if is_path else [named]  # type: ignore[arg-type]
+    found = next((kind for kind in kinds if kind is not None and kind.options is MoleculeOptions), None)
+    return None if found is None else found.parsed_options(dict(options), defaults=reading)
 
 
 def iter_graphs(
@@ -97,10 +111,11 @@ def iter_graphs(
     directed: bool | None = None,
     on_error: OnError = "raise",
     limits: Limits = DEFAULT_LIMITS,
+    reading: MoleculeOptions | None = None,
     **options: Any,
 ) -> Iterator[Graph]:
     """The graphs of :func:`read_graphs` one by one; formats that stream are never in memory as a whole."""
-    for _, part in _parts(path, format, directed, on_error, limits, options):
+    for _, part in _parts(path, format, directed, on_error, limits, reading, options):
         yield from _graphs_of(part)
 
 
@@ -114,6 +129,7 @@ def _parts(
     directed: bool | None,
     on_error: OnError,
     limits: Limits,
+    reading: MoleculeOptions | None,
     options: dict[str, Any],
 ) -> Iterator[tuple[FileSource, Part]]:
     """Parts with the source they come from; counts graphs against the limit."""
@@ -124,7 +140,7 @@ def _parts(
     empty: list[str] = []
     for source, chosen, name_graphs in _sources(path, format, call):
         before = total, call.skipped
-        parts = chosen.read(source, chosen.parsed_options(options, directed))
+        parts = chosen.read(source, chosen.parsed_options(options, directed, reading))
         with source.record():
             for part in _with_direction(_named(parts, source) if name_graphs else parts, directed, source):
                 total += 1 if isinstance(part, Graph) else part.num_graphs

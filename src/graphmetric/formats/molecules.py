@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,8 @@ LONGEST_SMILES = 5_000
 LARGEST_RECORD = 1 << 20
 """Characters of one molecule of an SDF file: about ten thousand atoms."""
 
+_READING_VERSION = 1
+"""The version of recorded options; it rises when an option is added."""
 _MOST_COMPARISONS = 1_250_000
 """Comparisons of branches to tell R from S; about a second. Molecules need a few hundred."""
 
@@ -296,7 +298,7 @@ def _problem_of_chemistry(molecule: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MoleculeOptions:
-    """How to read molecules."""
+    """How to read molecules. An index keeps it, so that queries are read like its graphs."""
 
     distinguish: str | Sequence[str] = ()
     """What else tells atoms and bonds apart, besides elements and bond types: ``"charge"``, ``"stereo"``,
@@ -304,6 +306,26 @@ class MoleculeOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "distinguish", checked_distinctions(self.distinguish))
+
+    def __str__(self) -> str:
+        *others, last = ("elements", "bond types", *self.distinguish)
+        return f"{', '.join(others)} and {last}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values, with the version of this record."""
+        return {"version": _READING_VERSION, **{name: list(value) for name, value in asdict(self).items()}}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> MoleculeOptions:
+        """The options that :meth:`to_dict` wrote."""
+        known = {"version", *(field.name for field in fields(cls))}
+        version = data.get("version") if isinstance(data, dict) else None
+        if version != _READING_VERSION or data.keys() != known:
+            raise InvalidArgument(
+                f"how the molecules were read is recorded as {shortened(data)}; this graphmetric reads version "
+                f"{_READING_VERSION} of such records: install the one that wrote it"
+            )
+        return cls(**{name: value for name, value in data.items() if name != "version"})
 
 
 def read_smiles_lines(source: FileSource, options: MoleculeOptions) -> Iterator[Graph]:

@@ -53,10 +53,14 @@ class GraphCollection(Sequence[Graph]):
         [2, 3, 0]
     """
 
-    __slots__ = ("_columns", "_index")
+    __slots__ = ("_columns", "_index", "reading")
 
-    def __init__(self, graphs: Iterable[Graph] = ()) -> None:
+    def __init__(self, graphs: Iterable[Graph] = (), *, reading: Any = None) -> None:
+        """Pack graphs; ``reading`` is for graphs that were made from others whose ``reading`` is known."""
+        self.reading: Any = reading
+        """The :class:`~graphmetric.formats.MoleculeOptions` by which molecules were read; None if that is not known."""
         if isinstance(graphs, GraphCollection):
+            self.reading = graphs.reading if reading is None else reading
             self._columns: Columns = graphs._columns
             self._index: NDArray[np.intp] | range = graphs._index
             return
@@ -68,8 +72,11 @@ class GraphCollection(Sequence[Graph]):
         self._index = range(self._columns.num_graphs)
 
     @classmethod
-    def _of(cls, columns: Columns, index: NDArray[np.intp] | range | None = None) -> GraphCollection:
+    def _of(
+        cls, columns: Columns, index: NDArray[np.intp] | range | None = None, reading: Any = None
+    ) -> GraphCollection:
         collection = object.__new__(cls)
+        collection.reading = reading
         collection._columns = columns
         collection._index = range(columns.num_graphs) if index is None else index
         return collection
@@ -126,7 +133,7 @@ class GraphCollection(Sequence[Graph]):
 
     def without(self, names: Iterable[str]) -> GraphCollection:
         """The same graphs without some of their attributes, such as "edge_labels"; they are shared, not copied."""
-        return GraphCollection._of(self._columns.without(names), self._index)
+        return GraphCollection._of(self._columns.without(names), self._index, self.reading)
 
     @property
     def nbytes(self) -> int:
@@ -146,17 +153,19 @@ class GraphCollection(Sequence[Graph]):
                 raise IndexError(f"graphs[{key}]: the collection has {len(self)} graphs")
             return Graph._unpacked(self._columns, int(self._index[int(key)]))
         if isinstance(key, slice):
-            return GraphCollection._of(self._columns, self._index[key])
+            return GraphCollection._of(self._columns, self._index[key], self.reading)
         chosen = np.asarray(key)
         if chosen.size == 0 and chosen.dtype != np.bool_:
             chosen = chosen.astype(np.intp)
-        return GraphCollection._of(self._columns, self._positions_of(chosen))
+        return GraphCollection._of(self._columns, self._positions_of(chosen), self.reading)
 
     def __iter__(self) -> Iterator[Graph]:
         return (Graph._unpacked(self._columns, int(k)) for k in self._index)
 
     def __add__(self, other: Iterable[Graph]) -> GraphCollection:
-        return GraphCollection._of(concatenate([self.columns, GraphCollection(other).columns]))
+        added = GraphCollection(other)
+        reading = self.reading if self.reading == added.reading else None
+        return GraphCollection._of(concatenate([self.columns, added.columns]), reading=reading)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, GraphCollection):
@@ -193,7 +202,7 @@ class GraphCollection(Sequence[Graph]):
         # For worker processes of this program only; files never hold pickles.
         columns = self.columns
         compact = {name: column.compact() for name, column in columns.present().items() if name in LABEL_COLUMNS}
-        return GraphCollection._of, (replace(columns, **compact),)
+        return GraphCollection._of, (replace(columns, **compact), None, self.reading)
 
 
 def checked_item(k: int, graph: object) -> Graph:

@@ -33,7 +33,8 @@ import numpy as np
 from graphmetric._foundation.atomic_files import make_folder, system_errors_named, write_file
 from graphmetric._foundation.options import parse_json
 from graphmetric.edit_distance import EditCosts
-from graphmetric.errors import FileError
+from graphmetric.errors import FileError, InvalidArgument
+from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.index.indexed_graphs import IndexedGraphs, OpenSegment
 from graphmetric.index.segment import GraphWriter, SegmentBuilder, StoredSegment
 from graphmetric.index.segment_folder import SegmentFolder, read_segment
@@ -47,8 +48,9 @@ try:
 except ImportError:  # not a POSIX system: writers are not kept apart
     fcntl = None  # type: ignore[assignment]
 
-FORMAT, VERSION, READABLE = "graphmetric index", 2, (1, 2)
-"""In version 1 every index had a model, and the costs were those of the model."""
+FORMAT, VERSION, READABLE = "graphmetric index", 3, (1, 2, 3)
+"""In version 1 every index had a model, and the costs were those of the model. Version 3 records how molecules
+were read, which earlier programs would ignore."""
 MANIFEST, SEGMENTS, LOCK = "index.json", "segments", ".lock"
 _UNFINISHED = ".part"
 _OURS = re.compile(r"segments|\.lock|\.?model-.*|\.?(remembered|map)-.*|index\.json|\.index\.json\..*")
@@ -74,6 +76,8 @@ class Manifest:
     """The segments of a folder; a database keeps graphs by rows."""
     costs: EditCosts | None = None
     """The edit costs of certified searches; None for those of the model, or unit costs without one."""
+    reading: MoleculeOptions | None = None
+    """How the molecules were read; None if that is not known."""
     parts: Mapping[Part, str] = field(default_factory=dict)
     """The digests of what searches have proven, if it is remembered, and of the places of the graphs in the plane, if a
     map was built."""
@@ -89,6 +93,8 @@ class IndexRecord:
     costs: EditCosts | None
     next_number: int
     """The id for the next graph that has none."""
+    reading: MoleculeOptions | None = None
+    """How the molecules were read; None if that is not known."""
     parts: Mapping[Part, bytes] = field(default_factory=dict)
 
 
@@ -197,15 +203,18 @@ class IndexFolder:
                 StoredSegment(_file_name(item["name"]), str(item["digest"]), tuple(map(int, item["removed"])))
                 for item in plain["segments"]
             )
-            model, costs = plain["model"], plain.get("costs")
+            model, costs, reading = plain["model"], plain.get("costs"), plain.get("reading")
             return Manifest(
                 model=None if model is None else _file_name(model),
                 next_number=int(plain["next_number"]),
                 segments=segments,
                 costs=None if costs is None else EditCosts.from_dict(costs),
+                reading=None if reading is None else MoleculeOptions.from_dict(reading),
                 parts={part: _file_name(plain[part]) for part in get_args(Part) if plain.get(part) is not None},
                 edition=str(plain["edition"]),
             )
+        except InvalidArgument as error:
+            raise FileError(f"cannot be used: {error}", path) from None
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(f"does not describe an index: {error!r}", path) from None
 
@@ -267,6 +276,7 @@ class IndexFolder:
             "edition": secrets.token_hex(8),
             "model": manifest.model,
             "costs": None if manifest.costs is None else manifest.costs.to_dict(),
+            "reading": None if manifest.reading is None else manifest.reading.to_dict(),
             **{part: manifest.parts.get(part) for part in get_args(Part)},
             "next_number": manifest.next_number,
             "segments": [asdict(segment) for segment in manifest.segments],
@@ -289,7 +299,7 @@ class IndexFolder:
         if record.model is not None and not (folder := self._model(record.model.digest)).exists():
             record.model.save(folder)
         parts = {part: self.write_part(part, content) for part, content in record.parts.items()}
-        return self.publish(Manifest(digest, record.next_number, segments, record.costs, parts))
+        return self.publish(Manifest(digest, record.next_number, segments, record.costs, record.reading, parts))
 
     def _open_graphs(self, manifest: Manifest, verify: bool | None) -> IndexedGraphs:
         graphs = IndexedGraphs()

@@ -24,10 +24,12 @@ from graphmetric._foundation.executors import map_in_order
 from graphmetric.edit_distance.collection_bounds import digest_branches
 from graphmetric.errors import InvalidArgument
 from graphmetric.formats.conversion import as_graphs
+from graphmetric.formats.molecules import MoleculeOptions
+from graphmetric.formats.values import shortened
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.segment import Arrays, Classes, Segment, StoredSegment, id_keys
+from graphmetric.index.segment import Arrays, Classes, Segment, StoredSegment, find_key
 from graphmetric.index.vector_lists import VectorLists
 
 CHUNK = 4096
@@ -166,8 +168,9 @@ class IndexedGraphs:
 
     def find(self, id: object) -> int | None:
         """The position of a graph by its id; None where there is none."""
-        name: Any = id.item() if isinstance(id, np.generic) else id
-        (key,) = id_keys([name])
+        key = find_key(id)
+        if key is None:
+            return None
         for one in self.segments:
             for k in np.flatnonzero((one.segment.arrays["id_keys"] == key) & one.alive).tolist():
                 return one.offset + int(k)
@@ -367,14 +370,48 @@ def matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np.
     return np.fromiter((bool(holds(facts)) for facts in metadata), dtype=bool, count=len(metadata))
 
 
-def new_chunks(graphs: Any, ids: Iterable[Hashable] | None, numbers: Iterator[int]) -> Iterator[Chunk]:
-    """Graphs of any kind in chunks, at least one; a graph without an id gets the next number."""
+def new_chunks(
+    graphs: Any, ids: Iterable[Hashable] | None, numbers: Iterator[int], reading: MoleculeOptions | None = None
+) -> Iterator[Chunk]:
+    """Graphs of any kind in chunks, at least one; a graph without an id gets the next number.
+
+    ``reading`` has the options for SMILES and RDKit molecules.
+    """
     names = None if ids is None else iter(ids)
-    for chunk in _in_chunks(graphs):
+    for chunk in _in_chunks(graphs, reading):
         own = (chunk.columns.ids or (None,) * len(chunk)) if names is None else tuple(islice(names, len(chunk)))
         if len(own) != len(chunk):
             raise InvalidArgument("there are fewer ids than graphs; each graph has one")
-        yield Chunk(chunk, [next(numbers) if name is None else name for name in own], {})
+        yield Chunk(chunk, [next(numbers) if name is None else _checked_id(name) for name in own], {})
+
+
+def check_reading(given: MoleculeOptions | None, known: MoleculeOptions | None, what: str) -> None:
+    """Raise where molecules were read otherwise than those of the index, so that distances would be wrong."""
+    if given is not None and known is not None and given != known:
+        raise InvalidArgument(
+            f"{what} were read by {given}, the molecules of the index by {known}: read them alike, by "
+            "read_graphs(..., reading=index.reading) or without --distinguish"
+        )
+
+
+def read_alike(chunks: Iterator[Chunk], readings: list[MoleculeOptions | None], is_empty: bool) -> Iterator[Chunk]:
+    """New graphs, if they were read like those before them; the first molecules of an empty index set its reading."""
+    for chunk in chunks:
+        check_reading(chunk.graphs.reading, readings[0], "new graphs")
+        if is_empty and readings[0] is None:
+            readings[0] = chunk.graphs.reading
+        yield chunk
+
+
+def _checked_id(id: Hashable) -> str | int:
+    """An id that can be typed, sent and looked up."""
+    name = id.item() if isinstance(id, np.generic) else id
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        raise InvalidArgument(
+            f"id {shortened(id)} is a {type(id).__name__}; ids of an index are strings or integers: pass others as "
+            "ids=, or number them (--number)"
+        )
+    return name
 
 
 class GraphDescriber:
@@ -405,13 +442,13 @@ def as_bytes(certificates: list[str]) -> NDArray[np.uint8]:
     return np.frombuffer(bytes.fromhex("".join(certificates)), dtype=np.uint8).reshape(-1, 16)
 
 
-def _in_chunks(graphs: Any) -> Iterator[GraphCollection]:
+def _in_chunks(graphs: Any, reading: MoleculeOptions | None) -> Iterator[GraphCollection]:
     """Graphs of any kind in chunks, at least one; at most one chunk of an iterator exists at a time."""
     if isinstance(graphs, Iterator):
         chunks = iter(lambda: list(islice(graphs, CHUNK)), [])
-        yield as_graphs(next(chunks, []))
-        yield from map(as_graphs, chunks)
+        yield as_graphs(next(chunks, []), reading)
+        yield from (as_graphs(chunk, reading) for chunk in chunks)
         return
-    collection = as_graphs(graphs)
+    collection = as_graphs(graphs, reading)
     for start in range(0, max(1, len(collection)), CHUNK):
         yield collection[start : start + CHUNK]

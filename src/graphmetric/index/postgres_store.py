@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from psycopg import Cursor
     from psycopg.sql import Composed
 
-VERSION = 1
-"""The version of the tables; others are refused."""
+VERSION, READABLE = 2, (1, 2)
+"""Versions of the tables; others are refused. Version 2 records how molecules were read; the first change makes it."""
 APPROXIMATE_FROM = 10_000
 """The number of graphs from which the database keeps an index of vectors; before, it looks at every vector."""
 _ATTEMPTS = 20
@@ -84,12 +84,12 @@ _STORED = tuple(one.name for one in fields(IndexEntry) if one.name != "parts")
 _CREATE = """
 create schema if not exists {schema};
 create table {schema}.about (version integer not null);
-insert into {schema}.about values (1);
+insert into {schema}.about values (2);
 create sequence {schema}.numbers;
 create table {schema}.indexes (
     name text primary key, number bigint not null, edition bigint not null, token text not null,
     graphs bigint not null, next_position bigint not null, next_number bigint not null,
-    model text, costs text, kinds text not null, basis bytea);
+    model text, costs text, reading text, kinds text not null, basis bytea);
 create table {schema}.labels (
     number bigint not null, kind text not null, code integer not null, label text not null,
     primary key (number, kind, code));
@@ -300,7 +300,7 @@ class PostgresStore:
                 raise StoreError("is being written by another process; try again later", self.place)
             self._check_base(cursor, base)
             (number,) = self._run(cursor, "select nextval({numbers}::regclass)").fetchone()
-            about = IndexEntry(number, 0, secrets.token_hex(8), 0, 0, 0, None, None, {}, None, {})
+            about = IndexEntry(number, 0, secrets.token_hex(8), 0, 0, 0, None, None, None, {}, None, {})
             writer = TableWriter(cursor, self._address, about, range(0), 0)
             make(writer)
             cursor.execute("set local statement_timeout = 0")
@@ -351,6 +351,7 @@ class PostgresStore:
             if "map" in record.parts and not is_base:  # which has a point for each graph of the base
                 raise self._changed()
             kept = {} if is_base else {part: digest for part, digest in about.parts.items() if part not in record.parts}
+            about = replace(about, reading=_write_reading(record) or about.reading)
             return replace(about, parts=kept | self._write_parts(cursor, about.number, record, tuple(kept)))
 
         manifest, _ = self._change(change, carry=False)
@@ -401,10 +402,12 @@ class PostgresStore:
         raise StoreError(f"has no index {self._address.index!r}; {there}", self.place)
 
     def _find(self, cursor: Cursor[Any], lock: bool = False) -> IndexEntry | None:
-        if not self._check_version(cursor):
+        version = self._check_version(cursor)
+        if version is None:
             return None
+        columns = ", ".join("null" if name == "reading" and version == 1 else name for name in _STORED)
         text = "select {columns} from {indexes} where name = %s" + (" for update" if lock else "")
-        row = self._run(cursor, text, (self._address.index,), columns=compose(", ".join(_STORED))).fetchone()
+        row = self._run(cursor, text, (self._address.index,), columns=compose(columns)).fetchone()
         if row is None:
             return None
         entry = dict(zip(_STORED, row, strict=True))
@@ -419,6 +422,7 @@ class PostgresStore:
 
     def _locked(self, cursor: Cursor[Any]) -> IndexEntry:
         """The catalogue's row of the index, which no other writer changes until the end of the transaction."""
+        self._upgrade(cursor)
         found = self._find(cursor, lock=True)
         if found is None:
             raise StoreError(f"has no index {self._address.index!r} any more: build it again", self.place)
@@ -433,29 +437,40 @@ class PostgresStore:
     def _changed(self) -> StoreError:
         return StoreError("was changed by another process since this index was read: load it again", self.place)
 
-    def _check_version(self, cursor: Cursor[Any]) -> bool:
-        """Whether the tables are there; raises if they are of a version that is not known."""
+    def _check_version(self, cursor: Cursor[Any]) -> int | None:
+        """The version of the tables, None if there are none; raises if it is not known."""
         about = f'"{self._address.schema}".about'
         if not self._run(cursor, "select to_regclass(%s) is not null", (about,)).fetchone()[0]:
-            return False
+            return None
         (version,) = self._run(cursor, "select max(version) from {about}").fetchone()
-        if version != VERSION:
+        if version not in READABLE:
             raise StoreError(
-                f"has tables of version {version}; this graphmetric reads version {VERSION}: install the one that "
-                "wrote them, or use another schema (schema=NAME in the address)",
+                f"has tables of version {version}; this graphmetric reads versions {' and '.join(map(str, READABLE))}: "
+                "install the one that wrote them, or use another schema (schema=NAME in the address)",
                 self.place,
             )
-        return True
+        return int(version)
+
+    def _upgrade(self, cursor: Cursor[Any]) -> None:
+        """Give tables of version 1 the column that they lack; one writer at a time, before it locks any row."""
+        if self._check_version(cursor) == 1:
+            self._lock_schema(cursor)
+            self._run(cursor, "alter table {indexes} add column if not exists reading text")
+            self._run(cursor, "insert into {about} values (%s)", (VERSION,))
+
+    def _lock_schema(self, cursor: Cursor[Any]) -> None:
+        cursor.execute("select pg_advisory_xact_lock(%s)", (digest_value(self._address.schema),))
 
     def _prepare(self, cursor: Cursor[Any]) -> None:
         """Make the extension and the tables where they are missing."""
         from pgvector.psycopg import register_vector
 
-        cursor.execute("select pg_advisory_xact_lock(%s)", (digest_value(self._address.schema),))
+        self._lock_schema(cursor)
         if cursor.execute("select 1 from pg_extension where extname = 'vector'").fetchone() is None:
             cursor.execute("create extension vector")
         register_vector(cursor.connection)
-        if not self._check_version(cursor):
+        self._upgrade(cursor)
+        if self._check_version(cursor) is None:
             for statement in _CREATE.strip().split(";\n"):
                 self._run(cursor, statement.rstrip(";"))
 
@@ -464,7 +479,8 @@ class PostgresStore:
         if record is not None:
             costs = None if record.costs is None else json.dumps(record.costs.to_dict())
             model = None if record.model is None else record.model.digest
-            about = replace(about, model=model, costs=costs, next_number=record.next_number)
+            about = replace(about, model=model, costs=costs, reading=_write_reading(record))
+            about = replace(about, next_number=record.next_number)
             self._write_model(cursor, record)
             about = replace(about, parts=self._write_parts(cursor, about.number, record))
         values = {name: getattr(about, name) for name in _STORED}
@@ -561,6 +577,10 @@ def _read_labels(cursor: Cursor[Any], schema: str, number: int) -> dict[str, dic
             label = label_from_json(parse_json(text))
             found.setdefault(kind, {})[spelling(label)] = label
     return found
+
+
+def _write_reading(record: IndexRecord) -> str | None:
+    return None if record.reading is None else json.dumps(record.reading.to_dict())
 
 
 def _refuse_id(note: bytes, there: str) -> None:

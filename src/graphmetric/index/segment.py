@@ -311,6 +311,14 @@ def id_keys(ids: Iterable[Hashable]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
+def find_key(id: object) -> np.uint64 | None:
+    """The digest of an id that is looked up; None for what can be no id, such as a list."""
+    try:
+        return id_keys([id.item() if isinstance(id, np.generic) else id])[0]  # type: ignore[no-any-return]
+    except (TypeError, InvalidGraph):
+        return None
+
+
 def _note(id: Hashable, metadata: tuple[Mapping[str, Any], ...] | None, k: int) -> bytes:
     facts = {} if metadata is None else plain(metadata[k])
     return format_json([label_to_json(id), facts], nan=True).encode()

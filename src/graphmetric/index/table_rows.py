@@ -28,6 +28,7 @@ from graphmetric._foundation.options import parse_json
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.collection_bounds import tile
 from graphmetric.errors import GraphMetricError, StoreError
+from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
@@ -35,7 +36,7 @@ from graphmetric.graphs.labels import LabelColumn, label_from_json
 from graphmetric.index.database import Database
 from graphmetric.index.index_folder import Manifest, Part
 from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Positions, matches
-from graphmetric.index.segment import Arrays, Segment, id_keys
+from graphmetric.index.segment import Arrays, Segment, find_key
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -81,6 +82,8 @@ class IndexEntry:
     next_number: int
     model: str | None
     costs: str | None
+    reading: str | None
+    """How the molecules were read, as JSON."""
     kinds: Mapping[str, tuple[str, tuple[int, ...]]]
     """For each array that some graph has its type and the shape of a row."""
     basis: bytes | None
@@ -88,7 +91,8 @@ class IndexEntry:
 
     def manifest(self) -> Manifest:
         costs = None if self.costs is None else EditCosts.from_dict(json.loads(self.costs))
-        return Manifest(self.model, self.next_number, (), costs, self.parts, self.token)
+        reading = None if self.reading is None else MoleculeOptions.from_dict(json.loads(self.reading))
+        return Manifest(self.model, self.next_number, (), costs, reading, self.parts, self.token)
 
 
 class EarlierRows(NamedTuple):
@@ -412,9 +416,11 @@ class TableGraphs(IndexedGraphs):
         return False
 
     def find(self, id: object) -> int | None:
-        rows, key = self.rows, signed(id_keys([id.item() if isinstance(id, np.generic) else id]))[0]
+        rows, key = self.rows, find_key(id)
+        if key is None:
+            return None
         query = rows.sql("select position from {table} where {visible} and id_keys = %s")
-        found = rows.run(query, (*rows.limits, key))
+        found = rows.run(query, (*rows.limits, signed(np.array([key]))[0]))
         return int(np.searchsorted(rows.positions, found[0][0])) if found else None
 
     def check_new_ids(self, segment: Segment) -> None:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument, needs_extra
-from graphmetric.formats.conversion import as_graph
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import spelling
@@ -163,7 +162,7 @@ def plot_map(
             title=name, frameon=False, fontsize="small", markerscale=1.6, loc="center left", bbox_to_anchor=(1, 0.5)
         )
     if query is not None:
-        graph = index.graph(query) if isinstance(query, str | int) and query in index else as_graph(query)
+        graph = index.resolve(query)
         ax.scatter(*found.place(graph), marker="*", s=220, color="#ffb31a", edgecolors="black", zorder=3)
     shown = "t-SNE" if found.method == "tsne" else f"{found.explained:.0%} of the variance"
     ax.set(xticks=[], yticks=[], title=f"{len(index):,} graphs by {found.kind} ({shown})")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args, overload
@@ -20,13 +22,23 @@ from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.normalize import View
-from graphmetric.errors import FileError, GraphMetricError, InvalidArgument, SearchInterrupted
-from graphmetric.formats.conversion import as_graph
+from graphmetric.errors import ConversionWarning, FileError, GraphMetricError, InvalidArgument, SearchInterrupted
+from graphmetric.formats.conversion import as_graph, is_molecule
+from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index import LiveStore, VectorStore, open_store
 from graphmetric.index.index_folder import IndexRecord, Manifest, Part
-from graphmetric.index.indexed_graphs import Chunk, Condition, GraphDescriber, IndexedGraphs, OpenSegment, new_chunks
+from graphmetric.index.indexed_graphs import (
+    Chunk,
+    Condition,
+    GraphDescriber,
+    IndexedGraphs,
+    OpenSegment,
+    check_reading,
+    new_chunks,
+    read_alike,
+)
 from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
 from graphmetric.index.vector_lists import VectorLists
 from graphmetric.search.certified import CertifiedOptions, CertifiedSearch
@@ -88,12 +100,20 @@ class GraphIndex:
         True
     """
 
-    def __init__(self, model: Any = None, *, costs: EditCosts | None = None, next_number: int = 0) -> None:
+    def __init__(
+        self,
+        model: Any = None,
+        *,
+        costs: EditCosts | None = None,
+        reading: MoleculeOptions | None = None,
+        next_number: int = 0,
+    ) -> None:
         """An empty index; see :meth:`build` and :meth:`load`."""
         if costs is not None and not isinstance(costs, EditCosts):
             raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {costs!r}")
         self._learned: LearnedSearches | None = None if model is None else _search_by(model)
         self._costs, self._graphs, self._next_number = costs, IndexedGraphs(), next_number
+        self._reading, self._has_warned = _checked_reading(reading), False
         self._home: tuple[VectorStore, str] | None = None  # where it was read from or written to, and which edition
         self._memory = SearchMemory()
         self._points: Points | None = None  # of a map that was built, by position; graphs that came later are missing
@@ -108,6 +128,7 @@ class GraphIndex:
         out: str | os.PathLike[str] | None = None,
         store: str | VectorStore | None = None,
         costs: EditCosts | None = None,
+        reading: MoleculeOptions | None = None,
         executor: Any = None,
     ) -> GraphIndex:
         """Index graphs: ``build(graphs)`` for certified searches, ``build(model, graphs)`` for learned ones as well.
@@ -124,6 +145,9 @@ class GraphIndex:
                 ``postgresql://user@host/database?index=molecules``; needs the extra [postgres]. Later changes to this
                 index are written there at once.
             costs: Edit costs of certified searches; by default those that the model was trained for, or unit costs.
+            reading: Options by which the molecules were read, such as ``MoleculeOptions(distinguish="charge")``. The
+                index keeps them and reads queries alike. Collections that :func:`graphmetric.read_graphs` has read, and
+                SMILES, need not say it; other graphs that were made from molecules should.
             executor: A :class:`concurrent.futures.Executor`, such as a pool of processes, or a dask ``Client``, whose
                 workers encode the graphs, some thousand at a time, on their CPU. This process reads and writes them.
                 The index is the same, to the last bit on machines of one kind.
@@ -134,7 +158,7 @@ class GraphIndex:
             model, graphs = None, model
         if out is not None and store is not None:
             raise InvalidArgument("an index is built in a folder (out=) or in a database (store=), not in both")
-        index, place = cls(model, costs=costs), out if store is None else store
+        index, place = cls(model, costs=costs, reading=reading), out if store is None else store
         if place is None:
             index.add(graphs, ids, executor=executor)
         else:
@@ -182,7 +206,7 @@ class GraphIndex:
 
     def _move(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
         """Take the graphs of an edition in place of the own ones, and the points of its map."""
-        self._graphs, self._next_number = graphs, manifest.next_number
+        self._graphs, self._next_number, self._reading = graphs, manifest.next_number, manifest.reading
         self._home = store, manifest.edition
         self._points = None if points is None else self._spread(points)
 
@@ -197,6 +221,7 @@ class GraphIndex:
         about = {
             "model": "none: searches are certified" if self.model is None else self.model.network.options.head.kind,
             "edit costs": self.costs,
+            "molecules by": self.reading,
             "map": "by t-SNE" if self._points is not None else "by principal components",
             "folder": None if self._home is None else self._home[0].place,
             "edition": self.edition,
@@ -219,6 +244,18 @@ class GraphIndex:
         return EditCosts() if self.model is None else self.model.costs
 
     @property
+    def reading(self) -> MoleculeOptions | None:
+        """The options by which molecules of the index were read, and queries are; None if that is not known.
+
+        It can be set for an index that does not record it, and is on disk after :meth:`save`.
+        """
+        return self._reading
+
+    @reading.setter
+    def reading(self, reading: MoleculeOptions | None) -> None:
+        self._reading = _checked_reading(reading)
+
+    @property
     def edition(self) -> str | None:
         """A text that is new each time the index is written; None if it is in memory only.
 
@@ -233,8 +270,10 @@ class GraphIndex:
 
     @property
     def graphs(self) -> GraphCollection:
-        """All graphs, in the order of their ids, without ids and metadata."""
-        return self._graphs.collection(np.flatnonzero(self._graphs.alive))
+        """All graphs with their ids and metadata, in the order of their ids."""
+        columns = self._graphs.collection(np.flatnonzero(self._graphs.alive)).columns
+        ids, metadata = zip(*self._graphs.notes(), strict=True) if len(self) else ((), ())
+        return GraphCollection._of(replace(columns, ids=ids, metadata=metadata), reading=self._reading)
 
     @property
     def metadata(self) -> list[Mapping[str, Any]]:
@@ -294,7 +333,11 @@ class GraphIndex:
         new = IndexedGraphs()
         new.append(OpenSegment(segment))
         numbered = range(first, self._next_number)
+        known = self._reading  # which the first graphs may have set
         self._follow(live, *live.append(partial(self._copy, graphs=new), numbered))
+        if self._reading is None and known is not None:
+            self._reading = known
+            self.save(live)
 
     def add_model(self, model: Any, *, out: str | os.PathLike[str] | None = None, executor: Any = None) -> None:
         """Let a model encode all graphs of an index that has none, for searches by its learned distance.
@@ -522,7 +565,7 @@ class GraphIndex:
             hit: A hit of any search, or the id of a graph of the index.
             time_limit: Seconds of the search. "auto" is half a second, None is no limit.
         """
-        graph = self._resolve_one(query)
+        graph = self.resolve(query)
         found = hit if isinstance(hit, SearchHit) else SearchHit(hit, float("nan"), partial(self.graph, hit))
         return Explanation(find_edits(graph, found, self.costs, time_limit))
 
@@ -537,10 +580,12 @@ class GraphIndex:
     ) -> Any:
         """Give new graphs to a writer; returns what it makes of them."""
         number, total = count(self._next_number), len(graphs) if hasattr(graphs, "__len__") else None
-        made = self._write(builder, new_chunks(graphs, ids, number), total, True, workers)
+        readings, is_empty = [self._reading], len(self) == 0
+        chunks = read_alike(new_chunks(graphs, ids, number, self._reading), readings, is_empty)
+        made = self._write(builder, chunks, total, True, workers)
         if isinstance(made, Segment):
             self._graphs.check_new_ids(made)
-        self._next_number = next(number)
+        self._next_number, self._reading = next(number), readings[0]
         return made
 
     def _copy(
@@ -609,7 +654,7 @@ class GraphIndex:
         parts: dict[Part, bytes] = {"remembered": self._memory.to_bytes()} if len(self._memory) else {}
         if (points := self._kept_points()) is not None:
             parts["map"] = points.astype("<f4").tobytes()
-        return IndexRecord(self.model, self._costs, self._next_number, parts)
+        return IndexRecord(self.model, self._costs, self._next_number, self._reading, parts)
 
     def _spread(self, points: Points) -> Points:
         """Points of the graphs that were not removed, by the positions of all."""
@@ -666,18 +711,35 @@ class GraphIndex:
         """
         return graph if self._graphs.have_edge_labels else graph.replace(edge_labels=None)
 
+    def query_reading(self) -> MoleculeOptions:
+        """The options by which to read the molecules of queries; warns once if the index does not record any."""
+        if self._reading is None and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                "the index does not record how its molecules were read: queries are read by elements and bond types "
+                "alone, and distances are wrong if its molecules were read otherwise. Set index.reading, say "
+                "--distinguish on the command line, or build the index again",
+                ConversionWarning,
+                stacklevel=3,
+            )
+        return self._reading or MoleculeOptions()
+
     def _resolve(self, query: Any) -> GraphCollection:
         """The graphs that are asked for, by one query or by several."""
         if isinstance(query, GraphCollection):
+            check_reading(query.reading, self._reading, "the queries")
             return query
-        return GraphCollection([self._resolve_one(one) for one in (query if _is_several(query) else [query])])
+        return GraphCollection([self.resolve(one) for one in (query if _is_several(query) else [query])])
 
-    def _resolve_one(self, query: Any) -> Graph:
-        """A graph in any form; a string or number is an id, and a string that is not an id is a SMILES."""
+    def resolve(self, query: Any) -> Graph:
+        """The graph that a query means: a graph in any form, the id of a graph of the index, or a SMILES.
+
+        A SMILES and an RDKit molecule are read as the molecules of the index were.
+        """
         if isinstance(query, Graph):
             return query
         if isinstance(query, bool) or not isinstance(query, str | int | np.integer):
-            return as_graph(query)
+            return as_graph(query, self.query_reading() if is_molecule(query) else None)
         position = self._graphs.find(query)
         if position is not None:
             return self._graphs.loader(position)()
@@ -686,7 +748,7 @@ class GraphIndex:
         if len(query.split()) != 1:  # "NSC 16" would be the molecule N-S-C with a title
             raise self._unknown(query, ", and a SMILES has no blanks")
         try:
-            return self.as_query(as_graph(query))
+            return self.as_query(as_graph(query, self.query_reading()))
         except GraphMetricError as error:
             raise self._unknown(query, f", and it cannot be read as a SMILES either: {error}") from None
 
@@ -700,6 +762,12 @@ class GraphIndex:
 def _is_several(query: Any) -> bool:
     """Whether this is a list of queries; a tuple (edges, labels) or a matrix is one graph."""
     return isinstance(query, list | GraphCollection | Iterator)
+
+
+def _checked_reading(reading: MoleculeOptions | None) -> MoleculeOptions | None:
+    if reading is not None and not isinstance(reading, MoleculeOptions):
+        raise InvalidArgument(f"reading must be graphmetric.formats.MoleculeOptions; got {reading!r}")
+    return reading
 
 
 def _checked_view(view: View) -> View:

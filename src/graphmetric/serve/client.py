@@ -16,7 +16,8 @@ from urllib.parse import quote, urlsplit
 from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import GraphMetricError, InvalidArgument, ServiceError
-from graphmetric.formats.conversion import as_graph
+from graphmetric.formats.conversion import as_graph, is_molecule
+from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.graphs.graph import Graph
 from graphmetric.search.hits import EXPLAIN_SECONDS, Explanation, SearchHit, SearchProgress, SearchResult
 from graphmetric.serve.wire import read_alignment, read_graph, read_result, write_graph
@@ -94,6 +95,12 @@ class RemoteIndex:
         """The edit costs of certified searches."""
         return EditCosts.from_dict(self.info()["costs"])
 
+    @cached_property
+    def reading(self) -> MoleculeOptions | None:
+        """The options by which molecules of the index were read, and queries are; None if that is not known."""
+        recorded = self.info()["reading"]
+        return None if recorded is None else MoleculeOptions.from_dict(recorded)
+
     def graph(self, id: Hashable) -> Graph:
         """The graph with this id."""
         return read_graph(self._ask("GET", f"/v1/graphs/{quote(str(id), safe='')}")["graph"])
@@ -154,7 +161,7 @@ class RemoteIndex:
     def _resolve(self, query: Any) -> Graph:
         """A graph in any form; a string or a number is an id, and a string that is not an id is a SMILES."""
         if isinstance(query, bool) or not isinstance(query, str | int):
-            return as_graph(query)
+            return as_graph(query, self.reading if is_molecule(query) else None)
         try:
             return self.graph(query)
         except InvalidArgument:

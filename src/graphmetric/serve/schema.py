@@ -412,6 +412,8 @@ class InfoAnswer(_Answer):
     smiles: bool
     """Whether SMILES can be read here."""
     costs: dict[str, Any]
+    reading: dict[str, Any] | None
+    """How molecules of the index were read, and those of queries are; null if the index does not record it."""
     directed: bool
     node_labels: list[Any]
     edge_labels: list[Any]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import logging
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import asdict
 from functools import cached_property, lru_cache, partial
 from importlib.util import find_spec
 from itertools import islice
@@ -23,6 +25,7 @@ from graphmetric.edit_distance.limited import COUNTED_KINDS
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
 from graphmetric.formats import Limits, formats, iter_graphs
 from graphmetric.formats.conversion import from_smiles
+from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.formats.values import integer_from_text
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
@@ -55,6 +58,8 @@ from graphmetric.serve.wire import (
     write_result,
 )
 
+logger = logging.getLogger("graphmetric.serve")
+
 _DEFAULT_K = 10
 _EXPLAINED_HITS = 50
 """Hits whose edits are listed with a search."""
@@ -82,6 +87,15 @@ class ServedIndex:
         """A graph of the index as SVG, by its id. It holds no reference to ``self``: a replaced edition is freed at
         once, with its files, and not by a later garbage collection."""
 
+    @cached_property
+    def _reading(self) -> MoleculeOptions:
+        """How molecules of queries are read; the log says once where the index does not record it."""
+        reading: MoleculeOptions
+        reading, notes = _with_notes(self.index.query_reading)
+        for note in notes:
+            logger.warning("%s", note)
+        return reading
+
     def info(self) -> dict[str, Any]:
         """What is served, and what is allowed."""
         settings = self.settings
@@ -92,6 +106,7 @@ class ServedIndex:
             "learned": self.index.model is not None,
             "smiles": find_spec("rdkit") is not None,
             "costs": self.index.costs.to_dict(),
+            "reading": None if self.index.reading is None else self.index.reading.to_dict(),
             **self._content,
             "kinds_of_limits": list(COUNTED_KINDS),
             "formats": list(_READABLE),
@@ -144,7 +159,7 @@ class ServedIndex:
         elif query.smiles is not None:
             if len(query.smiles.split()) != 1:
                 raise InvalidGraph(f"SMILES {query.smiles[:80]!r} has blanks; give the SMILES alone")
-            graph = _with_notes(from_smiles, query.smiles)[0]
+            graph = _with_notes(from_smiles, query.smiles, **asdict(self._reading))[0]
         else:
             assert query.file is not None
             graphs, _ = self.read(query.file)
@@ -197,7 +212,8 @@ class ServedIndex:
             max_nodes=self.settings.max_nodes,
             max_edges=self.settings.max_edges,
         )
-        graphs, notes = _with_notes(lambda: list(iter_graphs(content, known, limits=limits)))
+        reading = self._reading
+        graphs, notes = _with_notes(lambda: list(iter_graphs(content, known, limits=limits, reading=reading)))
         if not graphs:
             raise InvalidGraph("the file holds no graphs")
         return [self._checked(graph) for graph in graphs], notes
@@ -402,9 +418,9 @@ _converting = threading.Lock()
 """Warnings are caught for the whole process, so one thread at a time does it."""
 
 
-def _with_notes(make: Callable[..., Any], *arguments: Any) -> tuple[Any, list[str]]:
+def _with_notes(make: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
     """What a conversion makes, and what it warns of."""
     with _converting, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        made = make(*arguments)
+        made = make(*arguments, **options)
     return made, [str(one.message) for one in caught if isinstance(one.message, ConversionWarning)]

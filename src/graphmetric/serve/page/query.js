@@ -1,7 +1,7 @@
 // The query panel: five ways to give a graph, and what is asked about it.
 
 import { describe, layoutOf, post, storedGraph } from "./api.js";
-import { choice, h, many, say, shown } from "./dom.js";
+import { choice, h, many, put, say, shown } from "./dom.js";
 import { makeSketch, typed } from "./sketch.js";
 
 const KINDS = {
@@ -73,7 +73,8 @@ export function makeQuery(page) {
       note.replaceChildren(h("p", { class: "field-error" }, `This is not JSON yet: ${error.message}`));
     }
   }
-  panels.text.append(h("label", { for: "text" }, info.smiles ? "A molecule as SMILES, or a graph as JSON" : "A graph as JSON"), text,
+  put(panels.text, h("label", { for: "text" }, info.smiles ? "A molecule as SMILES, or a graph as JSON" : "A graph as JSON"), text,
+    info.smiles ? h("p", { class: "hint reading" }, info.reading ? `SMILES are read as the collection was, by ${["elements", "bond types", ...info.reading.distinguish].join(", ")}.` : "The collection does not record how molecules were read: SMILES are read by elements and bond types.") : null,
     h("p", { class: "hint" }, "JSON: ", h("code", {}, '{"num_nodes": 3, "edges": [[0,1],[1,2]], "node_labels": ["C","C","O"]}')));
 
   // Id.
