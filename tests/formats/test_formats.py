@@ -498,14 +498,14 @@ class TestSdf:
         assert [graph.id for graph in graphs] == ["ethanol", 42]
         assert graphs[0] == Graph.from_smiles("CCO")
         assert graphs[1].is_isomorphic(Graph.from_smiles("c1ccccc1"))
-        assert dict(graphs[0].metadata) == {"logP": 1.5, "note": "two\nlines", "class": 1}
+        assert dict(graphs[0].metadata) == {"logP": 1.5, "note": "two\nlines", "class": 1, "smiles": "CCO"}
         (graph,) = read_text(text.partition("$$$$")[0].replace("\n", "\r\n"), "mol")
         assert graph == graphs[0]
 
     def test_a_field_without_a_name_takes_no_more_than_linear_time(self) -> None:
         """Quadratic time would be most of an hour."""
         text = self.record("CCO", "ethanol", f"> {'<' * 1_000_000}\n1\n\n> <class>\n1\n\n")
-        assert dict(read_text(text, "sdf")[0].metadata) == {"class": 1}
+        assert dict(read_text(text, "sdf")[0].metadata) == {"class": 1, "smiles": "CCO"}
 
     def test_bad_records_name_their_line_and_can_be_skipped(self) -> None:
         good = self.record("CC", "a")

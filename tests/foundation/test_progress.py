@@ -6,13 +6,14 @@ import io
 import logging
 import subprocess
 import sys
+import threading
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
 from graphmetric._foundation import progress as module
-from graphmetric._foundation.progress import announce, progress, verbose_progress
+from graphmetric._foundation.progress import announce, lasting, progress, verbose_progress
 
 FIT = """
 import logging, sys
@@ -33,6 +34,16 @@ def test_verbose_is_seen_with_or_without_logging(log: bool, verbose: bool | None
     said, elsewhere = (done.stdout, done.stderr) if log else (done.stderr, done.stdout)
     assert said.count("step 3, epoch") == (1 if verbose else 0)
     assert "step 3" not in elsewhere
+
+
+def test_a_job_that_cannot_say_how_far_it_is_shows_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = threading.Event()
+    for name in ("_TICK_SECONDS", "_VERBOSE_EVERY_SECONDS", "_SILENT_SECONDS"):
+        monkeypatch.setattr(module, name, 0.001)
+    monkeypatch.setattr(module, "announce", lambda text: shown.set() if text.startswith("waiting: 0 s") else None)
+    with verbose_progress(True), lasting("waiting"):
+        assert shown.wait(60)
+    assert not [thread for thread in threading.enumerate() if "tick" in thread.name]
 
 
 class Closed(io.StringIO):

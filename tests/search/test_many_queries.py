@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import graphmetric as gm
+from graphmetric.formats import MoleculeOptions
 from tests.command_line import run
 
 
@@ -45,6 +46,36 @@ def test_answers_are_those_of_single_queries(capsys: pytest.CaptureFixture[str],
         assert [row["id"] for row in mine] == [str(hit.id) for hit in expected]
         assert [float(row["distance"]) for row in mine] == pytest.approx([hit.distance for hit in expected], abs=1e-5)
         assert {row["proven"] for row in mine} == {""}
+
+
+def test_tables_have_the_metadata_and_the_smiles(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "some.smi").write_text("CCO ethanol\nCN amine\n")
+    extra = gm.Graph(1, node_labels=["C"], id="odd", metadata={"rank": "own", "more": [1, 2]})
+    graphs = [*gm.read_graphs(tmp_path / "some.smi"), extra]
+    index = gm.GraphIndex.build(graphs, reading=MoleculeOptions())
+    index.save(tmp_path / "idx")
+    assert run(capsys, "search", tmp_path / "idx", tmp_path / "some.smi", "--out", tmp_path / "hits.csv")[0] == 0
+    rows = list(csv.DictReader((tmp_path / "hits.csv").read_text().splitlines()))
+    assert [(row["id"], row["smiles"], row["metadata.rank"], row["more"]) for row in rows[:3]] == [
+        ("ethanol", "CCO", "", ""),
+        ("amine", "CN", "", ""),
+        ("odd", "", "own", "[1, 2]"),
+    ]
+    table = index.search("CCO", 3).to_pandas()
+    assert [*table] == [
+        "rank",
+        "id",
+        "distance",
+        "exact",
+        "lower",
+        "upper",
+        "proven",
+        "smiles",
+        "metadata.rank",
+        "more",
+    ]
+    assert table["smiles"].tolist()[:2] == ["CCO", "CN"]
+    assert table["rank"].tolist() == [1, 2, 3]
 
 
 def test_lines_of_json_by_edit_distance(capsys: pytest.CaptureFixture[str], place: Path) -> None:

@@ -10,16 +10,18 @@ from __future__ import annotations
 import html
 import logging
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from importlib import import_module
 from typing import Any
 
 _LINE_EVERY_SECONDS = 30.0
 _VERBOSE_EVERY_SECONDS = 5.0
 _DRAW_EVERY_SECONDS = 0.5
+_TICK_SECONDS = 0.5
 _SILENT_SECONDS = 2.0
 """A job that is shorter than this shows nothing."""
 
@@ -38,6 +40,25 @@ def progress(description: str, total: int | None, unit: str = "") -> Iterator[Pr
         yield display
     finally:
         display.close()
+
+
+@contextmanager
+def lasting(description: str) -> Iterator[None]:
+    """Show how long a job has taken that cannot say how far it is, such as one call of another library."""
+    done = threading.Event()
+    with progress(description, None) as display:
+
+        def tick() -> None:
+            while not done.wait(_TICK_SECONDS):
+                display.advance(0)
+
+        ticking = threading.Thread(target=copy_context().run, args=(tick,), daemon=True)
+        ticking.start()
+        try:
+            yield
+        finally:
+            done.set()
+            ticking.join()
 
 
 @contextmanager

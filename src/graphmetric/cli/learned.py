@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write, check_writable, make_folder
 from graphmetric._foundation.limits import check_memory
-from graphmetric._foundation.options import format_csv
+from graphmetric._foundation.options import format_count, format_csv
 from graphmetric.cli.graph_sources import TYPED, GraphCommand, Reading, open_graph, open_source, reading_options
 from graphmetric.cli.options import (
     COUNT,
@@ -90,7 +90,7 @@ def distance_command(
     if align:
         found = learned.align(g, h)
         data |= {"node_map": found.node_map, "edits": int(found.upper)}
-        lines += ["", f"node map  first -> second, which takes {found.upper:g} edits"]
+        lines += ["", f"node map  first -> second, which takes {format_count(int(found.upper), 'edit')}"]
         lines += [f"  {u} -> {'deleted' if v is None else v}" for u, v in enumerate(found.node_map or ())]
     show_result("\n".join(lines), data)
 

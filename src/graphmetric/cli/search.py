@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import click
 
 from graphmetric._foundation.atomic_files import system_errors_named, write_file
 from graphmetric._foundation.limits import paced
-from graphmetric._foundation.options import format_csv, parse_json
+from graphmetric._foundation.options import format_csv, format_number, parse_json
 from graphmetric._foundation.progress import progress
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_graph, reading_options, stream_source
 from graphmetric.cli.index import known_id
@@ -50,8 +51,6 @@ Explain = Callable[["SearchResult"], "list[str | None]"]
 
 _PICTURES = (".svg", ".png", ".html")
 _TABLES = (".csv", ".jsonl")
-_COLUMNS = ("query", "query_id", "rank", "id", "distance", "exact", "lower", "upper", "proven", "explanation")
-"""All files have the same columns; the last five are empty unless they were asked for."""
 _WHERE = "Only graphs with this metadata. Can be repeated."
 _BATCH_SECONDS = 0.5
 """About how long a batch of queries should take; its hits are written when it ends."""
@@ -160,14 +159,14 @@ def search_command(
         return [str(opened.explain(result.query, hit)) if explain else None for hit in result]
 
     if out is not None and not by_id and not smiles:
-        _answer_all(*stream_source(query, reading), out, search, explained)
+        _answer_all(*stream_source(query, reading), out, search, explained, opened.metadata_keys)
         return
     advice = " or search for all of them with --out hits.csv"
     graph = opened.graph(known_id(opened, query)) if by_id else open_graph(query, reading, smiles=smiles, advice=advice)
     if smiles:
         graph = opened.as_query(graph)
     if out is not None:
-        _answer_all([graph], 1, out, search, explained)
+        _answer_all([graph], 1, out, search, explained, opened.metadata_keys)
         return
 
     def show_hits(result: SearchResult) -> None:
@@ -256,6 +255,11 @@ def _plain(id: Any) -> Any:
     return id if isinstance(id, str | int | float | None) else str(id)
 
 
+def _cell(value: Any) -> Any:
+    """A value of the metadata as one cell: lists and tables as JSON."""
+    return value if isinstance(value, str | int | float | None) else to_json(value, one_line=True)
+
+
 def _draw(result: SearchResult, costs: EditCosts, suffix: str) -> bytes | str:
     from graphmetric.search.gallery import draw_hits, page_of_hits, picture_of_hits
 
@@ -264,15 +268,24 @@ def _draw(result: SearchResult, costs: EditCosts, suffix: str) -> bytes | str:
     return draw_hits(result) if suffix == ".svg" else page_of_hits(result, costs)
 
 
-def _answer_all(queries: Iterable[Graph], total: int | None, out: str, search: Search, explain: Explain) -> None:
-    """Search for one batch of queries after another; hits that are written stay if the command is stopped."""
-    describe = _json_line if (wants_json() if out == "-" else out.lower().endswith(".jsonl")) else _csv_lines
+def _answer_all(
+    queries: Iterable[Graph], total: int | None, out: str, search: Search, explain: Explain, keys: Sequence[str]
+) -> None:
+    """Search for one batch of queries after another; hits that are written stay if the command is stopped.
+
+    ``keys`` are those of the metadata of the index, the columns of a table after those that every table has; the
+    last five of these are empty unless they were asked for.
+    """
+    from graphmetric.search.hits import HIT_COLUMNS, metadata_column
+
+    is_json = wants_json() if out == "-" else out.lower().endswith(".jsonl")
+    describe = _json_line if is_json else partial(_csv_lines, keys)
     done = {"queries": 0, "hits": 0, "out_of_time": 0}
     started = time.perf_counter()
     try:
         with _opened(out) as write, progress("search", total, "queries") as bar:
-            if describe is _csv_lines:
-                write(format_csv([_COLUMNS]))
+            if not is_json:
+                write(format_csv([[*HIT_COLUMNS, *map(metadata_column, keys)]]))
             for batch in paced(queries, _BATCH_SECONDS, most=_LARGEST_BATCH):
                 lines = []
                 for result in search(batch):
@@ -319,10 +332,11 @@ def _json_line(position: int, result: SearchResult, explanations: Sequence[str |
     return to_json({**asked, **_as_data(result, explanations)}, one_line=True) + "\n"
 
 
-def _csv_lines(position: int, result: SearchResult, explanations: Sequence[str | None]) -> str:
+def _csv_lines(keys: Sequence[str], position: int, result: SearchResult, explanations: Sequence[str | None]) -> str:
     rows = []
     for rank, (hit, explanation) in enumerate(zip(result, explanations, strict=True), 1):
         numbers = (hit.distance, hit.exact, hit.lower, hit.upper)
-        shown = [None if number is None else f"{number:.7g}" for number in numbers]
-        rows.append([position, _plain(result.query.id), rank, _plain(hit.id), *shown, hit.proven, explanation])
+        shown = [None if number is None else format_number(number, 7) for number in numbers]
+        row = [position, _plain(result.query.id), rank, _plain(hit.id), *shown, hit.proven, explanation]
+        rows.append([*row, *(_cell(hit.metadata.get(key)) for key in keys)])
     return format_csv(rows)

@@ -70,6 +70,8 @@ def from_smiles(
 ) -> Graph:
     """The molecule that a SMILES text describes; a title after a blank becomes the ``id`` unless one is given.
 
+    The text is kept as ``metadata["smiles"]``.
+
     ``kekulize=True`` writes aromatic bonds as alternating ``"1"`` and ``"2"``, as the AIDS benchmark does. Which bond
     is which is then arbitrary, so equal molecules may become different graphs.
 
@@ -97,7 +99,7 @@ def from_smiles(
     distinguish = checked_distinctions(distinguish)
     if _MAY_HAVE_FACTS.search(smiles):
         not_kept.molecule_facts |= _facts_that_do_not_count(molecule, distinguish, not_kept.molecule_facts)
-    return _as_graph(molecule, kekulize, distinguish, id)
+    return _as_graph(molecule, kekulize, distinguish, id).replace(metadata={"smiles": smiles.split()[0]})
 
 
 @warns_at_the_end()
@@ -215,7 +217,7 @@ def to_rdkit(not_kept: NotKept, graph: Graph, *, sanitize: bool = True) -> Mol:
             chem.SanitizeMol(molecule)
     others = [name for name in COLUMNS if not name.endswith("labels")]
     not_kept.leave_out(name for name in others if graph.column(name) is not None)
-    not_kept.leave_out(["metadata"] if graph.metadata else [])
+    not_kept.leave_out(["metadata"] if graph.metadata.keys() - {"smiles"} else [])
     return molecule.GetMol()  # type: ignore[no-any-return]
 
 
@@ -345,7 +347,7 @@ def read_smiles_lines(source: FileSource, options: MoleculeOptions) -> Iterator[
 
 
 def read_sdf(source: FileSource, options: MoleculeOptions) -> Iterator[Graph]:
-    """Heavy-atom graphs, record by record; the title is the id and the data fields are metadata."""
+    """Heavy-atom graphs, record by record; the title is the id, the data fields and the SMILES are metadata."""
     _chem("reading SDF")
     with _noticed(source) as not_kept:
         for number, lines in _records(source):
@@ -354,9 +356,12 @@ def read_sdf(source: FileSource, options: MoleculeOptions) -> Iterator[Graph]:
                     raise InvalidGraph("the record is empty")
                 block, metadata = _parts(lines)
                 id = id_from_text(lines[0].strip())
-                graph = _converted(not_kept, _molecule_of_block(block), distinguish=options.distinguish, id=id)
+                molecule = _molecule_of_block(block)
+                graph = _converted(not_kept, molecule, distinguish=options.distinguish, id=id)
                 source.limits.check(nodes=graph.num_nodes, edges=graph.num_edges)
-                yield graph.replace(metadata=metadata) if metadata else graph
+                if not any(name.lower() == "smiles" for name in metadata):
+                    metadata["smiles"] = _chem().MolToSmiles(molecule)
+                yield graph.replace(metadata=metadata)
 
 
 @contextmanager
@@ -416,7 +421,7 @@ SMILES = FileFormat(
     "smiles",
     (".smi", ".smiles"),
     "SMILES, one molecule per line (needs the extra 'molecules'); read only; streams",
-    holds=frozenset({"node_labels", "edge_labels", "id"}),
+    holds=frozenset({"node_labels", "edge_labels", "id", "metadata"}),
     read=read_smiles_lines,
     options=MoleculeOptions,
 )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.progress import lasting
 from graphmetric.errors import InvalidArgument, needs_extra
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
@@ -118,7 +119,8 @@ def lay_out_by_neighbours(index: GraphIndex) -> Points:
     # What scikit-learn does by itself with init="pca"; given as an array, nothing is left to chance.
     start *= 1e-4 / (start[:, 0].std() or 1.0)
     perplexity = min(_PERPLEXITY, (len(start) - 1) / 3)
-    with threadpool_limits(1):  # beside other work, its threads wait for each other and cost ten times as much
+    # Beside other work, its threads wait for each other and cost ten times as much.
+    with lasting(f"laying out {len(start):,} graphs"), threadpool_limits(1):
         made = TSNE(perplexity=perplexity, init=start).fit_transform(vectors[::every])
     points = np.full((len(vectors), 2), np.nan, dtype=np.float32)
     points[::every] = made

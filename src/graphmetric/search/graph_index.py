@@ -280,6 +280,11 @@ class GraphIndex:
         """The metadata of all graphs, in the order of their ids."""
         return [facts for _, facts in self._graphs.notes()]
 
+    @property
+    def metadata_keys(self) -> list[str]:
+        """The keys of the metadata that graphs have, in the order in which they first occur."""
+        return list(dict.fromkeys(key for facts in self.metadata for key in facts))
+
     def vectors(self, query: Any = None) -> NDArray[np.float32]:
         """(graphs, width): the vectors by which the model finds near graphs, of all graphs or of a query."""
         learned = self._needed_model("question")

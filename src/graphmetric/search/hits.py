@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import pandas
 
 _COLUMNS = ["rank", "id", "distance"]
+HIT_COLUMNS = ("query", "query_id", "rank", "id", "distance", "exact", "lower", "upper", "proven", "explanation")
+"""The columns of tables of hits that are not metadata."""
 _SHOWN_HITS, _SHOWN_NOTES = 10, 4
 """Hits and pieces of metadata that a notebook shows."""
 _DIGITS = 4
@@ -149,10 +151,19 @@ class SearchResult(Sequence[SearchHit]):
         return self.hits[key]
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One dictionary for each hit: rank, id, distance and, if the search was certified, bounds and proof."""
+        """One dictionary for each hit: rank, id, distance, bounds and proof of a certified search, then its metadata.
+
+        All have the same keys, with None for metadata that a graph lacks.
+        """
         certified = ("exact", "lower", "upper", "proven") if any(hit.proven is not None for hit in self) else ()
         names = ("id", "distance", *certified)
-        return [{"rank": rank} | {name: getattr(hit, name) for name in names} for rank, hit in enumerate(self, 1)]
+        keys = list(dict.fromkeys(key for hit in self for key in hit.metadata))
+        return [
+            {"rank": rank}
+            | {name: getattr(hit, name) for name in names}
+            | {metadata_column(key): hit.metadata.get(key) for key in keys}
+            for rank, hit in enumerate(self, 1)
+        ]
 
     def to_pandas(self) -> pandas.DataFrame:
         """The same as a table, one row for each hit."""
@@ -181,6 +192,11 @@ class SearchResult(Sequence[SearchHit]):
         kept = len(columns) if any(hit.metadata for hit in shown) else -1
         listed = table(columns[:kept], [row[:kept] for row in rows], more=len(self) - len(shown))
         return notebook_view(f"{len(self)} hits; {self.report}", pictures, listed)
+
+
+def metadata_column(key: str) -> str:
+    """The name of a column of metadata, beside those of hits."""
+    return f"metadata.{key}" if key in HIT_COLUMNS else key
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -153,7 +153,10 @@ class RemoteIndex:
 
     def _align(self, route: str, first: Any, second: Any, asked: dict[str, Any], time_limit: Seconds) -> EditDistance:
         graphs = [self._resolve(first), self._resolve(second)]
-        sides = {name: {"graph": write_graph(graph)} for name, graph in zip(("first", "second"), graphs, strict=True)}
+        sides = {
+            name: {"graph": write_graph(graph.replace(metadata=None))}
+            for name, graph in zip(("first", "second"), graphs, strict=True)
+        }
         answer = self._ask("POST", route, {**sides, **asked, "time_limit": self._seconds(time_limit)})
         graphs = [read_graph(answer[name]) for name in ("first", "second")]  # as the service understood them
         return read_alignment(answer["distance"], graphs[0], graphs[1], self.costs)
@@ -183,7 +186,7 @@ class RemoteIndex:
         queries = query if isinstance(query, list) else [query]
         results = []
         for number, one in enumerate(queries):
-            body["graph"] = write_graph(self._resolve(one))
+            body["graph"] = write_graph(self._resolve(one).replace(metadata=None))  # which says nothing to a search
             if watch is None:
                 results.append(self._result(self._ask("POST", "/v1/search", body)))
             else:
