@@ -36,7 +36,7 @@ def test_protocols_are_never_mixed() -> None:
 def test_published_numbers_stand_beside() -> None:
     (table,) = make_tables([make_seeded(0)])
     lines = table.to_markdown().splitlines()
-    assert any(line.startswith("| GREED | 0.907 | 1.334 |  | published") for line in lines)
+    assert any(line.startswith("| GREED | 0.907 | 1.334 |  | Ranjan et al., GREED, NeurIPS 2022") for line in lines)
     assert lines[-1].startswith("| small | 0.900 | 1.000 | 1 |")
     assert "LINUX" not in table.to_markdown()
 
@@ -112,3 +112,4 @@ def test_published_numbers_are_plain() -> None:
         assert result.protocol in ("paper", "A")
         assert all(0 <= value <= 1 for name, value in result.scores.items() if name != "mae")
         assert result.scores.get("mse", 0) < 0.01, "squared errors are not in thousandths"
+        assert "not published" in result.source or re.search(r"\b20\d\d\b", result.source), "a citation has a year"

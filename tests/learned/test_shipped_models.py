@@ -227,3 +227,23 @@ class TestHowTheyAreMade:
         listed = json.loads(tool.LEFT_OUT.read_text())
         for name in tool.BENCHMARKS:
             assert sorted(set(certificates(tool.read_benchmark(name, str(shared_data))))) == listed[name]
+
+
+def test_graphs_that_no_model_tells_apart_are_at_zero_unless_strict() -> None:
+    """The rook's graph of a 4 by 4 board and the Shrikhande graph, as docs/concepts.md says."""
+    rook = _on_torus([(0, 1), (0, 2), (1, 0), (2, 0)])
+    shrikhande = _on_torus([(0, 1), (1, 0), (1, 1)])
+    assert rook.num_edges == shrikhande.num_edges == 48
+    assert not rook.is_isomorphic(shrikhande)
+    model = gm.GraphDistance.load("unlabelled")
+    assert model.distance(rook, shrikhande) == pytest.approx(0, abs=1e-4)
+    assert model.set_params(strict=True).distance(rook, shrikhande) > 0
+
+
+def _on_torus(steps: list[tuple[int, int]]) -> gm.Graph:
+    """16 nodes in four rows and columns, each joined to those that are one of the steps away."""
+    cells = [(row, column) for row in range(4) for column in range(4)]
+    ends = [((row + down) % 4, (column + right) % 4) for row, column in cells for down, right in steps]
+    starts = [cell for cell in cells for _ in steps]
+    edges = {tuple(sorted((cells.index(a), cells.index(b)))) for a, b in zip(starts, ends, strict=True)}
+    return gm.Graph(16, sorted(edges))

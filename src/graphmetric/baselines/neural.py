@@ -283,7 +283,7 @@ class GreedOptions(NetworkOptions):
 
 
 class Greed(NeuralBaseline[GreedOptions]):
-    """Ranjan et al.: an isomorphism network, sums, and the Euclidean distance, in edits: a metric by construction."""
+    """Ranjan et al.: an isomorphism network, sums, and the Euclidean distance, in edits: a pseudo-metric."""
 
     name, scale = "greed", "raw"
     network = GreedOptions()
