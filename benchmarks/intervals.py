@@ -1,19 +1,16 @@
 """Certified intervals: how wide they are after how much CPU time, and whether they ever are wrong.
 
-    python benchmarks/intervals.py [--data ../shared/data] [--pairs 500] [--only width,refute,check] [--earlier FOLDER]
+    python benchmarks/intervals.py [--data ../shared/data] [--pairs 500] [--only width,check] [--earlier FOLDER]
 
-1. *width*: molecules of AIDS42k with 24 to 27 atoms, bond types counted, unit costs. A predictor is trained on three
-   quarters of the isomorphism classes; pairs of the others are bounded by quick intervals with and without it, by plain
-   primal-dual steps and by beam searches. Random pairs, and near ones (the smallest branch bound among 200). All
-   methods take turns, and the least time of each counts. ``--earlier`` is a folder with the sources of another commit,
-   whose plain steps are measured before and after by a process of their own.
-2. *refute*: what a predicted start would save a certified search. Of random pairs whose branch bound is within a
-   radius and whose distance is not, the share that few steps refute, from nothing and from a start.
-3. *check*: intervals against distances that are known: all of ``--known`` random pairs of AIDS700nef whose distance is
-   in its matrix, and pairs of larger molecules that the exact search proves in ``--seconds``. Networks: a trained one,
-   one with random weights, and none.
+1. *width*: molecules of AIDS42k with 24 to 27 atoms, bond types counted, unit costs. Pairs of a quarter of the
+   isomorphism classes are bounded by quick intervals, by plain primal-dual steps and by beam searches. Random pairs,
+   and near ones (the smallest branch bound among 200). All methods take turns, and the least time of each counts.
+   ``--earlier`` is a folder with the sources of another commit, whose plain steps are measured before and after by a
+   process of their own.
+2. *check*: intervals against distances that are known: all of ``--known`` random pairs of AIDS700nef whose distance is
+   in its matrix, and pairs of larger molecules that the exact search proves in ``--seconds``.
 
-Times are CPU time of one thread; the network and its inputs are counted once for each graph and shown apart.
+Times are CPU time of one thread.
 """
 
 from __future__ import annotations
@@ -31,32 +28,20 @@ import graphmetric as gm
 from graphmetric._foundation.threads import working_threads
 from graphmetric.edit_distance import EditDistanceMethod, QuickInterval
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
-from graphmetric.features import GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection, certificates
-from graphmetric.learned.interval_predictor import (
-    IntervalOptions,
-    StartPredictor,
-    bound_pairs,
-    read_inputs,
-    train_predictor,
-)
 
 SIZES = (24, 27)
 NEAR_AMONG = 200
-RADII = (8, 10, 12)
-ALL_STEPS = 400
-"""Pairs that this number of steps does not refute are left to a search."""
 ROUNDS = 3
 COSTS = gm.EditCosts()
 Pairs = NDArray[np.int64]
 
 
-def split_classes(graphs: GraphCollection) -> tuple[GraphCollection, GraphCollection]:
-    """Training graphs, and one graph of each of the other isomorphism classes."""
-    names = certificates(graphs)
-    _, first, place = np.unique(names, return_index=True, return_inverse=True)
-    tested = np.random.default_rng(0).permutation(len(first)) < len(first) // 4
-    return graphs[np.flatnonzero(~tested[place.ravel()])], graphs[np.sort(first[tested])]
+def choose_classes(graphs: GraphCollection) -> GraphCollection:
+    """One graph of each of a quarter of the isomorphism classes."""
+    _, first = np.unique(certificates(graphs), return_index=True)
+    chosen = np.random.default_rng(0).permutation(len(first)) < len(first) // 4
+    return graphs[np.sort(first[chosen])]
 
 
 def choose_pairs(problem: EncodedProblem, n_graphs: int, count: int) -> dict[str, Pairs]:
@@ -101,60 +86,23 @@ def measure_earlier(options: argparse.Namespace) -> None:
         subprocess.run(command, env=environment, check=True)
 
 
-def report_widths(
-    featurizer: GraphFeaturizer, predictor: StartPredictor, graphs: GraphCollection, options: argparse.Namespace
-) -> None:
+def report_widths(graphs: GraphCollection, options: argparse.Namespace) -> None:
     problem = encode(graphs, graphs, COSTS)
-    started = time.process_time()
-    starts = predictor.predict(read_inputs(featurizer, graphs, problem))
-    print(f"{len(graphs)} test graphs, network {1e3 * (time.process_time() - started) / len(graphs):.3f} ms per graph")
     for kind, pairs in choose_pairs(problem, len(graphs), options.pairs).items():
         print(f"{SIZES[0]} to {SIZES[1]} atoms, {kind}, {len(pairs)} pairs")
         methods: dict[str, EditDistanceMethod] = {f"beam, width {w}": gm.BeamSearch(w) for w in (10, 100)}
         methods |= plain_methods()
         for steps, shifts in ((30, 2), (60, 4), (110, 3), (120, 5), (130, 4), (140, 5), (180, 5)):
-            for name, chosen in (("interval without start", None), ("interval", starts)):
-                methods[f"{name}, {steps} steps"] = QuickInterval(steps, shifts, chosen)
+            methods[f"interval, {steps} steps, {shifts} shifts"] = QuickInterval(steps, shifts)
         measure(methods, problem, pairs, ROUNDS)
 
 
-def report_refutations(
-    featurizer: GraphFeaturizer, predictor: StartPredictor, graphs: GraphCollection, options: argparse.Namespace
-) -> None:
-    problem = encode(graphs, graphs, COSTS)
-    starts = predictor.predict(read_inputs(featurizer, graphs, problem))
-    pairs = np.random.default_rng(3).integers(0, len(graphs), (100 * options.pairs, 2))
-    branch = gm.BranchBound().solve(problem, pairs).lower
-    for radius in RADII:
-        within = pairs[branch <= radius][: 4 * options.pairs]
-        refuted = QuickInterval(ALL_STEPS, 0).solve(problem, within).lower > radius
-        print(
-            f"within {radius} edits by the branch bound: {len(within)} of {len(pairs):,} random pairs; "
-            f"{ALL_STEPS} steps refute {refuted.mean():.0%}, of which"
-        )
-        for steps in (10, 20, 30, 45, 60):
-            print(f"  {steps:3d} steps refute", end="")
-            for name, chosen in (("from nothing", None), ("from a start", starts)):
-                method = QuickInterval(steps, 0, chosen)
-                method.solve(problem, within[:2])  # compiles
-                started = time.process_time()
-                found = method.solve(problem, within[refuted]).lower > radius
-                spent = 1e6 * (time.process_time() - started) / max(1, refuted.sum())
-                print(f"  {found.mean():4.0%} in {spent:4.0f} us {name}", end="")
-            print(flush=True)
-
-
-def check(
-    name: str, featurizer: GraphFeaturizer, graphs: GraphCollection, pairs: Pairs, true: NDArray[np.float64], net: str
-) -> None:
+def check(name: str, graphs: GraphCollection, pairs: Pairs, true: NDArray[np.float64]) -> None:
     """Count the pairs whose interval does not hold their distance."""
-    predictor = None if net == "none" else StartPredictor.build(featurizer, IntervalOptions(), seed=5)
-    if net == "trained":
-        predictor = train_predictor(featurizer, graphs, COSTS, IntervalOptions(pairs=500, epochs=4), seed=0)
-    found = bound_pairs(predictor, featurizer, graphs, pairs, COSTS, QuickInterval(30, 1))
+    found = gm.pairwise_edit_distances(graphs, pairs=pairs, costs=COSTS, method=QuickInterval(30, 1), n_jobs=1)
     wrong = np.sum((found.lower > true) | (found.upper < true))
     met = np.mean(found.lower == found.upper)
-    print(f"  {name}, network {net}: {len(pairs)} pairs, {wrong} wrong; proven by the interval {met:.1%}", flush=True)
+    print(f"  {name}: {len(pairs)} pairs, {wrong} wrong; proven by the interval {met:.1%}", flush=True)
 
 
 def report_checks(data: str, larger: GraphCollection, options: argparse.Namespace) -> None:
@@ -170,9 +118,7 @@ def report_checks(data: str, larger: GraphCollection, options: argparse.Namespac
         f"{SIZES[0]} to {SIZES[1]} atoms": (larger, some[proof.exact], proof.upper[proof.exact]),
     }
     for name, (graphs, known, distances) in sets.items():
-        featurizer = GraphFeaturizer().fit(graphs)
-        for net in ("none", "random", "trained"):
-            check(name, featurizer, graphs, known, distances, net)
+        check(name, graphs, known, distances)
 
 
 def main() -> None:
@@ -183,28 +129,21 @@ def main() -> None:
     parser.add_argument("--proven", type=int, default=1_000, help="pairs of larger molecules to prove and check")
     parser.add_argument("--seconds", type=float, default=0.5, help="to prove one of these")
     parser.add_argument("--earlier", help="a folder with the sources of another commit, to measure its plain steps too")
-    parser.add_argument("--only", default="width,refute,check")
+    parser.add_argument("--only", default="width,check")
     options = parser.parse_args()
     molecules = gm.load_dataset("AIDS42k", root=options.data).graphs
     chosen = molecules[np.flatnonzero((molecules.sizes >= SIZES[0]) & (molecules.sizes <= SIZES[1]))]
     with working_threads(1):
-        training, test = split_classes(chosen)
+        test = choose_classes(chosen)
         if "plain" in options.only.split(","):
             problem = encode(test, test, COSTS)
             for kind, pairs in choose_pairs(problem, len(test), options.pairs).items():
                 print(f"{kind}, {len(pairs)} pairs")
                 measure(plain_methods(), problem, pairs, ROUNDS)
-        if {"width", "refute"} & set(options.only.split(",")):
-            featurizer = GraphFeaturizer().fit(training)
-            started = time.process_time()
-            predictor = train_predictor(featurizer, training, COSTS, IntervalOptions(), seed=0)
-            print(f"trained on {len(training)} graphs in {time.process_time() - started:.0f} CPU seconds")
         if "width" in options.only.split(","):
             measure_earlier(options)
-            report_widths(featurizer, predictor, test, options)
+            report_widths(test, options)
             measure_earlier(options)
-        if "refute" in options.only.split(","):
-            report_refutations(featurizer, predictor, test, options)
         if "check" in options.only.split(","):
             report_checks(options.data, test, options)
 

@@ -38,7 +38,6 @@ from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.graphs.summary import unequal_numbers
-from graphmetric.learned.interval_predictor import IntervalOptions, StartPredictor
 from graphmetric.learned.learned_distance import LearnedDistance, Metric
 from graphmetric.learned.model_card import describe_fit
 from graphmetric.learned.model_folder import find_model
@@ -132,7 +131,6 @@ class GraphDistance(_GraphTransformer):
         held_out_: Positions of the graphs of ``fit`` that were held out for validation; None in a model that was
             loaded.
         report_: What it was trained on, how, and how well that went, as plain data.
-        predictor_: What :meth:`fit_interval` trained, or None.
 
     Example:
         >>> from graphmetric import load_dataset
@@ -149,7 +147,6 @@ class GraphDistance(_GraphTransformer):
     graphs_: GraphCollection | None
     held_out_: NDArray[np.int64] | None
     report_: dict[str, Any]
-    predictor_: StartPredictor | None = None
 
     def __init__(
         self,
@@ -260,7 +257,6 @@ class GraphDistance(_GraphTransformer):
             if curves is not None:
                 curves.close()
             self.model_, self.featurizer_, self.graphs_, self.report_ = model, featurizer, collection, {}
-            self.predictor_ = None  # it was made for other features
             self.held_out_ = held_out
             predicted = self.learned_.measure_pairs(supervision.graphs, supervision.validation.pairs)
         self.report_ = describe_fit(learned_from, supervision, result, predicted)
@@ -278,32 +274,7 @@ class GraphDistance(_GraphTransformer):
             costs=self._costs,
             parameters=self._plain_parameters(),
             report=self.report_,
-            predictor=self.predictor_,
         )
-
-    def fit_interval(self, graphs: Any = None, options: IntervalOptions | None = None) -> GraphDistance:
-        """Train the predictor of :meth:`interval`, which takes a minute or two and needs no distances.
-
-        Args:
-            graphs: Graphs like those that it will be asked about; None: those of ``fit``.
-            options: Its shape and training; None: the defaults.
-        """
-        among = self.graphs_ if graphs is None else as_graphs(graphs)
-        if among is None:
-            raise InvalidArgument("a loaded model does not hold its training graphs: pass graphs to learn from")
-        with verbose_progress(self.verbose):
-            learned = self.learned_.with_intervals(among, options, _seed_of(self.random_state))
-        self.predictor_ = learned.predictor
-        return self
-
-    def interval(self, first: Any, second: Any) -> EditDistance:
-        """Bounds of the edit distance by the costs of the model, certain to hold, and the map that attains the upper.
-
-        It takes the time of some hundred primal-dual steps, a millisecond at 25 nodes. After :meth:`fit_interval` these
-        start from predicted prices, and the bounds are closer; the prediction never makes them wrong. For many pairs,
-        ``learned_.intervals(graphs, pairs)`` looks at every graph once.
-        """
-        return self.learned_.interval(as_graph(first), as_graph(second))
 
     def distance(self, first: Any, second: Any, view: View = "raw") -> float:
         """The distance of two graphs; exactly the same in both directions.
@@ -443,7 +414,7 @@ class GraphDistance(_GraphTransformer):
         if described != learned.network.options:  # the preset of this name was another one when it was trained
             estimator.set_params(preset=(learned.network.options, options), head=None)
         estimator.model_, estimator.featurizer_ = learned.network, learned.featurizer
-        estimator.graphs_, estimator.report_, estimator.predictor_ = None, learned.report, learned.predictor
+        estimator.graphs_, estimator.report_ = None, learned.report
         estimator.held_out_ = None
         return estimator  # type: ignore[no-any-return]
 

@@ -70,7 +70,7 @@ def test_processes_give_the_same(model: LearnedDistance, molecules: gm.GraphColl
 
 def test_what_arrives_damaged_is_refused(model: LearnedDistance, molecules: gm.GraphCollection) -> None:
     module._model_slot.cache_clear()
-    text, weights = pack_model(model.network, model.predictor, model._config())
+    text, weights = pack_model(model.network, model._config())
     changed = weights[:-1] + bytes([weights[-1] ^ 1])
     with pytest.raises(FileError, match=r"model\.safetensors: was changed"):
         module._embed_in_worker(model.digest, (text, changed), molecules)

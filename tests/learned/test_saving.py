@@ -245,6 +245,15 @@ def test_version_1_is_read_without_the_options_that_were_removed(
     assert json.loads((folder / "config.json").read_text())["version"] == model_folder.VERSION
 
 
+def test_a_predictor_of_intervals_of_version_1_is_passed_over(
+    folder: Path, model: gm.GraphDistance, molecules: GraphCollection
+) -> None:
+    as_version_1(folder)
+    exchange_weights(folder, lambda tensors: tensors.update({"interval.bias": torch.zeros(2)}))
+    rewrite(folder, lambda config: config.update(interval={"width": 8}))
+    assert np.array_equal(gm.GraphDistance.load(folder).pairwise(molecules), model.pairwise(molecules))
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -12,7 +12,6 @@ from graphmetric.edit_distance.common_subgraph import (
 from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.dual import (
     DualBound,
-    PairStarts,
     QuickInterval,
     RefinedMap,
     RelaxedDistance,
@@ -44,7 +43,6 @@ __all__ = [
     "Hausdorff",
     "LocalSearch",
     "NearestSearch",
-    "PairStarts",
     "PairwiseDistances",
     "QuickInterval",
     "RefinedMap",

@@ -1,10 +1,10 @@
-"""The dual bound: the branch bound with the best division of edge savings; the same after few steps, from a start that
-may be learned; its limit, which is the relaxed edit distance; and the exact search that uses it."""
+"""The dual bound: the branch bound with the best division of edge savings; the same after few steps; its limit, the
+relaxed edit distance; and the exact search that uses it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,13 +23,9 @@ from graphmetric.edit_distance._kernels.relaxed import (
     RelaxedLimits,
     RelaxedResults,
     RelaxedWork,
-    Settled,
-    Starts,
     allocate_relaxed,
-    allocate_start_room,
     bound_quickly,
     relax_pairs,
-    settle_pairs,
 )
 from graphmetric.edit_distance._kernels.sparse_problem import LARGEST_SPARSE
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, WorkspaceSize, allocate_workspace
@@ -159,17 +155,12 @@ class QuickInterval(EditDistanceMethod):
     The prices of the steps slow down towards the end, which settles them, and their masses are rounded to a map.
     Shifts towards pairs of nodes that have some mass improve it. This is done after nearly half of the steps; the
     others are taken only where the bounds do not meet. Fewer than ninety steps are taken in one go.
-    ``starts`` are vectors from which steps take their first prices and masses, usually predicted by a trained model
-    (:meth:`graphmetric.GraphDistance.fit_interval`). The bounds hold whatever these vectors are; good ones save
-    about half of the steps.
     """
 
     steps: int = 130
     """The most steps; at 25 nodes 130 take about a millisecond."""
     shifts: int = 4
     """How many shifts of regions improve the map, for each of its nodes."""
-    starts: PairStarts | None = field(default=None, repr=False, compare=False)
-    """Vectors of the two collections of the problem; None: steps start without prices."""
 
     name: ClassVar[str] = "interval"
     guarantee: ClassVar[Guarantee] = "lower bound"
@@ -184,67 +175,10 @@ class QuickInterval(EditDistanceMethod):
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         results, work = room_for(problem, pairs), dual_work(problem, pairs, watch)
-        starts = (_NO_STARTS, _NO_STARTS) if self.starts is None else self.starts.checked(problem)
-        room = allocate_start_room(_room_needed(problem, pairs)[1], starts[0].nodes.shape[2])
-        limits = QuickLimits(self.steps, self.shifts, int(self.starts is not None))
-        bound_quickly(problem.packed, pairs, limits, starts, work, room, results)
+        size = _room_needed(problem, pairs)[1]
+        massive = np.zeros((size.rows * size.columns, 2), dtype=np.int64)
+        bound_quickly(problem.packed, pairs, QuickLimits(self.steps, self.shifts), work, massive, results)
         return Solutions.of(results)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PairStarts:
-    """Vectors whose inner products, where positive, are the first prices and masses of steps.
-
-    They are in the order of an encoded problem: nodes and graphs as in its collections, and for every edge of
-    ``problem.first`` two arcs, one from its tail to its head and one back. A pair has a *query*, the graph with fewer
-    nodes (then with fewer edges, then the first one), and a *target*; every node, arc and graph has vectors for both.
-    """
-
-    nodes: NDArray[np.float32]
-    """(nodes, 6, dimensions): a node of the query for masses and one of the target; a node of the query for arcs of the
-    target; a node of the target for arcs of the query; a node of the query for its target, and the reverse."""
-    arcs: NDArray[np.float32]
-    """(arcs, 2, dimensions): of the query for nodes of the target, and of the target for nodes of the query."""
-    graphs: NDArray[np.float32]
-    """(graphs, 2, dimensions): a query for the nodes of its target, and a target for the nodes of its query."""
-
-    def checked(self, problem: EncodedProblem) -> tuple[Starts, Starts]:
-        """The vectors for both collections of a problem, which must be the same collection."""
-        packed = problem.first
-        counts = len(packed.node_code), 2 * len(packed.edge_code), len(packed.node_start) - 1
-        given = tuple(array.shape for array in (self.nodes, self.arcs, self.graphs))
-        wanted = tuple((count, n, given[0][-1]) for count, n in zip(counts, (6, 2, 2), strict=True))
-        if given != wanted or problem.second is not packed:
-            raise InvalidArgument(
-                f"starts have shapes {given}; pairs within the collection of this problem need {wanted}"
-            )
-        arrays = (np.ascontiguousarray(array, dtype=np.float32) for array in (self.nodes, self.arcs, self.graphs))
-        starts = Starts(*arrays)
-        return starts, starts
-
-
-_NO_STARTS = Starts(*(np.zeros((0, fields, 1), dtype=np.float32) for fields in (6, 2, 2)))
-
-
-def settled_steps(problem: EncodedProblem, pairs: Pairs, steps: int, watch: Watch | None = None) -> Settled:
-    """Where plain primal-dual steps of each pair end: what a predictor of starts learns from."""
-    most_nodes = int(max(count.max(initial=0) for count in node_counts(problem, pairs)))
-    most_arcs = 2 * int(max(count.max(initial=0) for count in edge_counts(problem, pairs)))
-
-    def singles(*shape: int) -> NDArray[np.float32]:
-        return np.zeros((len(pairs), *shape), dtype=np.float32)
-
-    settled = Settled(
-        np.zeros(len(pairs), dtype=np.int64),
-        singles(most_nodes, most_nodes),
-        singles(most_arcs, most_nodes),
-        singles(most_nodes, most_arcs),
-        singles(most_nodes),
-        singles(most_nodes),
-    )
-    work, room = dual_work(problem, pairs, watch), allocate_start_room(_room_needed(problem, pairs)[1], 1)
-    settle_pairs(problem.packed, pairs, steps, work, room, settled)
-    return settled
 
 
 def search_with_dual_bound(problem: EncodedProblem, pairs: Pairs, limits: SearchLimits, watch: Watch) -> Solutions:

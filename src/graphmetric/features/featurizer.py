@@ -203,14 +203,6 @@ class GraphFeaturizer:
             **encode_attributes(columns, parts),
         )
 
-    def encode_labels(self, graphs: GraphCollection) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The codes of the tags of all nodes, and of what all edges are, in the order given; no other features."""
-        columns, parts = graphs.columns, self._fitted()
-        tags = np.zeros(columns.num_nodes, dtype=np.int32)
-        if "tags" in parts and "tags" in rows_present(columns):
-            tags = parts["tags"].encode(columns.node_labels)
-        return tags, encode_relations(columns, parts.get("edge_tags"))
-
     def keep_what_counts(self, graphs: GraphCollection, ignored: Iterable[str] = ()) -> GraphCollection:
         """The graphs without ignored columns and what their features do not show; the same object if that is nothing.
 

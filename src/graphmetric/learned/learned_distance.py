@@ -36,15 +36,12 @@ from graphmetric.distance import (
     write_distance_matrix,
 )
 from graphmetric.distance.comparison import NOT_FINITE
-from graphmetric.edit_distance import EditCosts, EditDistance, QuickInterval
+from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.edit_distance.edit_path import NodeMap, edit_path_of
-from graphmetric.edit_distance.method import Answers
-from graphmetric.edit_distance.scaling import TOLERANCE
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureTable, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection, certificates, fingerprint, identify_graphs
 from graphmetric.graphs.graph import Graph
-from graphmetric.learned.interval_predictor import IntervalOptions, StartPredictor, bound_pairs, train_predictor
 from graphmetric.learned.model_card import describe_model, model_card
 from graphmetric.learned.model_folder import (
     ModelParts,
@@ -86,8 +83,6 @@ class LearnedDistance:
     """The parameters of the estimator that trained it, as plain data."""
     report: dict[str, Any] = field(default_factory=dict)
     """What it was trained on, how, and how well that went, as plain data."""
-    predictor: StartPredictor | None = None
-    """Predicts where the steps of :meth:`interval` end; None: they start without a prediction."""
 
     @classmethod
     def load(
@@ -102,12 +97,12 @@ class LearnedDistance:
 
     @classmethod
     def _assemble(cls, parts: ModelParts, n_jobs: int | None) -> LearnedDistance:
-        network, featurizer, predictor, config = parts
+        network, featurizer, config = parts
         parameters, report = config["parameters"], config["report"]
         plain = parameters.get("costs")
         costs = EditCosts() if plain is None else EditCosts.from_dict(plain)
         strict = bool(parameters.get("strict"))
-        return cls(network, featurizer, strict, effective_n_jobs(n_jobs), costs, parameters, report, predictor)
+        return cls(network, featurizer, strict, effective_n_jobs(n_jobs), costs, parameters, report)
 
     @classmethod
     def of(cls, model: Any) -> LearnedDistance:
@@ -128,7 +123,7 @@ class LearnedDistance:
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write weights, configuration and model card into a folder; a model that is there is replaced."""
-        write_model(folder, self.network, self.predictor, self._config(), self.describe())
+        write_model(folder, self.network, self._config(), self.describe())
 
     def describe(self) -> str:
         """The model card, in Markdown: what the distance promises, what it counts, how it was trained, how well."""
@@ -245,42 +240,6 @@ class LearnedDistance:
         seconds = time.perf_counter() - started
         return EditDistance(first, second, costs, "learned", *bounds, node_map, nodes_expanded=0, seconds=seconds)
 
-    def with_intervals(
-        self, graphs: GraphCollection, options: IntervalOptions | None = None, seed: int = 0
-    ) -> LearnedDistance:
-        """The same distance with a predictor for :meth:`interval`, trained on these graphs; it needs no distances."""
-        self.featurizer.check_direction(graphs)
-        with self.limited_threads():
-            predictor = train_predictor(self.featurizer, graphs, self.costs, options or IntervalOptions(), seed)
-        return replace(self, predictor=predictor)
-
-    def interval(self, first: Graph, second: Graph, method: QuickInterval | None = None) -> EditDistance:
-        """Bounds of the edit distance by the costs of the model, and a node map that attains the upper one.
-
-        They always hold. How close they are depends on the predictor, and on the steps of the ``method``.
-        """
-        started = time.perf_counter()
-        found = self.intervals(GraphCollection([first, second]), np.array([[0, 1]]), method)
-        assert found.node_map is not None
-        images = found.node_map[0, : first.num_nodes].tolist()
-        node_map = tuple(None if image < 0 else image for image in images) if np.isfinite(found.upper[0]) else None
-        lower, upper, value = (float(bound[0]) for bound in (found.lower, found.upper, found.value))
-        known = EditDistance(
-            first, second, self.costs, QuickInterval.name, lower, upper, value, node_map, nodes_expanded=0, seconds=0.0
-        )
-        tolerance = TOLERANCE if found.rounded[0] else 0.0
-        return replace(known, seconds=time.perf_counter() - started, tolerance=tolerance)
-
-    def intervals(
-        self, graphs: GraphCollection, pairs: NDArray[np.int64], method: QuickInterval | None = None
-    ) -> Answers:
-        """What :meth:`interval` says of many pairs (n, 2) of positions; every graph is looked at once."""
-        self.featurizer.check_direction(graphs)
-        used, places = np.unique(pairs, return_inverse=True)
-        with self.limited_threads():
-            asked = graphs[used], places.reshape(pairs.shape)
-            return bound_pairs(self.predictor, self.featurizer, *asked, self.costs, method or QuickInterval())
-
     def compare(self, graphs: GraphCollection, others: GraphCollection | None = None, view: View = "raw") -> Comparison:
         """All graphs of one collection, or of two, encoded and ready to be compared."""
         names = self.identify(graphs)
@@ -324,7 +283,7 @@ class LearnedDistance:
 
     def pack(self) -> tuple[bytes, bytes]:
         """The model as bytes that :func:`model_in_worker` reads."""
-        return pack_model(self.network, self.predictor, self._config())
+        return pack_model(self.network, self._config())
 
     def identify(self, graphs: GraphCollection, known: list[str] | None = None) -> list[str]:
         """A text for each graph that it shares only with graphs at distance 0 for certain.
@@ -392,7 +351,6 @@ class LearnedDistance:
     def _config(self) -> dict[str, Any]:
         """Everything but the weights, for ``config.json``."""
         costs = None if self.costs == EditCosts() else self.costs.to_dict()
-        interval = {} if self.predictor is None else {"interval": to_plain(self.predictor.options)}
         return {
             "packages": package_versions(),
             "parameters": self.parameters | {"strict": self.strict, "costs": costs},
@@ -400,7 +358,6 @@ class LearnedDistance:
             "report": self.report,
             "weights": {"numbers": sum(parameter.numel() for parameter in self.network.parameters())},
             "features": self.featurizer.to_state(),
-            **interval,
         }
 
 

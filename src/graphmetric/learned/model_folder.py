@@ -30,7 +30,6 @@ from graphmetric.distance.pair_distance import COUPLING_LEFT
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import FileError, InvalidArgument, needs_extra
 from graphmetric.features import GraphFeaturizer
-from graphmetric.learned.interval_predictor import IntervalOptions, StartPredictor
 from graphmetric.model import GraphDistanceModel, ModelOptions
 
 with needs_extra("learn", "a saved model"):
@@ -55,8 +54,8 @@ _REMOVED: Mapping[str, Mapping[str, Any]] = {
 }
 """Options of version 1 that were removed, with the value at which they had no effect, by the part of the model."""
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "MODEL_CARD.md"
-_INTERVAL = "interval."
-"""The weights of the predictor of intervals have names that begin so."""
+_PREDICTOR = "interval."
+"""Weights of version 1 whose names begin so belong to a predictor that was removed; distances do not depend on it."""
 CHECKPOINT = "checkpoint"
 """The folder of an unfinished training, beside these files or instead of them."""
 
@@ -66,8 +65,6 @@ class ModelParts(NamedTuple):
 
     network: GraphDistanceModel
     featurizer: GraphFeaturizer
-    predictor: StartPredictor | None
-    """The predictor of intervals, if there is one."""
     config: dict[str, Any]
 
 
@@ -88,7 +85,6 @@ def package_versions() -> dict[str, str]:
 def write_model(
     folder: str | os.PathLike[str],
     network: GraphDistanceModel,
-    predictor: StartPredictor | None,
     config: dict[str, Any],
     card: str,
 ) -> None:
@@ -98,7 +94,7 @@ def write_model(
     """
     target = Path(folder).resolve()
     check_replaceable(target)
-    text, weights = pack_model(network, predictor, config)
+    text, weights = pack_model(network, config)
     part = unfinished(make_folder(target.parent) / target.name)
     try:
         with system_errors_named(target):
@@ -111,9 +107,7 @@ def write_model(
         raise
 
 
-def pack_model(
-    network: GraphDistanceModel, predictor: StartPredictor | None, config: dict[str, Any]
-) -> tuple[bytes, bytes]:
+def pack_model(network: GraphDistanceModel, config: dict[str, Any]) -> tuple[bytes, bytes]:
     """What the files of the configuration and of the weights hold; refuses a network that they cannot describe."""
     if type(network.encoder) is not GraphEncoder or not isinstance(network.options, ModelOptions):
         kind = type(network.encoder)
@@ -122,10 +116,7 @@ def pack_model(
             "loaded, as only graphmetric's GraphEncoder is built from a folder. Save the weights with torch, and "
             "build the model in your program"
         )
-    named = network.state_dict()
-    if predictor is not None:
-        named |= {_INTERVAL + name: tensor for name, tensor in predictor.state_dict().items()}
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     weights = save(tensors, metadata={"format": "pt"})
     file = {"file": WEIGHTS, "bytes": len(weights), "sha256": hashlib.sha256(weights).hexdigest()}
     config = {"format": FORMAT, "version": VERSION, **config, "weights": file | config["weights"]}
@@ -150,16 +141,13 @@ def unpack_model(config: dict[str, Any], data: bytes, target: Path) -> ModelPart
     try:
         options = from_plain(ModelOptions, config["model"])
         featurizer = GraphFeaturizer.from_state(config["features"])
-        path, predictor = target / WEIGHTS, None
-        own = {name: weights.pop(name) for name in list(weights) if name.startswith(_INTERVAL)}
+        path = target / WEIGHTS
+        if config["version"] == 1:
+            weights = {name: tensor for name, tensor in weights.items() if not name.startswith(_PREDICTOR)}
         with working_threads(1):
             network = _build(featurizer, options, weights, path)
-            if "interval" in config:
-                shape = from_plain(IntervalOptions, config["interval"])
-                own = {name.removeprefix(_INTERVAL): tensor for name, tensor in own.items()}
-                predictor = _fill(lambda: StartPredictor.build(featurizer, shape), own, path)
         told = config | {part: dict(config[part]) for part in ("parameters", "report")}
-        return ModelParts(network, featurizer, predictor, told)
+        return ModelParts(network, featurizer, told)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileError):
             raise
