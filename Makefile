@@ -79,7 +79,7 @@ $(NOTEBOOKS_READY): $(READY)
 notebooks: $(NOTEBOOKS_READY)  ## run the notebooks of examples/notebooks and keep their outputs
 	@$(BIN)/python tools/run_notebooks.py
 
-bench: $(READY)  ## side-by-side measurements (docs/results.md says what they mean)
+bench: $(READY)  ## side-by-side measurements (research/results says what they mean)
 	@for name in $(SPEED); do echo "==> $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 drills: $(READY)  ## kills, damaged files, two writers, little memory, hostile clients: minutes; LONG=1 for hours

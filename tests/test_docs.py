@@ -24,7 +24,11 @@ from graphmetric.cli import COMMANDS, cli, main
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 SOURCES = ROOT / "src" / "graphmetric"
+RESEARCH = ROOT / "research"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if not path.relative_to(DOCS).parts[0].startswith("_"))
+FULL_TABLES = sorted(path for path in (RESEARCH / "results").glob("*.md") if path.name != "README.md")
+NOTES = [RESEARCH / "notes.md", RESEARCH / "results" / "README.md", *FULL_TABLES]
+TOP = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 RUN = [DOCS / "index.md", *sorted((DOCS / "howto").glob("*.md"))]
 FENCE = re.compile(r"(?ms)(?:<!-- not run: (?P<reason>.+?) -->\n)?^```(?P<kind>\S*)\n(?P<text>.*?)^```$")
 MAP_ROW = re.compile(
@@ -41,7 +45,7 @@ class Block(NamedTuple):
 
 
 def name_of(page: Path) -> str:
-    return page.relative_to(DOCS).as_posix()
+    return page.relative_to(DOCS if page.is_relative_to(DOCS) else ROOT).as_posix()
 
 
 def load_module(path: Path) -> ModuleType:
@@ -75,7 +79,12 @@ def anchors_of(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def numbers_of(text: str) -> set[str]:
+    """Numbers as they are spelled; that of AIDS700nef or p@10 is a name."""
+    return set(re.findall(r"(?<![\w@.])(?:\d[\d,]*)?\.?\d+(?![\w])", text))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *NOTES], ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", prose_of(page)):
         assert "://" not in target, f"{target} may be dead tomorrow"
@@ -100,18 +109,32 @@ def test_every_page_is_in_a_table_of_contents() -> None:
     assert listed == set(PAGES)
 
 
-def test_every_table_of_results_names_its_command_and_commit() -> None:
+def test_results_repeat_the_full_tables() -> None:
+    """Every number of the short page stands in a full table or in the notes; intervals for samples are in brackets."""
+    known = set().union(*(numbers_of(page.read_text(encoding="utf-8")) for page in NOTES))
+    for line in (DOCS / "results.md").read_text(encoding="utf-8").splitlines():
+        assert numbers_of(re.sub(r"\([^)]*\)", "", line)) <= known, line
+
+
+def test_pages_are_short_enough_to_be_read() -> None:
+    words = {page: sum(bool(re.search(r"\w", word)) for word in page.read_text().split()) for page in [*PAGES, *TOP]}
+    assert words[DOCS / "results.md"] <= 2_500
+
+
+@pytest.mark.parametrize("page", FULL_TABLES, ids=name_of)
+def test_every_full_table_names_its_command_and_commit(page: Path) -> None:
     """The command stands in the text of the section, the commit there or in the last column of the table."""
-    sections = re.split(r"^##+ ", (DOCS / "results.md").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+    sections = re.split(r"^##+ ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
     commit = re.compile(r"`[0-9a-f]{7}`")
     for title, _, text in (section.partition("\n") for section in sections):
         paragraphs = [block for block in text.split("\n\n") if block.strip()]
         tables = [block for block in paragraphs if block.lstrip().startswith("|")]
         prose = "\n".join(block for block in paragraphs if block not in tables)
-        assert re.search(r"`(python (benchmarks|tools|examples)/\w+\.py|graphmetric reproduce|make )", prose), title
+        command = r"`(python (benchmarks|tools|examples)/\w+\.py|graphmetric(-research| reproduce)|make )"
+        assert re.search(command, prose), title
         assert re.search(r"2026-11-\d\d", prose), title
         named = set(re.findall(r"\b(?:benchmarks|tools|examples|tests/fuzz)/\w+\.py", prose))
-        assert all((ROOT / name).is_file() for name in named), title
+        assert all((ROOT / name).is_file() or (RESEARCH / name).is_file() for name in named), title
         for table in tables:
             assert commit.search(prose) or all(commit.search(row) for row in table.strip().splitlines()[2:]), title
 

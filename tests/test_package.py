@@ -18,7 +18,7 @@ pytest.importorskip("setuptools", minversion="77")
 
 ROOT = Path(__file__).parents[1]
 TEXTS = ("CHANGELOG.md", "CONTRIBUTING.md", "README.md", "SECURITY.md")
-SHIPPED = ("src", "tests", "docs", "examples", "benchmarks", "tools")
+SHIPPED = ("src", "tests", "docs", "examples", "benchmarks", "tools", "research")
 _BUILD = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
 
 
