@@ -20,6 +20,11 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.cli import COMMANDS, cli, main
+from graphmetric.edit_distance import store
+from graphmetric.features import featurizer
+from graphmetric.index import index_folder, postgres_store
+from graphmetric.learned import model_folder
+from graphmetric.training import checkpoint
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -209,6 +214,21 @@ def test_numbers_in_words_are_those_of_the_code() -> None:
 
     assert MOST_MUTATIONS == 10
     assert "ten of one graph at most" in (DOCS / "howto" / "labels.md").read_text(encoding="utf-8")
+
+
+def test_versions_of_our_own_files_are_those_of_the_code() -> None:
+    known = {
+        "a model's folder": (model_folder.VERSION, model_folder.READABLE),
+        "fitted features in it": (featurizer.STATE_VERSION, (featurizer.STATE_VERSION,)),
+        "a checkpoint of a training": (checkpoint.VERSION, (checkpoint.VERSION,)),
+        "an index folder": (index_folder.VERSION, index_folder.READABLE),
+        "an index in PostgreSQL": (postgres_store.VERSION, postgres_store.READABLE),
+        "distances of a job, in rows": (store.FORMAT, (store.FORMAT,)),
+        "distances of a job, in blocks": (store.BLOCK_FORMAT, (store.BLOCK_FORMAT,)),
+    }
+    page = (DOCS / "formats.md").read_text()
+    for what, (written, read) in known.items():
+        assert f"| {what} | {written} | {', '.join(map(str, read))} |" in page
 
 
 def test_only_console_and_python_examples_are_shown() -> None:

@@ -543,15 +543,6 @@ class TestAnswers:
         assert [exact(graph) for graph in model.graphs_ or []] == [exact(graph) for graph in molecules]
 
 
-def test_the_old_name_of_the_time_limit_still_works(tmp_path: Path) -> None:
-    graphs = gm.load_dataset("molecules").graphs[:12]
-    model = gm.GraphDistance("small", max_steps=1, label_budget=10, n_jobs=1, time_limit_per_pair=5.0)
-    with pytest.warns(DeprecationWarning, match="time_limit_per_pair is now called time_limit"):
-        model.fit(graphs)
-    model.save(tmp_path)
-    assert gm.GraphDistance.load(tmp_path).time_limit == 5.0
-
-
 def test_a_fit_with_no_threads_is_refused() -> None:
     with pytest.raises(InvalidArgument, match="n_jobs is 0"):
         gm.GraphDistance("small", n_jobs=0).fit(gm.load_dataset("molecules").graphs[:12])

@@ -121,7 +121,6 @@ class GraphDistance(_GraphTransformer):
         verbose: None: work of more than two seconds shows its progress, as a bar on a terminal or in a notebook, else
             as a line every half minute in the log or, if no logging is set up, on standard error. True: a line every
             few seconds, and one for each validation. False: nothing.
-        time_limit_per_pair: Deprecated name of ``time_limit``.
 
     Attributes:
         learned_: The trained distance, a :class:`~graphmetric.learned.learned_distance.LearnedDistance`.
@@ -169,7 +168,6 @@ class GraphDistance(_GraphTransformer):
         warm_start: bool = False,
         tensorboard: str | os.PathLike[str] | None = None,
         verbose: bool | None = None,
-        time_limit_per_pair: float | str | None = "deprecated",
     ) -> None:
         self.preset = preset
         self.head = head
@@ -189,7 +187,6 @@ class GraphDistance(_GraphTransformer):
         self.warm_start = warm_start
         self.tensorboard = tensorboard
         self.verbose = verbose
-        self.time_limit_per_pair = time_limit_per_pair
 
     def fit(
         self, graphs: Any, distances: Any = None, val: ArrayLike | None = None, *, beside: float | None = None
@@ -449,11 +446,7 @@ class GraphDistance(_GraphTransformer):
         return self.featurizer_, deepcopy(self.model_)
 
     def _budget(self, store: Path | None) -> LabelBudget:
-        limit: Any = self.time_limit
-        if self.time_limit_per_pair != "deprecated":
-            warnings.warn("time_limit_per_pair is now called time_limit", DeprecationWarning, stacklevel=3)
-            limit = self.time_limit_per_pair
-        return LabelBudget(self.label_budget, limit, self.n_jobs, store, self._costs)
+        return LabelBudget(self.label_budget, self.time_limit, self.n_jobs, store, self._costs)
 
     def _work_folder(self, name: str) -> Path | None:
         return None if self.checkpoint is None else Path(self.checkpoint) / name
@@ -494,8 +487,6 @@ class GraphDistance(_GraphTransformer):
         parameters: dict[str, Any] = self.get_params(deep=False) | dict.fromkeys(
             ("checkpoint", "tensorboard", "verbose")
         )
-        if parameters.pop("time_limit_per_pair") != "deprecated":
-            parameters["time_limit"] = self.time_limit_per_pair
         if not isinstance(self.preset, str):
             parameters["preset"] = [to_plain(part) for part in self.preset]
         if not isinstance(self.head, str | None):
@@ -568,8 +559,6 @@ class DistanceTransformer(_GraphTransformer):
 
 def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
     parameters = plain | {"verbose": None}
-    if "time_limit_per_pair" in parameters:  # its name in older models
-        parameters["time_limit"] = parameters.pop("time_limit_per_pair")
     if isinstance(plain.get("preset"), list):
         model, options = plain["preset"]
         parameters["preset"] = from_plain(ModelOptions, model), from_plain(TrainingOptions, options)

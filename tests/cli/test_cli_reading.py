@@ -134,10 +134,12 @@ def test_limits_hold_also_where_bad_graphs_are_skipped(capsys: pytest.CaptureFix
     assert code == 1
     assert "three.jsonl: line 2: 3 nodes; the limit is 2" in errors
     assert "--reading-limits max_nodes=..." in errors
-    assert run(capsys, "info", path, "--limits", "max_nodes=2", "--limits", "max_nodes=3,max_graphs=3")[0] == 0
+    assert (
+        run(capsys, "info", path, "--reading-limits", "max_nodes=2", "--reading-limits", "max_nodes=3,max_graphs=3")[0]
+        == 0
+    )
     assert run(capsys, "info", path, "--reading-limits", "none")[0] == 0
-    assert "names are max_bytes" in run(capsys, "info", path, "--limits", "nodes=2")[2]
-    assert "--limits" not in run(capsys, "info", "--help")[1]  # the earlier name, beside --limit of edits
+    assert "names are max_bytes" in run(capsys, "info", path, "--reading-limits", "nodes=2")[2]
 
 
 def test_format_is_named_where_the_suffix_does_not_tell(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -145,7 +147,7 @@ def test_format_is_named_where_the_suffix_does_not_tell(capsys: pytest.CaptureFi
     assert run(capsys, "info", tmp_path / "graphs.dat")[0] == 1
     assert run(capsys, "info", tmp_path / "graphs.dat", "--format", "tve")[0] == 0
     assert run(capsys, "ged", tmp_path / "graphs.dat", tmp_path / "graphs.dat", "--format", "tve")[0] == 0
-    assert run(capsys, "convert", tmp_path / "graphs.dat", tmp_path / "out.gmg", "--from", "tve")[0] == 0
+    assert run(capsys, "convert", tmp_path / "graphs.dat", tmp_path / "out.gmg", "--format", "tve")[0] == 0
 
 
 def test_options_of_files_are_not_ignored_by_data_sets(capsys: pytest.CaptureFixture[str]) -> None:

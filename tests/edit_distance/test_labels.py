@@ -86,6 +86,9 @@ def test_broken_folders_are_explained(molecules: gm.GraphCollection, tmp_path: P
     (tmp_path / "labels.block").unlink()
     with pytest.raises(FileError, match="has not finished"):
         read_labels(tmp_path)
+    (tmp_path / "labels.npz").touch()
+    with pytest.raises(FileError, match="a version that is no longer read; label the graphs again"):
+        read_labels(tmp_path)
     (tmp_path / "labels.json").write_text("{")
     with pytest.raises(FileError, match="cannot be read"):
         read_labels(tmp_path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import signal
@@ -24,7 +23,7 @@ import graphmetric as gm
 from graphmetric import EditCosts, Graph, pairwise_edit_distances
 from graphmetric.edit_distance import methods as exact_module
 from graphmetric.edit_distance import schedule as schedule_module
-from graphmetric.edit_distance.store import PairResults, locked, open_store
+from graphmetric.edit_distance.store import locked
 from graphmetric.errors import FileError, InvalidArgument, NotEnoughMemory
 from graphmetric.graphs.collection import fingerprint
 from tests.clocks import NOT_FOR_EVER
@@ -168,30 +167,10 @@ def stored(
     return folder, (folder / "results.rows").read_bytes(), distances
 
 
-def test_a_store_of_the_first_format_is_taken_over(
-    molecules: gm.GraphCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It had a file for every 2,000 pairs; one that is damaged is computed again."""
-    pairs = np.array([(i, j) for i in range(120) for j in range(i, 120)])
-    graphs = gm.load_dataset("molecules").graphs[:120]
-    expected = pairwise_edit_distances(graphs, pairs=pairs, store=tmp_path)
-    results = PairResults.room(expected.computed)
-    with open_store(tmp_path, manifest := json.loads((tmp_path / "manifest.json").read_text())) as store:
-        store.read(results)
-    (tmp_path / "results.rows").unlink()
-    manifest["format"], manifest["pairs"]["chunk"] = 1, 2000
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    for start in range(0, expected.computed, 2000):
-        part = results.take(np.arange(start, min(start + 2000, expected.computed)))._asdict()
-        np.savez(tmp_path / f"chunk-{start // 2000:06d}.npz", **{k: v for k, v in part.items() if k != "seconds"})
-    last = max(tmp_path.glob("chunk-*.npz"))
-    last.write_bytes(last.read_bytes()[:200])
-    with mock.patch.object(schedule_module, "_solve_batch", wraps=schedule_module._solve_batch) as solve:
-        found = pairwise_edit_distances(graphs, pairs=pairs, store=tmp_path)
-    assert np.array_equal(found.distances, expected.distances)
-    assert sum(len(call.args[1]) for call in solve.call_args_list) == expected.computed % 2000
-    assert "damaged" in caplog.text
-    assert {path.name for path in tmp_path.iterdir()} == {"manifest.json", "results.rows"}
+def test_a_store_of_the_first_format_is_refused(molecules: gm.GraphCollection, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"format": 1}')
+    with pytest.raises(FileError, match="format 1, which is no longer read: remove the folder and start again"):
+        pairwise_edit_distances(molecules[:3], store=tmp_path)
 
 
 def test_a_store_of_a_later_format_is_refused(molecules: gm.GraphCollection, tmp_path: Path) -> None:
@@ -314,12 +293,6 @@ pairwise_edit_distances([sparse(60, 1), sparse(60, 2)], pairs=[[0, 1]], time_lim
     running.wait()
     os.close(terminal)
     assert b"edit distances (exact)" in shown
-
-
-def test_the_old_name_of_the_time_limit_still_works(molecules: gm.GraphCollection) -> None:
-    with pytest.warns(DeprecationWarning, match="now called time_limit"):
-        found = pairwise_edit_distances(molecules[:3], time_limit_per_pair=1.0)
-    assert found.exact.all()
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, "two", True])

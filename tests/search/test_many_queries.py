@@ -106,7 +106,7 @@ def test_queries_from_standard_input(
         assert "5 queries answered" in errors
     one = run(capsys, "search", place / "idx", "molecules:3", "-k", "1", "--out", "-")[1].splitlines()
     assert len(one) == 2
-    by_radius = run(capsys, "search", place / "idx", place / "new.jsonl", "--radius", "1e9", "--out", "-")[1]
+    by_radius = run(capsys, "search", place / "idx", place / "new.jsonl", "--within", "1e9", "--out", "-")[1]
     assert len(by_radius.splitlines()) == 1 + 5 * 60
 
 

@@ -68,7 +68,7 @@ def test_other_queries_and_conditions(folders: tuple[Path, Path], molecules: gm.
     ]
     only = json.loads(search(folders[1], "molecules:4", "--where", "class=2", "--distinct", "--json"))
     assert {hit["metadata"]["class"] for hit in only["hits"]} == {2}
-    assert len(json.loads(search(folders[1], "molecules:4", "--radius", "1e9", "--json"))["hits"]) == 30
+    assert len(json.loads(search(folders[1], "molecules:4", "--within", "1e9", "--json"))["hits"]) == 30
 
 
 def test_all_within_a_radius(folders: tuple[Path, Path], molecules: gm.GraphCollection) -> None:

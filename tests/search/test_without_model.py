@@ -15,6 +15,7 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument
+from graphmetric.index import segment_folder
 from graphmetric.index.index_folder import _digest
 from tests.command_line import run
 from tests.search.test_index_files import in_a_process_killed_at
@@ -228,19 +229,25 @@ def describe_anew(folder: Path, change: Callable[[dict[str, object]], None]) -> 
     (folder / "index.json").write_text(json.dumps({**plain, "sha256": _digest(plain)}))
 
 
-def test_version_one_is_still_read(model: gm.GraphDistance, molecules: gm.GraphCollection, tmp_path: Path) -> None:
-    """It had no costs, and always a model."""
+@pytest.mark.parametrize("version", [1, 9])
+def test_an_index_of_another_version_is_refused(version: int, molecules: gm.GraphCollection, tmp_path: Path) -> None:
+    gm.GraphIndex.build(molecules[:10], out=tmp_path / "index")
+    describe_anew(tmp_path / "index", lambda plain: plain.update(version=version))
+    with pytest.raises(FileError, match=f"has version {version}; .* reads versions 2 and 3: build the index again"):
+        gm.GraphIndex.load(tmp_path / "index")
 
-    def make_old(plain: dict[str, object]) -> None:
-        plain.pop("costs")
-        plain["version"] = 1
 
-    gm.GraphIndex.build(model, molecules[:10], out=tmp_path / "index")
-    describe_anew(tmp_path / "index", make_old)
-    index = gm.GraphIndex.load(tmp_path / "index")
-    assert index.search(molecules[3], 1)[0].id == molecules[3].id
-    index.save(tmp_path / "index")
-    assert json.loads((tmp_path / "index" / "index.json").read_text())["version"] == 2
+@pytest.mark.parametrize("name", ["histograms", "branches"])
+def test_a_segment_without_its_bounds_is_refused(name: str, molecules: gm.GraphCollection, tmp_path: Path) -> None:
+    gm.GraphIndex.build(molecules[:10], out=tmp_path / "index")
+    (description,) = (tmp_path / "index" / "segments").glob("*/segment.json")
+    described = json.loads(description.read_text())
+    del described["arrays"][name]
+    description.write_text(json.dumps(described))
+    digest = segment_folder._digest_of(description.read_bytes())
+    describe_anew(tmp_path / "index", lambda plain: plain["segments"][0].update(digest=digest))  # type: ignore[index]
+    with pytest.raises(FileError, match=f"lacks {name}; build the index again"):
+        gm.GraphIndex.load(tmp_path / "index")
 
 
 def test_a_segment_without_vectors_does_not_serve_a_model(
@@ -273,7 +280,7 @@ def test_on_the_command_line(
     assert data("index", "add-model", folder, tmp_path / "model", "--jobs", 1)["graphs"] == 20
     learned = data("search", folder, f"{graphs}:3", "-k", 2)["hits"]
     assert all("proven" not in hit for hit in learned)
-    assert len(data("search", folder, f"{graphs}:3", "--radius", 1)["hits"]) >= 1
+    assert len(data("search", folder, f"{graphs}:3", "--within", 1)["hits"]) >= 1
     code, _, err = run(capsys, "index", "a", "b", "c", "--out", tmp_path / "other")
     assert code != 0
     assert "got 3 arguments" in err

@@ -17,8 +17,6 @@ from graphmetric.errors import FileError, InvalidArgument
 
 Options = TypeVar("Options")
 
-LATER = {"later": True}
-"""Metadata of a field that was added after options were first saved: its default is neither written nor required."""
 _MOST_DIGITS = 17
 """Significant digits that tell any two numbers apart."""
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
@@ -28,9 +26,7 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 def to_plain(options: Any) -> Any:
     """Nested options as dictionaries, lists, strings, numbers, booleans and None."""
     if is_dataclass(options):
-        values = {field.name: getattr(options, field.name) for field in fields(options)}
-        unset = [field.name for field in fields(options) if "later" in field.metadata and not values[field.name]]
-        return {name: to_plain(value) for name, value in values.items() if name not in unset}
+        return {field.name: to_plain(getattr(options, field.name)) for field in fields(options)}
     return [to_plain(item) for item in options] if isinstance(options, tuple) else options
 
 
@@ -62,12 +58,11 @@ def from_plain(kind: type[Options], data: object, name: str | None = None) -> Op
         raise InvalidArgument(f"{name} must be a table of fields; got {data!r}")
     types = get_type_hints(kind)
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    later = [field.name for field in fields(kind) if "later" in field.metadata]  # type: ignore[arg-type]
     if unknown := [str(key) for key in data if key not in known]:
         raise InvalidArgument(f"{name} has no field {', '.join(unknown)}; its fields are: {', '.join(known)}")
-    if missing := [key for key in known if key not in data and key not in later]:
+    if missing := [key for key in known if key not in data]:
         raise InvalidArgument(f"{name} lacks {', '.join(missing)}")
-    return kind(**{key: _read(types[key], data[key], f"{name}.{key}") for key in known if key in data})
+    return kind(**{key: _read(types[key], data[key], f"{name}.{key}") for key in known})
 
 
 def _read(expected: Any, value: Any, name: str) -> Any:

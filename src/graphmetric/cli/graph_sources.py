@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from graphmetric.cli.options import FOLDER, RenamedOption, gathered
+from graphmetric.cli.options import FOLDER, gathered
 from graphmetric.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import InvalidArgument, InvalidGraph
@@ -94,7 +94,7 @@ _DIRECTIONS = "Make all graphs directed or undirected. By default they are as in
 _SKIP = "Skip graphs that cannot be read, and report how many."
 _LIMITS = "Limits of the readers, such as max_nodes=1000, or none for files that you trust."
 _OPTIONS = {
-    "file_format": click.option("--format", "--from", "file_format", cls=RenamedOption, metavar="NAME", help=_FORMATS),
+    "file_format": click.option("--format", "file_format", metavar="NAME", help=_FORMATS),
     "node_label": click.option("--node-label", metavar="ATTR", help="Take this node attribute as the node label."),
     "edge_label": click.option("--edge-label", metavar="ATTR", help="Take this edge attribute as the edge label."),
     "directed": click.option("--directed/--undirected", default=None, help=_DIRECTIONS),
@@ -102,8 +102,6 @@ _OPTIONS = {
     "on_error": click.option("--skip-bad", "on_error", flag_value="skip", help=_SKIP),
     "reading_limits": click.option(
         "--reading-limits",
-        "--limits",
-        cls=RenamedOption,
         multiple=True,
         callback=_limits,
         metavar="NAME=N",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from copy import copy
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -64,15 +63,6 @@ class _Target(click.Path):
         if path != "-":
             check_writable(path, folder=self.dir_okay)
         return path
-
-
-class RenamedOption(click.Option):
-    """An option that can still be called by its earlier names; the help shows the first name only."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        shown = copy(self)
-        shown.opts = self.opts[:1]
-        return click.Option.get_help_record(shown, ctx)
 
 
 JOBS = _Checked("n", click.INT, bool, "0 threads cannot work: give 1 or more, or -1 for one per core.")

@@ -24,7 +24,6 @@ from graphmetric.cli.options import (
     FOLDER,
     NOT_NEGATIVE,
     OUT_FILE,
-    RenamedOption,
     device_option,
     ignore_option,
     jobs_option,
@@ -76,9 +75,7 @@ def _conditions(ctx: click.Context, param: click.Parameter, given: tuple[str, ..
 @click.option("-k", default=10, type=COUNT, help="Number of graphs to find.")
 @click.option(
     "--within",
-    "--radius",
     "radius",
-    cls=RenamedOption,
     type=NOT_NEGATIVE,
     help="Find all graphs up to this distance instead.",
 )

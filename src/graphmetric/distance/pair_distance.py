@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from graphmetric._foundation.options import LATER
 from graphmetric.distance._kernels.matching import scan_vectors
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
@@ -225,7 +224,7 @@ class HeadOptions:
     """concave: distances it starts from, besides the coordinates of z."""
     coordinates: bool = True
     """concave: whether it starts from the coordinates of z at all."""
-    own: dict[str, Any] = field(default_factory=dict, hash=False, metadata=LATER)
+    own: dict[str, Any] = field(default_factory=dict, hash=False)
     """Arguments for the constructor of a head of your own, after ``dim``: plain data, which is saved with the model."""
 
     def __post_init__(self) -> None:

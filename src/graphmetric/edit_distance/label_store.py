@@ -9,13 +9,12 @@
 
 All pairs that an executor labels are a grid of blocks over representatives of the isomorphism classes instead, which
 is read where it lies: of 10^9 pairs no list is ever made. Then ``grid/`` has the blocks, and the place of each graph in
-the grid (``places.block``). Folders of earlier versions, with ``pairs.npy`` and ``labels.npz``, are read as well.
+the grid (``places.block``).
 """
 
 from __future__ import annotations
 
 import shutil
-import zipfile
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
@@ -28,7 +27,7 @@ from graphmetric._foundation.limits import check_memory, checked_jobs
 from graphmetric.edit_distance.blocks import Solver, block_name, solve_blocks
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
 from graphmetric.edit_distance.costs import EditCosts
-from graphmetric.edit_distance.method import EditDistanceMethod, TimeLimit, as_method, renamed_time_limit
+from graphmetric.edit_distance.method import EditDistanceMethod, TimeLimit, as_method
 from graphmetric.edit_distance.pairwise import all_pairs_grid, checked_pairs, pairwise_edit_distances
 from graphmetric.edit_distance.store import (
     Block,
@@ -66,7 +65,6 @@ def label_graphs(
     time_limit: TimeLimit = "auto",
     random_state: int = 0,
     executor: None = None,
-    time_limit_per_pair: TimeLimit = "auto",
 ) -> PairBounds: ...
 @overload
 def label_graphs(
@@ -80,7 +78,6 @@ def label_graphs(
     time_limit: TimeLimit = "auto",
     random_state: int = 0,
     executor: Any,
-    time_limit_per_pair: TimeLimit = "auto",
 ) -> StoredLabels: ...
 def label_graphs(
     graphs: GraphCollection,
@@ -93,7 +90,6 @@ def label_graphs(
     time_limit: TimeLimit = "auto",
     random_state: int = 0,
     executor: Any = None,
-    time_limit_per_pair: TimeLimit = "auto",
 ) -> PairBounds | StoredLabels:
     """Compute the distances of chosen pairs into a folder; called again after a stop, it continues where it was.
 
@@ -110,10 +106,8 @@ def label_graphs(
         executor: A :class:`concurrent.futures.Executor` or a dask ``Client``, whose workers then compute the labels in
             blocks; finished blocks are in the folder. What is returned is a view of the folder, and all pairs of a
             collection take no more memory here than its graphs.
-        time_limit_per_pair: Deprecated name of ``time_limit``.
     """
-    limit = renamed_time_limit(time_limit, time_limit_per_pair)
-    solver, costs = as_method(method, time_limit=limit, auto=SECONDS), costs or EditCosts()
+    solver, costs = as_method(method, time_limit=time_limit, auto=SECONDS), costs or EditCosts()
     n_jobs, target = checked_jobs(n_jobs), make_folder(folder)
     job = fingerprint(graphs)
     description = {
@@ -276,10 +270,12 @@ def _label_grid(graphs: GraphCollection, target: Path, solver: Solver, executor:
 
 
 def _is_listed(target: Path) -> bool:
-    return (target / "labels.block").exists() or (target / "labels.npz").exists()
+    return (target / "labels.block").exists()
 
 
 def _open_grid(target: Path) -> BlockStore:
+    if (target / "labels.npz").exists():
+        raise FileError("is of a version that is no longer read; label the graphs again", target / "labels.npz")
     if not (target / "grid" / "places.block").exists():
         raise FileError("is missing: the labelling has not finished; run it again", target / "labels.block")
     return BlockStore.at(target / "grid")
@@ -287,19 +283,15 @@ def _open_grid(target: Path) -> BlockStore:
 
 def _read_list(target: Path, job: Any, costs: str | None) -> PairBounds:
     try:
-        if (target / "labels.block").exists():
-            block = Block.read(target / "labels.block", job)
-            return PairBounds(block["pairs"].astype(np.int64), block["lower"], block["upper"], costs)
-        pairs = np.load(target / "pairs.npy", allow_pickle=False)
-        with open(target / "labels.npz", "rb") as file, np.load(file, allow_pickle=False) as data:
-            return PairBounds(pairs, data["lower"], data["upper"], costs)
+        block = Block.read(target / "labels.block", job)
+        return PairBounds(block["pairs"].astype(np.int64), block["lower"], block["upper"], costs)
     except FileNotFoundError as error:
         raise FileError("is missing: the labelling has not finished; run it again", error.filename) from None
     except InvalidArgument as error:
         raise FileError(f"pairs and labels do not belong together: {error}", target) from None
     except FileError as error:
         raise FileError(f"cannot be read as labels: {error.problem}", error.path) from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise FileError(f"cannot be read as labels: {error}", target) from None
 
 

@@ -7,7 +7,6 @@ each pair, keeps pairs whose matrices do not fit into memory away from the metho
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -263,14 +262,6 @@ def as_method(
         is_open = isinstance(method, str) and chosen.time_limit is None
         return replace(chosen, time_limit=auto) if is_open else chosen  # type: ignore[type-var]
     return replace(chosen, time_limit=_seconds(time_limit))  # type: ignore[type-var]
-
-
-def renamed_time_limit(time_limit: TimeLimit, time_limit_per_pair: TimeLimit) -> TimeLimit:
-    """The time limit, which may be given by its former name."""
-    if time_limit_per_pair == "auto":
-        return time_limit
-    warnings.warn("time_limit_per_pair is now called time_limit", DeprecationWarning, stacklevel=3)
-    return time_limit_per_pair
 
 
 def _seconds(time_limit: float | str | None) -> float | None:

@@ -22,7 +22,6 @@ from graphmetric.edit_distance.method import (
     Pairs,
     TimeLimit,
     as_method,
-    renamed_time_limit,
 )
 from graphmetric.edit_distance.schedule import PairQuestions
 from graphmetric.edit_distance.store import Block
@@ -102,7 +101,6 @@ def pairwise_edit_distances(
     time_limit: TimeLimit = "auto",
     store: str | os.PathLike[str] | None = None,
     executor: Any = None,
-    time_limit_per_pair: TimeLimit = "auto",
 ) -> PairwiseDistances:
     """Edit distances within one collection, between two, or of chosen pairs.
 
@@ -122,7 +120,6 @@ def pairwise_edit_distances(
         executor: A :class:`concurrent.futures.Executor`, such as a pool of processes, or a dask ``Client``: work then
             goes to its workers, in blocks. A block whose worker dies is computed again, and a store holds the finished
             ones. For more pairs than fit into memory see :func:`graphmetric.label_graphs`.
-        time_limit_per_pair: Deprecated name of ``time_limit``.
 
     The numbers do not depend on ``n_jobs``, on the executor, on the store or on stops, as long as no pair runs out of
     time.
@@ -137,7 +134,7 @@ def pairwise_edit_distances(
     first = as_graphs(graphs)
     second = first if others is None else as_graphs(others)
     costs = costs or EditCosts()
-    solver = as_method(method, time_limit=renamed_time_limit(time_limit, time_limit_per_pair), auto=SECONDS)
+    solver = as_method(method, time_limit=time_limit, auto=SECONDS)
     n_jobs = checked_jobs(n_jobs)
     symmetric = second is first and costs.is_symmetric and solver.symmetric
     shape = (len(first), len(second))

@@ -10,8 +10,6 @@ Rows are added about once a second. Each has a checksum: a row that was cut or d
 are kept. A job that starts on an existing store computes only what is missing. A job with other
 graphs, pairs, costs or method than the manifest is refused, and so is a second job while the first is at work.
 
-The first format had a file for every 2,000 pairs, ``chunk-000000.npz`` and so on; such a store is converted.
-
 A job whose pairs are solved by an executor has a folder of blocks instead, since rows of 10^9 pairs would fill the
 memory of the one who reads them::
 
@@ -26,7 +24,6 @@ import errno
 import json
 import logging
 import os
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -48,7 +45,6 @@ except ImportError:  # Windows
 
 FORMAT = 2
 BLOCK_FORMAT = 3
-_FIRST_CHUNK = 2_000
 _MAGIC, _ALIGNED, _DIGEST = b"GMBLOCK\x01", 64, 16
 _LONGEST_HEADER = 1 << 16
 
@@ -251,7 +247,7 @@ class BlockStore:
     @classmethod
     def at(cls, folder: Path) -> BlockStore:
         """The store in a folder, to be read."""
-        return cls(folder, _read_manifest(folder / "manifest.json", (BLOCK_FORMAT,)))
+        return cls(folder, _read_manifest(folder / "manifest.json", BLOCK_FORMAT))
 
     def path(self, name: str) -> Path:
         """Where a block is."""
@@ -288,7 +284,7 @@ def open_blocks(
     with locked(place):
         path = place / "manifest.json"
         if path.exists():
-            check_same_job(place, _read_manifest(path, (BLOCK_FORMAT,)), description, "distances", ("method", "costs"))
+            check_same_job(place, _read_manifest(path, BLOCK_FORMAT), description, "distances", ("method", "costs"))
         else:
             write_description(path, {"format": BLOCK_FORMAT, **description, "width": choose_width()})
         yield BlockStore.at(place)
@@ -301,11 +297,8 @@ def open_store(folder: str | os.PathLike[str], description: dict[str, Any]) -> I
     with locked(place):
         store, manifest = PairStore(place), place / "manifest.json"
         if manifest.exists():
-            found = _read_manifest(manifest)
-            check_same_job(place, found, description, "distances", ("method", "costs"))
-            if found["format"] == 1:
-                _take_over(store, description)
-        if not manifest.exists() or found["format"] != FORMAT:
+            check_same_job(place, _read_manifest(manifest, FORMAT), description, "distances", ("method", "costs"))
+        else:
             write_file(manifest, json.dumps({"format": FORMAT, **description}, indent=2))
         yield store
 
@@ -402,12 +395,14 @@ def _digest_of(description: dict[str, Any]) -> str:
     return blake2b(json.dumps(rest, sort_keys=True).encode(), digest_size=_DIGEST).hexdigest()
 
 
-def _read_manifest(path: Path, formats: tuple[int, ...] = (1, FORMAT)) -> dict[str, Any]:
+def _read_manifest(path: Path, wanted: int) -> dict[str, Any]:
     data = read_description(path)
-    if data.get("format") not in formats or (data["format"] == BLOCK_FORMAT and "digest" not in data):
+    if data.get("format") == 1:
+        raise FileError("holds distances of format 1, which is no longer read: remove the folder and start again", path)
+    if data.get("format") != wanted or (wanted == BLOCK_FORMAT and "digest" not in data):
         raise FileError(
-            f"not a manifest of format {formats[-1]}, the only one that this job reads: {FORMAT} is for a job without "
-            f"an executor, {BLOCK_FORMAT} for one with it; choose another folder",
+            f"not a manifest of format {wanted}, the only one that this job reads: {FORMAT} is for a job without an "
+            f"executor, {BLOCK_FORMAT} for one with it; choose another folder",
             path,
         )
     return data
@@ -417,33 +412,9 @@ def check_same_job(
     folder: Path, found: dict[str, Any], wanted: dict[str, Any], what: str, shown: tuple[str, ...]
 ) -> None:
     """Raise unless a folder is for the wanted job; ``what`` it holds, and the keys whose values a message shows."""
-    pairs = found.get("pairs")
-    if isinstance(pairs, dict):
-        pairs = {key: value for key, value in pairs.items() if key != "chunk"}
-    there = found | {"pairs": pairs}
-    if different := [key for key in wanted if there.get(key) != wanted[key]]:
-        values = (f" (its {key} is {there.get(key)}, not {wanted[key]})" for key in different if key in shown)
+    if different := [key for key in wanted if found.get(key) != wanted[key]]:
+        values = (f" (its {key} is {found.get(key)}, not {wanted[key]})" for key in different if key in shown)
         raise InvalidArgument(
             f"{folder} holds {what} of another job: its {', '.join(different)} differ; choose another folder, or "
             f"remove this one{''.join(values)}"
         )
-
-
-def _take_over(store: PairStore, description: dict[str, Any]) -> None:
-    """Convert the chunks of the first format into rows."""
-    count = description["pairs"]["count"]
-    for path in sorted(store.folder.glob("chunk-*.npz")):
-        first = int(path.stem.partition("-")[2]) * _FIRST_CHUNK
-        places = np.arange(first, min(first + _FIRST_CHUNK, count))
-        try:
-            with open(path, "rb") as file, np.load(file, allow_pickle=False) as data:
-                columns = [data[name] for name in PairResults._fields[:4]]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            columns = []
-        if columns and all(column.shape == places.shape for column in columns):
-            lower, upper, value, expanded = columns
-            store.add(places, PairResults(lower, upper, value, expanded, np.zeros(len(places))))
-        else:
-            logger.warning("%s is damaged and will be computed again", path)
-    for path in store.folder.glob("chunk-*.npz"):
-        path.unlink()

@@ -48,9 +48,8 @@ try:
 except ImportError:  # not a POSIX system: writers are not kept apart
     fcntl = None  # type: ignore[assignment]
 
-FORMAT, VERSION, READABLE = "graphmetric index", 3, (1, 2, 3)
-"""In version 1 every index had a model, and the costs were those of the model. Version 3 records how molecules
-were read, which earlier programs would ignore."""
+FORMAT, VERSION, READABLE = "graphmetric index", 3, (2, 3)
+"""Version 3 records how molecules were read, which earlier programs would ignore."""
 MANIFEST, SEGMENTS, LOCK = "index.json", "segments", ".lock"
 _UNFINISHED = ".part"
 _OURS = re.compile(r"segments|\.lock|\.?model-.*|\.?(remembered|map)-.*|index\.json|\.index\.json\..*")
@@ -195,7 +194,10 @@ class IndexFolder:
             raise FileError("is not the description of a graphmetric index", path)
         if plain.get("version") not in READABLE:
             known = " and ".join(map(str, READABLE))
-            raise FileError(f"has version {plain.get('version')!r}; this graphmetric reads versions {known}", path)
+            raise FileError(
+                f"has version {plain.get('version')!r}; this graphmetric reads versions {known}: build the index again",
+                path,
+            )
         if plain.pop("sha256", None) != _digest(plain):
             raise FileError("was changed after it was written: its SHA-256 does not match", path)
         try:
@@ -203,7 +205,7 @@ class IndexFolder:
                 StoredSegment(_file_name(item["name"]), str(item["digest"]), tuple(map(int, item["removed"])))
                 for item in plain["segments"]
             )
-            model, costs, reading = plain["model"], plain.get("costs"), plain.get("reading")
+            model, costs, reading = plain["model"], plain["costs"], plain.get("reading")
             return Manifest(
                 model=None if model is None else _file_name(model),
                 next_number=int(plain["next_number"]),

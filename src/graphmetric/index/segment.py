@@ -118,15 +118,13 @@ class Segment:
 
     @cached_property
     def histograms(self) -> NDArray[np.int16]:
-        """The histograms of all graphs; made anew for an index that was written before they were kept."""
-        kept = self.arrays.get("histograms")
-        return tile(count_graphs(self.graphs.columns, *self.label_numbers)) if kept is None else kept
+        """The histograms of all graphs."""
+        return self.arrays["histograms"]
 
     @cached_property
     def branches(self) -> NDArray[np.uint32]:
-        """The branches of all nodes; made anew like the histograms."""
-        kept = self.arrays.get("branches")
-        return digest_branches(self.graphs.columns) if kept is None else kept
+        """The branches of all nodes."""
+        return self.arrays["branches"]
 
     def names(self, classes: Classes) -> NDArray[np.uint8]:
         """(graphs, 16): equal for graphs of one class; what a model sees was not stored in earlier versions."""

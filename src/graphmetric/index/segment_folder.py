@@ -47,14 +47,13 @@ _TYPES = {
     "node_images": ("|u1 <f4", 4),
     "to_empty": ("<f4", 1),
     **dict.fromkeys(("certificates", "seen"), ("|u1", 2)),
-    "counts": ("<i2", 2),  # of indexes before version 2, no longer read
     "histograms": ("<i2", 3),
     "branches": ("<u4", 1),
     "id_keys": ("<u8", 1),
 }
 _BY_MODEL = {"vectors", "to_empty"}
 """What the segments of an index with a model have."""
-_OPTIONAL = {*COLUMNS, *_BY_MODEL, "seen", "projected", "states", "axes", "basis", "counts", "histograms", "branches"}
+_OPTIONAL = {*COLUMNS, *_BY_MODEL, "seen", "projected", "states", "axes", "basis"}
 _PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "seen", "id_keys")
 _PER_NODE = ("states", "axes", "branches")
 
@@ -203,12 +202,12 @@ def _check_shapes(segment: Segment, graphs: int, with_model: bool) -> None:
     arrays = segment.arrays
     required = _TYPES.keys() - _OPTIONAL | (_BY_MODEL if with_model else set())
     if missing := required - arrays.keys():
-        raise FileError(f"lacks {', '.join(sorted(missing))}")
+        raise FileError(f"lacks {', '.join(sorted(missing))}; build the index again")
     nodes, edges, notes = (int(arrays[name][-1]) for name in ("node_ptr", "edge_ptr", "note_ptr"))
     expected = dict.fromkeys(_PER_GRAPH, graphs) | dict.fromkeys(_PER_NODE, nodes) | {"flags": graphs}
     expected |= {"edges": edges, "notes": notes, **dict.fromkeys(("node_ptr", "edge_ptr", "note_ptr"), graphs + 1)}
     tiles = (-(-graphs // GRAPHS_PER_TILE), COUNT_LAYOUT.length, GRAPHS_PER_TILE)
-    if "histograms" in arrays and arrays["histograms"].shape != tiles:
+    if arrays["histograms"].shape != tiles:
         raise FileError(f"histograms have the shape {arrays['histograms'].shape}")
     for name, rows in expected.items():
         if name in arrays and len(arrays[name]) != rows:

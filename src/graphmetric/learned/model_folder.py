@@ -206,6 +206,8 @@ def _without_removed_options(config: dict[str, Any], path: Path) -> dict[str, An
                 continue
             if part == "head" and options.get("kind") == "coupling":
                 raise FileError(COUPLING_LEFT, path)
+            if part == "head":
+                options.setdefault("own", {})
             for name, without_effect in removed.items():
                 value = options.pop(name, without_effect)
                 if value != without_effect:
