@@ -36,7 +36,7 @@ def test_descriptions_that_are_nested_too_deeply_are_refused(name: str, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("only", ["label", "index", "two writers", "little memory", "hostile clients"])
+@pytest.mark.parametrize("only", ["label", "index", "two writers", "little memory"])
 def test_killed_jobs_lose_nothing(only: str) -> None:
     script = Path(__file__).with_name("run_drills.py")
     command = [sys.executable, str(script), "--kills", "18", "--bytes", "1", "--inputs", "0", "--only", only]
