@@ -40,9 +40,8 @@ OPTIONS = {
         EncoderOptions(
             hidden_size=16,
             layers=2,
-            messages="normalised",
+            messages="typed",
             context=True,
-            join_layers=True,
             inputs=("attributes", "roles", "neighbourhood", "degree", "walks"),
         ),
         FeatureOptions(return_steps=4),

@@ -25,16 +25,16 @@ CONFIGURATIONS = {
     "everything": EncoderOptions(
         hidden_size=8,
         inputs=ALL_INPUTS,
-        messages="normalised",
+        messages="typed",
         context=True,
-        join_layers=True,
         output_size=6,
         norm="pre",
         residual="graph-raw",
         positions="learned",
     ),
-    "messages": EncoderOptions(hidden_size=8, heads=0, messages="sum", context=True, residual="none", output_size=5),
-    "typed": EncoderOptions(hidden_size=8, heads=0, messages="typed", residual="none", norm="pre", output_size=5),
+    "typed": EncoderOptions(
+        hidden_size=8, heads=0, messages="typed", context=True, residual="none", norm="pre", output_size=5
+    ),
     "narrow": EncoderOptions(hidden_size=8, attention_size=4, residual="none", tags="positional", norm="pre"),
 }
 

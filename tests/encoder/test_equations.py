@@ -158,7 +158,7 @@ def test_typed_messages_against_plain_loops() -> None:
         for source, target, back in ((u, v, 0), (v, u, featurizer.schema.num_relations)):
             sent = states[1, source] + messages.kind[codes[label] + back] + weight * messages.weight
             received[1, target] += sent.clamp(min=0)
-    around = Surroundings(batch, None, None, None)
+    around = Surroundings(batch, None, None)
     torch.testing.assert_close(messages(states, around), received @ messages.receive.weight.T)
 
 

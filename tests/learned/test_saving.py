@@ -229,7 +229,8 @@ def as_version_1(folder: Path, **options: dict[str, Any]) -> None:
         config["version"] = 1
         config["features"]["options"].update(removed["features"])
         for part, fields in removed.items():
-            config["model"][part].update(fields)
+            config["model"].setdefault(part, {}).update(fields)
+        config["model"].pop("training")
 
     rewrite(folder, change)
 
@@ -259,8 +260,9 @@ def test_a_predictor_of_intervals_of_version_1_is_passed_over(
     [
         (
             {"encoder": {"structural_bias": True}},
-            r"encoder.structural_bias=True, an option that was removed: train the",
+            r"encoder.structural_bias=True, which was removed: train the",
         ),
+        ({"encoder": {"messages": "sum"}}, "encoder.messages='sum', which was removed"),
         ({"features": {"max_hops": 8}}, r"features.max_hops=8, .* or install the version .*, graphmetric \d"),
         ({"head": {"kind": "coupling", "fractions": True}}, r"use relaxed_edit_distance\(g, h, round_up=True\)"),
     ],

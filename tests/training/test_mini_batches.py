@@ -116,27 +116,6 @@ def test_nothing_to_train_on() -> None:
         MiniBatches(PairBounds.known([], []), OPTIONS, seed=0)
 
 
-def test_near_graphs_come_along_where_asked_for() -> None:
-    """Points on a line: neighbours in the batch are nearer than in batches drawn at random."""
-    count = 60
-    pairs = np.column_stack(np.triu_indices(count, 1))
-    labels = PairBounds.known(pairs, np.abs(pairs[:, 0] - pairs[:, 1]))
-    options = replace(OPTIONS, graphs_per_step=12)
-    at_random, near = (MiniBatches(labels, replace(options, near_share=share), seed=0) for share in (0.0, 0.5))
-    steps = range(30)
-    shares = [np.mean([(batches.at(k).lower <= 5).mean() for k in steps]) for batches in (at_random, near)]
-    assert shares[1] > shares[0] + 0.05
-    assert near.steps_per_epoch == 2 * at_random.steps_per_epoch
-    drawn = {graph for k in range(near.steps_per_epoch) for graph in near.at(k).graphs.tolist()}
-    assert drawn == set(range(count))
-    assert max(len(near.at(k).graphs) for k in steps) <= 12
-
-
-def test_near_share_is_a_share() -> None:
-    with pytest.raises(InvalidArgument, match="near_share"):
-        TrainingOptions(near_share=1.0)
-
-
 def disjoint(*parts: PairBounds) -> PairBounds:
     """The labels of each part, its graphs numbered after those of the parts before."""
     first, moved = 0, []

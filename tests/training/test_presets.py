@@ -27,7 +27,7 @@ def test_the_paper_s_parameters() -> None:
     assert encoder.residual == "raw"
     assert encoder.inputs == ("attributes", "roles", "neighbourhood", "degree")
     assert (encoder.positions, encoder.tags) == ("sinusoidal", "positional")
-    assert (encoder.messages, encoder.context, encoder.join_layers) == ("none", False, False)
+    assert (encoder.messages, encoder.context) == ("none", False)
     assert (training.optimizer, training.learning_rate, training.weight_decay) == ("adam", 1e-3, 5e-4)
     assert (training.epochs, training.schedule, training.clip_norm) == (1000, "constant", None)
     assert training.patience is not None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -12,7 +11,6 @@ from graphmetric.encoder.embeddings import BatchTensors, InputEmbedding, clear_p
 from graphmetric.encoder.graph_transformer import (
     GraphResidual,
     GraphTransformer,
-    MessageWeights,
     Surroundings,
 )
 from graphmetric.encoder.options import EncoderOptions
@@ -44,7 +42,7 @@ class GraphEncoder(nn.Module):
 
     Differs from the paper: batches are padded to their largest graph, not to k_max, and padding neither attends nor is
     attended to nor enters the fusion. As in the authors' code, the block ``"bert"`` normalises the input embeddings.
-    Joining the states of all layers and a final linear map to another width are options.
+    A final linear map to another width is an option.
     """
 
     def __init__(self, schema: FeatureSchema, options: EncoderOptions | None = None) -> None:
@@ -57,27 +55,19 @@ class GraphEncoder(nn.Module):
         self.input_norm = None if printed else nn.LayerNorm(size)
         self.dropout = nn.Dropout(0.0 if printed else options.hidden_dropout)
         self.residual = GraphResidual(options)
-        dense = options.messages in ("normalised", "sum")
-        self.carrier = MessageWeights(schema, options.messages) if dense else None
         self.layers = nn.ModuleList(GraphTransformer(schema, options) for _ in range(options.layers))
-        last_alone = options.norm == "pre" and not printed and not options.join_layers
-        self.final_norm = nn.LayerNorm(size) if last_alone else None
-        joined = size * (1 + options.layers) if options.join_layers else size
-        mapped = options.join_layers or options.output_size
-        self.output = nn.Linear(joined, self.output_size) if mapped else None
+        self.final_norm = nn.LayerNorm(size) if options.norm == "pre" and not printed else None
+        self.output = nn.Linear(size, self.output_size) if options.output_size else None
         self.fusion = Fusion(schema.k_max)
 
     def forward(self, batch: BatchTensors) -> Encoded:
         hidden: Tensor = self.inputs(batch)
         if self.input_norm is not None:
             hidden = self.dropout(self.input_norm(hidden))
-        history = [clear_padding(hidden, batch)]
-        residual = self.residual(history[0], batch)
-        carrier = None if self.carrier is None else self.carrier(batch)
-        padding = padding_bias(batch)
+        states: Tensor = clear_padding(hidden, batch)
+        around = Surroundings(batch, padding_bias(batch), self.residual(states, batch))
         for layer in self.layers:
-            history.append(layer(history[-1], Surroundings(batch, padding, residual, carrier)))
-        states = torch.cat(history, dim=-1) if self.options.join_layers else history[-1]
+            states = layer(states, around)
         if self.final_norm is not None:
             states = self.final_norm(states)
         if self.output is not None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from graphmetric.encoder.embeddings import BatchTensors, clear_padding, draw_normal, normalised_adjacency
-from graphmetric.encoder.options import EncoderOptions, Messages
+from graphmetric.encoder.options import EncoderOptions
 from graphmetric.features import FeatureSchema
 
 
@@ -23,8 +23,6 @@ class Surroundings(NamedTuple):
     """Added to attention scores: padding."""
     residual: Float[Tensor, "graphs k d_h"] | None
     """G-Res."""
-    carrier: Float[Tensor, "graphs k k"] | None
-    """The matrix that carries messages."""
 
 
 class Attention(nn.Module):
@@ -72,10 +70,7 @@ class GraphTransformer(nn.Module):
         if self.printed:
             return
         self.mix = nn.Linear(self.attention.width, size) if self.attention else None
-        self.messages: MessagePassing | TypedMessages | None = None
-        if options.messages != "none":
-            typed = options.messages == "typed"
-            self.messages = TypedMessages(schema, size) if typed else MessagePassing(size, schema.directed)
+        self.messages = TypedMessages(schema, size) if options.messages == "typed" else None
         self.context = GlobalContext(size) if options.context else None
         self.dropout = nn.Dropout(options.hidden_dropout)
         self.norm = nn.LayerNorm(size)
@@ -125,23 +120,6 @@ class FeedForward(nn.Module):
         return added if self.pre_norm else self.norm(added)
 
 
-class MessagePassing(nn.Module):
-    """Each node receives the states of its neighbours by a linear map; against the direction of arcs by another one."""
-
-    def __init__(self, hidden_size: int, directed: bool) -> None:
-        super().__init__()
-        self.along = nn.Linear(hidden_size, hidden_size, bias=False)
-        self.against = nn.Linear(hidden_size, hidden_size, bias=False) if directed else None
-
-    def forward(self, states: Float[Tensor, "graphs k d_h"], around: Surroundings) -> Float[Tensor, "graphs k d_h"]:
-        carrier = around.carrier
-        assert carrier is not None
-        received: Tensor = self.along(carrier @ states)
-        if self.against is not None:
-            received = received + self.against(carrier.transpose(1, 2) @ states)
-        return received
-
-
 class TypedMessages(nn.Module):
     """Each node receives, from every edge, what the edge makes of the state at its other end, by a linear map.
 
@@ -182,25 +160,6 @@ class GlobalContext(nn.Module):
         mean = states.sum(dim=1) / size.clamp(min=1)
         context: Tensor = self.summary(torch.cat([mean, size.log1p()], dim=1))
         return context[:, None]
-
-
-class MessageWeights(nn.Module):
-    """The matrix that carries messages: normalised adjacency or plain weights, edges gated by what they are.
-
-    The gate is a learned factor per edge label and direction, 1 before training.
-    """
-
-    def __init__(self, schema: FeatureSchema, messages: Messages) -> None:
-        super().__init__()
-        self.normalised = messages == "normalised"
-        gated = schema.edge_labelled or schema.directed
-        self.gate = nn.Parameter(torch.ones(schema.num_relations, 1)) if gated else None
-
-    def forward(self, batch: BatchTensors) -> Float[Tensor, "graphs k k"]:
-        matrix = normalised_adjacency(batch.weights) if self.normalised else batch.weights
-        if self.gate is None or batch.relation is None:
-            return matrix
-        return matrix * F.embedding(batch.relation, self.gate)[..., 0]
 
 
 class GraphResidual(nn.Module):

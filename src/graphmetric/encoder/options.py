@@ -13,7 +13,7 @@ Norm = Literal["post", "pre"]
 Positions = Literal["sinusoidal", "learned"]
 Residual = Literal["none", "raw", "graph-raw"]
 Tags = Literal["table", "positional"]
-Messages = Literal["none", "normalised", "sum", "typed"]
+Messages = Literal["none", "typed"]
 Input = Literal["attributes", "roles", "neighbourhood", "degree", "walks"]
 
 PAPER_INPUTS: tuple[Input, ...] = ("attributes", "roles", "neighbourhood", "degree")
@@ -50,12 +50,10 @@ class EncoderOptions:
     norm: Norm = "post"
     """LayerNorm after each part, as in BERT, or before it, which trains more stably when deep."""
     messages: Messages = "none"
-    """Beyond attention, each node receives its neighbours' states: averaged (normalised adjacency), summed, or summed
-    after the edge, by its label, direction and weight, has had its say in each (typed)."""
+    """Beyond attention, each node receives the sum of its neighbours' states, each after the edge, by its label,
+    direction and weight, has had its say in it (typed)."""
     context: bool = False
     """Every layer adds a vector computed from the whole graph to each of its nodes."""
-    join_layers: bool = False
-    """The states of all layers, not the last alone, make the final state."""
     output_size: int | None = None
     """d, the width of z and of final node states, by a linear map; None: d_h as it is."""
 
@@ -74,7 +72,7 @@ class EncoderOptions:
         if self.block == "printed" and width != self.hidden_size:
             raise InvalidArgument("block='printed' has no map back to hidden_size: leave attention_size out")
         if self.heads == 0 and (self.block == "printed" or self.messages == "none"):
-            raise InvalidArgument("heads=0 needs block='bert' and messages='normalised', 'sum' or 'typed'")
+            raise InvalidArgument("heads=0 needs block='bert' and messages='typed'")
 
 
 def paper_options(residual: Residual = "raw") -> EncoderOptions:

@@ -111,10 +111,6 @@ class GraphBatch(Generic[Array]):
     """(graphs, k, k): scaled weight of the edge from i to j, 0 without one. Row i is w_i."""
     has_attributes: Array
     """(graphs, 4): whether the graph has tags, vectors, texts, images."""
-    directed: Array
-    """(graphs): whether its edges have a direction."""
-    relation: Array | None = None
-    """(graphs, k, k): code of the edge from i to j, 0 without one."""
     strength: Array | None = None
     """(graphs, k, 2): compressed sums of the weights that leave and that enter."""
     walks: Array | None = None
@@ -194,10 +190,6 @@ class FeatureTable:
         rows = np.where(mask, self.edges.node_ptr[chosen][:, None] + np.arange(k), 0)
         weights = np.zeros((len(chosen), k, k), dtype=np.float32)
         fill_edges(self.edges, self.weight, chosen, weights)
-        relation = None
-        if schema.edge_labelled or schema.directed:
-            relation = np.zeros((len(chosen), k, k), dtype=np.int32)
-            fill_edges(self.edges, self.relation, chosen, relation)
         kinds = np.array([Has.NODE_LABELS, Has.NODE_FEATURES, Has.NODE_TEXTS, Has.NODE_IMAGES], dtype=np.uint8)
         back = schema.num_relations if schema.directed else 0
         degree = _gather(self.degree, rows)
@@ -209,8 +201,6 @@ class FeatureTable:
             largest_degree=int(degree.max(initial=0)),
             weights=weights,
             has_attributes=(self.flags[chosen, None] & kinds) != 0,
-            directed=(self.flags[chosen] & Has.DIRECTION) != 0,
-            relation=relation,
             arc_ends=ends,
             arc_relation=code,
             arc_weight=self.weight[edge] if schema.weighted else None,

@@ -48,8 +48,9 @@ VERSION = 2
 READABLE = (1, 2)
 """In version 1 there were options that have been removed since: see :data:`_REMOVED`."""
 _REMOVED: Mapping[str, Mapping[str, Any]] = {
-    "encoder": {"structural_bias": False},
+    "encoder": {"structural_bias": False, "join_layers": False},
     "features": {"max_hops": 0},
+    "training": {"near_share": 0.0},
     "head": {"edge_price": 0.0, "fractions": False, "one_image": False},
 }
 """Options of version 1 that were removed, with the value at which they had no effect, by the part of the model."""
@@ -188,6 +189,14 @@ def _saved_with(config: dict[str, Any]) -> str:
     return f"graphmetric {packages.get('graphmetric')}" if isinstance(packages, dict) else "of unknown version"
 
 
+def _was_removed(config: dict[str, Any], path: Path, name: str, value: object) -> FileError:
+    return FileError(
+        f"was trained with {name}={value!r}, which was removed: train the model again, or install the version that it "
+        f"was saved with, {_saved_with(config)}",
+        path,
+    )
+
+
 def _without_removed_options(config: dict[str, Any], path: Path) -> dict[str, Any]:
     """A configuration of version 1 without options that had no effect; raises FileError if one of them had."""
     config = copy.deepcopy(config)
@@ -196,7 +205,7 @@ def _without_removed_options(config: dict[str, Any], path: Path) -> dict[str, An
     if isinstance(parameters, dict):
         models.append({"head": parameters.get("head")})
         if isinstance(parameters.get("preset"), list):
-            models += parameters["preset"][:1]
+            models += [*parameters["preset"][:1], {"training": parameters["preset"][-1]}]
     if isinstance(features, dict):
         models.append({"features": features.get("options")})
     for model in models:
@@ -211,11 +220,9 @@ def _without_removed_options(config: dict[str, Any], path: Path) -> dict[str, An
             for name, without_effect in removed.items():
                 value = options.pop(name, without_effect)
                 if value != without_effect:
-                    raise FileError(
-                        f"was trained with {part}.{name}={value!r}, an option that was removed: train the model again, "
-                        f"or install the version that it was saved with, {_saved_with(config)}",
-                        path,
-                    )
+                    raise _was_removed(config, path, f"{part}.{name}", value)
+            if part == "encoder" and options.get("messages") in ("normalised", "sum"):
+                raise _was_removed(config, path, "encoder.messages", options["messages"])
     return config
 
 

@@ -67,9 +67,6 @@ def own_random_state(device: torch.device) -> Iterator[None]:
 
 Integers = NDArray[np.int64]
 
-_NEAREST = 10
-"""How many of the nearest graphs a near graph is drawn from."""
-
 
 class MiniBatch(NamedTuple):
     """Pairs of one step with bounds of their distances in edits; [0, inf] where nothing is known."""
@@ -103,12 +100,11 @@ class MiniBatches:
         self.in_blocks = self._count_pairs_of_block() >= self._size / 2
         """Whether blocks hold more labelled pairs than the same number of graphs drawn pair by pair."""
         self._order = lru_cache(maxsize=1)(self._shuffle)
-        self._nearest = self._find_nearest() if options.near_share and self.in_blocks else None
 
     @property
     def steps_per_epoch(self) -> int:
         """Steps after which every graph (or pair, where pairs are drawn) was seen once."""
-        return -(-self._items // (self._drawn_graphs if self.in_blocks else self._listed))
+        return -(-self._items // (self._size if self.in_blocks else self._listed))
 
     @property
     def num_steps(self) -> int:
@@ -140,11 +136,6 @@ class MiniBatches:
     @property
     def _items(self) -> int:
         return len(self.graphs) if self.in_blocks else len(self.labels)
-
-    @property
-    def _drawn_graphs(self) -> int:
-        """Graphs of a step that are not drawn for being near others."""
-        return max(1, round(self._size * (1 - self.options.near_share)))
 
     @property
     def _listed(self) -> int:
@@ -181,7 +172,7 @@ class MiniBatches:
     def _draw_block(self, step: int) -> tuple[Integers, Integers]:
         """Places of graphs, ascending, and labels among them."""
         random = generator(self.seed, Stream.CHOSEN_PAIRS, step)
-        block = self._with_near_graphs(self._share(step), random)
+        block = np.sort(self._share(step))
         inside = np.zeros(len(self.graphs), dtype=bool)
         inside[block] = True
         rows = np.concatenate([self._by_first[self._start[graph] : self._start[graph + 1]] for graph in block])
@@ -191,25 +182,6 @@ class MiniBatches:
         if len(chosen) > self.options.pairs_per_step:
             chosen = random.choice(chosen, self.options.pairs_per_step, replace=False)
         return block, chosen
-
-    def _with_near_graphs(self, drawn: Integers, random: np.random.Generator) -> Integers:
-        """Ascending places of the graphs drawn and, up to the size of a block, of some that are near them."""
-        if self._nearest is None:
-            return np.sort(drawn)
-        wanted = self._size - len(drawn)
-        beside = random.choice(drawn, wanted)
-        near = self._nearest[beside, random.integers(0, self._nearest.shape[1], wanted)]
-        return np.union1d(drawn, near)
-
-    def _find_nearest(self) -> Integers:
-        """(graphs, :data:`_NEAREST`): places of those with the least lower bounds, repeated where there are few."""
-        one, other = np.concatenate([self._ends, self._ends[:, ::-1]]).T
-        bound = np.tile(self.labels.lower, 2)
-        order = np.lexsort((bound, one))
-        first, last = np.searchsorted(one[order], [np.arange(len(self.graphs)), np.arange(1, len(self.graphs) + 1)])
-        rank = np.arange(_NEAREST) % np.minimum(last - first, _NEAREST)[:, None]
-        nearest: Integers = other[order][first[:, None] + rank]
-        return nearest
 
     def _around(self, chosen: Integers) -> tuple[Integers, Integers]:
         return np.unique(self._ends[chosen]), chosen

@@ -44,9 +44,6 @@ class TrainingOptions:
     """Mini-batches; exactly one of the two is given."""
     graphs_per_step: int = 96
     """Graphs per mini-batch, of which all labelled pairs are used: n graphs are encoded for n(n-1)/2 pairs."""
-    near_share: float = 0.0
-    """Share of these graphs that are drawn among the nearest of the others, so that batches hold near pairs: among
-    graphs drawn at random there are hardly any."""
     pairs_per_step: int = 8192
     """At most this many pairs per mini-batch, chosen at random."""
     loss: Loss = "interval"
@@ -87,8 +84,6 @@ class TrainingOptions:
         least = {"epochs": 0, "steps": 0, "graphs_per_step": 2, "pairs_per_step": 1, "p": 1, "beta": 0}
         least |= {"weight_decay": 0, "warmup": 0, "validate_every": 1, "patience": 1}
         check_fields(self, least, positive=("learning_rate", "clip_norm", "near_halving"))
-        if not 0 <= self.near_share < 1:
-            raise InvalidArgument(f"near_share must lie in [0, 1); got {self.near_share}")
         if self.alpha != "auto" and (isinstance(self.alpha, str) or not 0 <= self.alpha <= 1):
             raise InvalidArgument(f"alpha must lie in [0, 1], or be 'auto'; got {self.alpha!r}")
         if self.alpha and self.loss != "masked":
