@@ -2,36 +2,21 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import numpy as np
 
 from graphmetric._foundation.markup import Markup, element, say, shorten
 from graphmetric.drawing.alignment import draw_aligned_pair
-from graphmetric.drawing.layout import Positions, lay_out
 from graphmetric.drawing.page import card, legend, render_page, section
-from graphmetric.drawing.svg import INK, MARGIN, PLAIN, Canvas, add_graph, choose_scale, draw_graph, label_colors
+from graphmetric.drawing.panels import draw_panels, paint_panels
+from graphmetric.drawing.svg import draw_graph, label_colors
 from graphmetric.edit_distance import EditCosts, EditDistance
-from graphmetric.errors import needs_extra
 from graphmetric.graphs.graph import Graph
-from graphmetric.search.hits import SearchHit, SearchResult, count_edits, find_edits, spell_distance
+from graphmetric.search.hits import SearchHit, SearchResult, count_edits, find_edits, label_distance, list_panels
 
 LARGEST_DRAWN = 150
 """The most nodes of a graph that is drawn; larger graphs are described instead."""
 
 _MOST_EDITS, _MOST_METADATA = 12, 4
-_GAP, _TOP, _LINE = 24.0, 44.0, 18.0
-_DIGITS = 3
-
-
-class Panel(NamedTuple):
-    """A graph and the lines above it."""
-
-    graph: Graph
-    lines: list[str]
 
 
 def page_of_hits(result: SearchResult, costs: EditCosts | None = None) -> str:
@@ -40,8 +25,8 @@ def page_of_hits(result: SearchResult, costs: EditCosts | None = None) -> str:
     Edits that are not proven to be the fewest are searched for, for half a second each; ``costs`` are those for hits
     that were not certified, by default unit costs.
     """
-    panels = _panels(result)
-    counts = Counter(str(label) for graph, _ in panels for label in graph.node_labels or () if label is not None)
+    graphs = [panel.graph for panel in list_panels(result)]
+    counts = Counter(str(label) for graph in graphs for label in graph.node_labels or () if label is not None)
     colors = label_colors(counts)
     name = "this graph" if result.query.id is None else str(result.query.id)
     alone = element(
@@ -72,7 +57,7 @@ def _cards(result: SearchResult) -> list[Markup]:
     certified = [hit.proven for hit in result if hit.proven is not None]
     cards = [card(f"{len(result):,}", "graphs found", f"Of {report.graphs:,} in the index that were allowed.")]
     if result.hits:
-        cards.append(card(_distance(result[0]), "to the nearest", f"Distances are in {scale}."))
+        cards.append(card(label_distance(result[0]), "to the nearest", f"Distances are in {scale}."))
     if certified:
         meaning = "By edit distance: no graph of the index is nearer than those before it."
         mark = "good" if all(certified) else "bad"
@@ -89,7 +74,10 @@ def _hit_article(rank: int, hit: SearchHit, query: Graph, colors: dict[str, str]
     found = hit.edits
     if max(hit.graph.num_nodes, query.num_nodes) <= LARGEST_DRAWN:
         found = find_edits(query, hit, costs)
-    about = [element("strong", say(f"{rank}.  {_distance(hit)}")), element("b", say(str(hit.id)), title=str(hit.id))]
+    about = [
+        element("strong", say(f"{rank}.  {label_distance(hit)}")),
+        element("b", say(str(hit.id)), title=str(hit.id)),
+    ]
     about.append(element("span", say(_status(hit)), class_="yes" if hit.proven else "soft"))
     about += [element("small", say(f"{key}: {value}")) for key, value in list(hit.metadata.items())[:_MOST_METADATA]]
     pictures: tuple[Markup, ...] = (_picture(hit.graph, colors),)
@@ -133,75 +121,11 @@ def _picture(graph: Graph, colors: dict[str, str]) -> Markup:
     return Markup(draw_graph(graph, colors))
 
 
-def _panels(result: SearchResult) -> list[Panel]:
-    name = "query" if result.query.id is None else f"query {result.query.id}"
-    hits = [Panel(hit.graph, [f"{rank}.  {_distance(hit)}", str(hit.id)]) for rank, hit in enumerate(result, 1)]
-    return [Panel(result.query, [name]), *hits]
-
-
-def _distance(hit: SearchHit) -> str:
-    is_open = hit.exact is not None and not hit.proven
-    return f"{spell_distance(hit, _DIGITS)}{'?' if is_open else ''}"
-
-
 def draw_hits(result: SearchResult) -> str:
     """A drawing as SVG: the query, a line, then every hit with its rank, distance and id."""
-    canvas, left, panels = Canvas(), 0.0, _panels(result)
-    colors = panel_colors(panels)
-    for k, (graph, lines) in enumerate(panels):
-        positions = lay_out(graph)
-        scale = choose_scale(positions)
-        width = scale.unit * _extent(positions, 0) + 2 * MARGIN
-        for row, words in enumerate(lines):
-            canvas.text((left + MARGIN, _LINE * (row + 1)), words, size=14.0 if row == 0 else 12.0)
-            width = max(width, MARGIN + 8.0 * len(words))
-        add_graph(canvas, graph, scale.place(positions, left=left, top=_TOP), scale=scale, colors=colors)
-        left += width + _GAP
-        if k == 0:
-            canvas.line((left - _GAP / 2, 8.0), (left - _GAP / 2, _TOP + 100.0), color="#c3c7cf", width=1.2)
-    return canvas.to_svg()
+    return draw_panels(list_panels(result))
 
 
 def picture_of_hits(result: SearchResult) -> bytes:
     """The same drawing as a PNG, by matplotlib."""
-    with needs_extra("plot", "drawing a PNG"):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    panels = _panels(result)
-    colors = panel_colors(panels)
-    placed = [lay_out(graph) for graph, _ in panels]
-    widths = [max(_extent(positions, 0) + 1.2, 2.4) for positions in placed]
-    height = max(_extent(positions, 1) for positions in placed) + 2.2
-    figure = Figure(figsize=(0.62 * sum(widths), 0.62 * height), dpi=110)
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(1, len(panels), width_ratios=widths, squeeze=False)[0]
-    for axes, (graph, lines), positions in zip(grid, panels, placed, strict=True):
-        _draw_panel(axes, graph, positions, colors)
-        axes.set_title("\n".join(lines), fontsize=8, loc="left")
-    out = io.BytesIO()
-    figure.savefig(out, format="png", bbox_inches="tight")
-    return out.getvalue()
-
-
-def panel_colors(panels: Sequence[Panel]) -> dict[str, str]:
-    """A colour for every node label of the graphs."""
-    return label_colors(label for graph, _ in panels for label in graph.node_labels or ())
-
-
-def _draw_panel(axes: Any, graph: Graph, positions: Positions, colors: dict[str, str]) -> None:
-    for u, v in graph.edges.tolist():
-        axes.plot(*positions[[u, v]].T, color=INK, linewidth=1.2, zorder=1)
-    labels = graph.node_labels or (None,) * graph.num_nodes
-    for (x, y), label in zip(positions.tolist(), labels, strict=True):
-        look = {"color": colors.get(str(label), PLAIN), "markeredgecolor": INK, "markersize": 11}
-        axes.plot([x], [y], marker="o", zorder=2, **look)
-        if label is not None:
-            axes.annotate(str(label)[:3], (x, y), ha="center", va="center", fontsize=6, zorder=3)
-    axes.set_aspect("equal")
-    axes.invert_yaxis()
-    axes.margins(0.25)
-    axes.axis("off")
-
-
-def _extent(positions: Positions, axis: int) -> float:
-    return float(np.max(positions[:, axis], initial=0.0))
+    return paint_panels(list_panels(result))

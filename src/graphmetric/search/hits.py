@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from graphmetric._foundation.markup import Markup, captioned, data_frame, element, facts, notebook_view, say, table
 from graphmetric._foundation.options import format_count, format_interval, format_number
 from graphmetric.drawing.alignment import draw_alignment
+from graphmetric.drawing.panels import Panel, draw_panels
 from graphmetric.edit_distance import EditCosts, EditDistance, EditPath, ExactSearch, graph_edit_distance
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.normalize import View
@@ -24,6 +25,7 @@ HIT_COLUMNS = ("query", "query_id", "rank", "id", "distance", "exact", "lower", 
 _SHOWN_HITS, _SHOWN_NOTES = 10, 4
 """Hits and pieces of metadata that a notebook shows."""
 _DIGITS = 4
+_DRAWN_DIGITS = 3
 EXPLAIN_SECONDS = 0.5
 """The automatic time limit of an explanation."""
 
@@ -176,9 +178,7 @@ class SearchResult(Sequence[SearchHit]):
         return "\n".join([*lines, *(f"  {rank:>3}. {hit!r}" for rank, hit in enumerate(self, 1))])
 
     def _repr_svg_(self) -> str:
-        from graphmetric.search.gallery import draw_hits
-
-        return draw_hits(self)
+        return draw_panels(list_panels(self))
 
     def _repr_html_(self) -> str:
         """The query and the hits as pictures, then a table: what a notebook shows."""
@@ -284,6 +284,19 @@ def spell_distance(hit: SearchHit, digits: int = 6) -> str:
     if hit.exact is not None or hit.lower is None or hit.upper is None:
         return format_number(hit.distance if hit.exact is None else hit.exact, digits)
     return format_interval(hit.lower, hit.upper, digits)
+
+
+def list_panels(result: SearchResult) -> list[Panel]:
+    """The query with its name, then each hit with its rank, distance and id."""
+    name = "query" if result.query.id is None else f"query {result.query.id}"
+    hits = [Panel(hit.graph, [f"{rank}.  {label_distance(hit)}", str(hit.id)]) for rank, hit in enumerate(result, 1)]
+    return [Panel(result.query, [name]), *hits]
+
+
+def label_distance(hit: SearchHit) -> str:
+    """The distance of a hit in a picture, with a question mark if its rank is not proven."""
+    is_open = hit.exact is not None and not hit.proven
+    return f"{spell_distance(hit, _DRAWN_DIGITS)}{'?' if is_open else ''}"
 
 
 def spell_proof(hit: SearchHit) -> str:
