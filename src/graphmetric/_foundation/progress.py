@@ -12,7 +12,7 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from importlib import import_module
@@ -121,12 +121,17 @@ class Progress:
         self.done, self.note = 0, ""
         self.started = self.last_shown = time.monotonic()
 
-    def advance(self, amount: int = 1, note: str = "") -> None:
-        """What a long job calls after each piece of work; ``note`` says how it goes, such as the loss of a training."""
-        self.done, self.note = self.done + amount, note
+    def advance(self, amount: int = 1, note: str | Callable[[], str] = "") -> None:
+        """Count a piece of work that is done, and show it if that is due.
+
+        ``note`` describes how the job goes, such as the loss of a training run. A function that makes it is called only
+        if it is shown.
+        """
+        self.done += amount
         now = time.monotonic()
         if self.is_due(now - self.started, now - self.last_shown):
             self.last_shown = now
+            self.note = note() if callable(note) else note
             self.show()
 
     def is_due(self, elapsed: float, since_shown: float) -> bool:
@@ -202,12 +207,9 @@ class _TerminalBar(Progress):
         self._bar = rich.Progress(ends[0], *columns, ends[1], console=Console(stderr=True), transient=True)
         self._task = self._bar.add_task(self.description, total=self.total, rate="", note="")
 
-    def is_due(self, elapsed: float, since_shown: float) -> bool:
-        return True
-
     def show(self) -> None:
         self._bar.update(self._task, completed=self.done, rate=f"{self.rate:,.0f}/s", note=self.note)
-        if self.last_shown - self.started > _SILENT_SECONDS and not self._bar.live.is_started:
+        if not self._bar.live.is_started:
             self._bar.start()
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ import click
 from graphmetric._foundation.atomic_files import system_errors_named, write_file
 from graphmetric._foundation.limits import paced
 from graphmetric._foundation.options import format_csv, format_number, parse_json
-from graphmetric._foundation.progress import progress
+from graphmetric._foundation.progress import progress, verbose_progress
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_graph, reading_options, stream_source
 from graphmetric.cli.index import known_id
 from graphmetric.cli.options import (
@@ -152,18 +152,22 @@ def search_command(
         chosen = {name: value for name, value in options.items() if name != "candidates"}
         return opened.range(list(graphs), radius, **chosen, **more)  # type: ignore[no-any-return]
 
+    def search_batch(graphs: Sequence[Graph]) -> list[SearchResult]:
+        with verbose_progress(False if options["certified"] else None):  # the command shows that of all batches
+            return search(graphs)
+
     def explained(result: SearchResult) -> list[str | None]:
         return [str(opened.explain(result.query, hit)) if explain else None for hit in result]
 
     if out is not None and not by_id and not smiles:
-        _answer_all(*stream_source(query, reading), out, search, explained, opened.metadata_keys)
+        _answer_all(*stream_source(query, reading), out, search_batch, explained, opened.metadata_keys)
         return
     advice = " or search for all of them with --out hits.csv"
     graph = opened.graph(known_id(opened, query)) if by_id else open_graph(query, reading, smiles=smiles, advice=advice)
     if smiles:
         graph = opened.as_query(graph)
     if out is not None:
-        _answer_all([graph], 1, out, search, explained, opened.metadata_keys)
+        _answer_all([graph], 1, out, search_batch, explained, opened.metadata_keys)
         return
 
     def show_hits(result: SearchResult) -> None:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.limits import clock, effective_n_jobs
 from graphmetric._foundation.options import checked_number
+from graphmetric._foundation.progress import progress, verbose_progress
 from graphmetric.edit_distance import (
     EditCosts,
     EditDistance,
@@ -151,6 +152,7 @@ class CertifiedSearch:
         self.nodes, self.edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
         self.bounds = ClassBounds(graphs, selection, queries, options.costs)
         self.interrupted = dict[int, SearchResult]()
+        self.running = dict[int, QuerySearch]()
         self.memory = memory
         if memory is not None:
             parts = [one.segment.arrays["certificates"][chosen] for one, chosen in graphs.split(selection.first)]
@@ -207,7 +209,8 @@ class CertifiedSearch:
         if len(self.nodes) <= _SHARED * count and self.nodes.sum() <= _SHARED_NODES * count:
             collection = self.graphs.collection(self.selection.first)
             self.shared = EncodedCandidates.of(self.queries, collection, self.options.costs)
-        waiting, results = deque(range(len(self.queries))), dict[int, SearchResult]()
+        waiting = deque(range(count))
+        results = dict[int, SearchResult]()
 
         def work(watch: Watch) -> None:
             while True:
@@ -217,13 +220,28 @@ class CertifiedSearch:
                     return
                 results[row] = answer(row, watch)
 
-        jobs = min(effective_n_jobs(self.options.n_jobs), len(self.queries))
+        jobs = min(effective_n_jobs(self.options.n_jobs), count)
+        total = None if count == 1 else count
+        is_watched = self.options.watch is not None  # a caller who watches the search shows its progress
         try:
-            work_in_threads(work, [Watch() for _ in range(jobs)])
+            with verbose_progress(False if is_watched else None), progress("certified search", total, "queries") as bar:
+
+                def look(_: Sequence[Watch]) -> None:
+                    bar.advance(len(results) - bar.done, self._describe_running)
+
+                work_in_threads(work, [Watch() for _ in range(jobs)], look)
         except KeyboardInterrupt:
             known = sorted((results | self.interrupted).items())
             raise SearchInterrupted([result for _, result in known]) from None
-        return [results[row] for row in range(len(self.queries))]
+        return [results[row] for row in range(count)]
+
+    def _describe_running(self) -> str:
+        """Describe how far the search for a single query is; another thread may be at work on it."""
+        if len(self.queries) > 1 or not (running := list(self.running.values())):
+            return ""
+        undecided, nearest = running[0].undecided()
+        text = f"{undecided:,} of {len(self.selection):,} graphs are undecided"
+        return f"{text}, none of them nearer than {nearest:.4g}" if nearest else text
 
     def _propose(self, propose: Propose, k: int) -> list[Numbers]:
         """For each query the graphs to search first, nearest first by the learned distance.
@@ -273,12 +291,14 @@ class QuerySearch:
 
     def run(self, first: Numbers = _NONE) -> SearchResult:
         """Search, some graphs first, and make the result, also when all work must end."""
+        self._asked.running[self._row] = self
         try:
             self.search.run_here(first)
         except KeyboardInterrupt:
             self._asked.interrupted[self._row] = self._result()
             raise
         finally:
+            del self._asked.running[self._row]
             if self._asked.memory is not None:
                 self._asked.memory.keep(*self._about(), self.search.known())
         return self._result()
@@ -290,19 +310,19 @@ class QuerySearch:
 
     def _report(self, watch: Callable[[SearchProgress], object]) -> bool:
         """Tell whoever watches how far the search is; returns whether it is to end."""
-        found, (open_graphs, least), seconds = self.search.count_found(), self._open(), clock() - self._started
+        found, (open_graphs, least), seconds = self.search.count_found(), self.undecided(), clock() - self._started
         excluded = len(self._asked.selection) - found - open_graphs
         return bool(watch(SearchProgress(self._row, found, excluded, open_graphs, least, seconds, self._result)))
 
-    def _open(self) -> tuple[int, float | None]:
-        """The number of graphs that are open, and the least of their bounds in the view."""
+    def undecided(self) -> tuple[int, float | None]:
+        """The number of graphs that are undecided, and the least of their lower bounds in the view."""
         numbers = np.flatnonzero(self.search.open)
         shown = self._view.show(self.search.bounds.lower[numbers], numbers)
         return int(self.search.copies[numbers].sum()), min(shown, default=None)
 
     def _result(self) -> SearchResult:
         search, graphs, seconds = self.search, len(self._asked.selection), clock() - self._started
-        (open_graphs, least), stages = self._open(), search.removed()
+        (open_graphs, least), stages = self.undecided(), search.removed()
         stages[next(iter(stages))] += graphs - int(search.copies.sum())
         report = SearchReport(graphs, True, stages, seconds, open_graphs == 0, open_graphs, least)
         return SearchResult(self._view.query, self._hits(seconds), self._view.view, report)

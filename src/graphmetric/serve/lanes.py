@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
+from graphmetric._foundation.progress import verbose_progress
 from graphmetric.serve.problems import busy
 
 Result = TypeVar("Result")
@@ -77,7 +78,8 @@ class Lane:
     def _timed(self, work: Callable[[], Result]) -> Result:
         started = time.monotonic()
         try:
-            return work()
+            with verbose_progress(False):  # the log of a service has a line for each request
+                return work()
         finally:
             with self._lock:
                 self._mean += _SMOOTHING * (time.monotonic() - started - self._mean)
