@@ -3,7 +3,7 @@
 Without any extra, every public name and every command must work or say which extra it needs (``try_extras.py``). With
 the extra ``learn``, the README and the demo are run.
 
-    python tools/try_wheel.py dist/graphmetric-0.2.0-py3-none-any.whl
+    python tools/try_wheel.py dist/graphmetric-0.3.0-py3-none-any.whl
 
 The packages it depends on come in the versions of constraints.txt. Nothing of the checkout can be imported: programs
 run in a temporary folder, without the variables that tell Python where to look.
