@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -394,7 +393,7 @@ def test_only_some_tasks_are_handed_out_at_once(threads: Executor) -> None:
     results.close()
 
 
-@pytest.mark.parametrize("executor", [3, "tcp://localhost:1", joblib.Parallel()])
+@pytest.mark.parametrize("executor", [3, "tcp://localhost:1", object()])
 def test_other_things_are_no_executors(molecules: gm.GraphCollection, executor: object) -> None:
     with pytest.raises(InvalidArgument, match=r"must be a concurrent\.futures\.Executor"):
         gm.pairwise_edit_distances(molecules[:3], executor=executor)

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -77,16 +76,6 @@ def test_unsymmetric_costs_are_not_mirrored() -> None:
     costs = EditCosts(node_delete=1, node_insert=3)
     distances = pairwise_edit_distances([Graph(1), Graph(2)], costs=costs).distances
     assert distances.tolist() == [[0, 3], [1, 0]]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_any_backend_gives_the_same(molecules: gm.GraphCollection, backend: str) -> None:
-    expected = pairwise_edit_distances(molecules[:20])
-    with joblib.parallel_config(backend=backend):
-        found = pairwise_edit_distances(molecules[:20], n_jobs=2)
-    assert np.array_equal(found.distances, expected.distances)
-    assert found.nodes_expanded == expected.nodes_expanded
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +18,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import EditCosts, ExactSearch, Graph, RelaxedDistance, graph_edit_distance
-from graphmetric._foundation import limits
+from graphmetric._foundation.limits import working_clock
 from graphmetric.edit_distance import methods
 from graphmetric.edit_distance._kernels.workspace import STOP
 from graphmetric.edit_distance.edit_path import edit_path_of
@@ -112,7 +111,7 @@ def test_the_caller_may_end_a_search_and_keeps_its_bounds(
 
 def test_a_limited_block_ends_with_the_one_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(working_clock, "source", lambda: now[0])
     watch = Watch()
     with watch.limited(10.0):
         with watch.limited(2.0):

@@ -20,7 +20,7 @@ from graphmetric.errors import EXTRAS
 if TYPE_CHECKING:
     from graphmetric.search import GraphIndex
 
-_REQUIRED = ("numpy", "scipy", "numba", "networkx", "lxml", "click", "rich", "joblib")
+_REQUIRED = ("numpy", "scipy", "numba", "networkx", "lxml", "click", "rich")
 
 
 @click.command()

@@ -110,8 +110,7 @@ def pairwise_edit_distances(
         pairs: (n, 2) positions in ``graphs`` and in ``others`` (or ``graphs`` again); by default all pairs.
         method: A method object or its name, such as ``"exact"`` or ``"beam:10"``.
         costs: The price list; by default every edit costs one.
-        n_jobs: Threads, as joblib counts them: -1 is one per core. Inside ``joblib.parallel_config(backend="loky")``
-            the work goes to processes instead. Not used with an executor.
+        n_jobs: Threads; -1 is one per core. Not used with an executor.
         time_limit: Seconds for each pair after which ``exact`` and ``relaxed`` return the bounds they have. "auto" is
             10 seconds for a method that is given by its name, while a method object keeps its own limits. None means no
             limit.

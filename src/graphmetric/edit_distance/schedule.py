@@ -27,7 +27,7 @@ from graphmetric.edit_distance.costs import EditCosts
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.edit_distance.method import EditDistanceMethod, Pairs
 from graphmetric.edit_distance.scaling import node_counts
-from graphmetric.edit_distance.stopping import Watch, in_thread, work_in_threads
+from graphmetric.edit_distance.stopping import Watch, work_in_threads
 from graphmetric.edit_distance.store import PairResults, PairStore, Places, open_store
 from graphmetric.graphs.collection import GraphCollection, fingerprint
 
@@ -92,9 +92,6 @@ class PairQuestions:
             if len(todo) == 0:
                 return
             problem = encode(self.first, self.second, self.costs)
-            from joblib.parallel import get_active_backend  # takes a fifth of a second, so only for many pairs
-
-            backend, _ = get_active_backend(prefer="threads")
             threads = min(effective_n_jobs(n_jobs), len(todo))
             schedule = Schedule(problem, pairs, todo, method, threads)
             proven = np.count_nonzero(job.results.lower[job.done] == job.results.upper[job.done])
@@ -107,10 +104,7 @@ class PairQuestions:
                     proven += np.count_nonzero(results.lower == results.upper)
                 bar.advance(len(places), f"{proven:,} proven" if method.guarantee == "exact" else "")
 
-            if getattr(backend, "supports_sharedmem", False):
-                _solve_in_threads(problem, pairs, schedule, threads, take)
-            else:
-                _solve_elsewhere(problem, pairs, schedule, n_jobs, take)
+            _solve_in_threads(problem, pairs, schedule, threads, take)
 
 
 @dataclass(eq=False)
@@ -241,28 +235,6 @@ def _solve_in_threads(
         work_in_threads(work, [Watch() for _ in range(threads)], collect)
     finally:
         collect(())
-
-
-def _solve_elsewhere(
-    problem: EncodedProblem,
-    pairs: Pairs,
-    schedule: Schedule,
-    n_jobs: int | None,
-    take: Callable[[Places, PairResults], None],
-) -> None:
-    """Solve in the user's joblib backend, such as other processes or a cluster."""
-    import joblib
-
-    while not schedule.is_done:
-        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-        batches = iter(schedule.take, None)
-        tasks = (joblib.delayed(_solve_alone)(problem, pairs[batch.places], batch) for batch in batches)
-        for batch, results in parallel(tasks):
-            take(*schedule.settle(batch, results))
-
-
-def _solve_alone(problem: EncodedProblem, pairs: Pairs, batch: Batch) -> tuple[Batch, PairResults]:
-    return batch, in_thread(lambda watch: _solve_batch(problem, pairs, batch.method, watch))
 
 
 def _solve_batch(problem: EncodedProblem, pairs: Pairs, method: EditDistanceMethod, watch: Watch) -> PairResults:
