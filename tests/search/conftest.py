@@ -18,7 +18,6 @@ ON_BOTH_STORES = {
     "test_limits",
     "test_queries",
     "test_reading",
-    "test_remembered",
     "test_within",
     "test_without_model",
 }

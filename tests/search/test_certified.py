@@ -76,6 +76,17 @@ def test_isomorphic_graphs_are_hits_of_their_own(
             assert hit.edit_path.apply(result.query).is_isomorphic(hit.graph)
 
 
+def test_the_model_is_not_asked(
+    index: gm.GraphIndex, molecules: gm.GraphCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = gm.GraphIndex.build(index.graphs, costs=index.costs)
+    monkeypatch.delattr("graphmetric.search.learned_search.Query.encode")
+    for query in molecules[:3]:
+        found, wanted = index.search(query, 5, certified=True), bare.search(query, 5)
+        assert [(hit.id, hit.exact, hit.proven) for hit in found] == [(hit.id, hit.exact, hit.proven) for hit in wanted]
+        assert len(index.range(query, 3, certified=True)) == len(bare.range(query, 3))
+
+
 def test_single_queries_and_odd_labels(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     """A query coded on its own, one with labels that the index has never seen, and one without labels."""
     graphs = molecules[:100]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -300,3 +301,17 @@ def test_lists_are_kept_beside_large_segments(
     monkeypatch.setattr("graphmetric.index.vector_lists.load_faiss", lambda: None)  # as where it is not installed
     scanned = gm.GraphIndex.build(model, molecules[:60])
     assert scanned.search(molecules[7], 1, candidates=20)[0].id == molecules[7].id
+
+
+def test_an_index_with_proofs_of_the_last_version_is_read(copy: Path, molecules: gm.GraphCollection) -> None:
+    description = json.loads((copy / "index.json").read_text())
+    del description["sha256"]
+    description["remembered"] = hashlib.sha256(b"proofs").hexdigest()
+    digest = hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+    (copy / "index.json").write_text(json.dumps({**description, "sha256": digest}))
+    (copy / f"remembered-{description['remembered'][:16]}").write_bytes(b"proofs")
+    opened = gm.GraphIndex.load(copy, verify=True)
+    opened.remove(molecules[0].id)
+    opened.save(copy)
+    assert len(gm.GraphIndex.load(copy)) == len(opened)
+    assert not list(copy.glob("remembered-*"))

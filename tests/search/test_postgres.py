@@ -656,16 +656,6 @@ def test_a_map_follows_the_changes(
     assert np.allclose(gm.GraphIndex.load(tmp_path / "folder").map().points, again.map().points)
 
 
-def test_what_searches_have_proven_is_kept(shared: gm.GraphIndex, url: str, molecules: gm.GraphCollection) -> None:
-    shared.search(molecules[40], 3, remember=True)
-    shared.save(url)
-    again = gm.GraphIndex.load(url)
-    assert len(again._memory) == 1
-    again.add([molecules[41]])
-    assert len(again._memory) == 1
-    assert [hit.proven for hit in again.search(molecules[40], 3, remember=True)] == [True] * 3
-
-
 def test_the_command_line(
     url: str, tmp_path: Path, molecules: gm.GraphCollection, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,19 +157,6 @@ class EncodedCandidates:
         return bool(exceeds_memory(np.array([count_bytes(self.size)], dtype=np.float64))[0])
 
 
-class KnownCandidates(NamedTuple):
-    """Bounds of some candidates, and maps of the query to those that have an upper bound."""
-
-    graphs: Numbers
-    """Rising numbers of the candidates."""
-    lower: Floats
-    upper: Floats
-    """Infinite where no map is known."""
-    maps: NDArray[np.int64]
-    """(candidates with a map, nodes of the query)."""
-    stage: NDArray[np.int64]
-
-
 @dataclass(eq=False)
 class NearestSearch:
     """One query against candidates no two of which are isomorphic; arrays have one entry for each candidate."""
@@ -210,10 +197,6 @@ class NearestSearch:
     maps of its own, while lower bounds and the limit of the search are the same arrays."""
     _settled: NDArray[np.bool_] = field(init=False)
     """Candidates whose bounds a longer search would not improve."""
-    _recalled: KnownCandidates | None = field(default=None, init=False)
-    _earlier: Floats = field(init=False)
-    """Lower bounds of earlier searches. They exclude candidates, but join the others only at the end: how a candidate
-    is searched depends on how far the cheap bounds get, which these would hide."""
     _is_ended: bool = field(default=False, init=False)
     _next_report: float = field(default=-np.inf, init=False)
 
@@ -284,24 +267,6 @@ class NearestSearch:
         proven: NDArray[np.bool_] = np.logical_and.accumulate(exact) & (self.upper_rates[ranked] <= behind + SAME)
         return proven
 
-    def recall(self, known: KnownCandidates) -> None:
-        """Begin with what was proven before."""
-        has_map = np.isfinite(known.upper)
-        admit_maps(self.bounds, self.nearest, known.graphs[has_map], known.upper[has_map], known.maps)
-        self._recalled, self._earlier = known, np.zeros(len(self.lower))
-        self._earlier[known.graphs] = known.lower
-        exact = known.graphs[known.lower >= known.upper]
-        self.bounds.lower[exact] = self.bounds.upper[exact]
-
-    def known(self) -> KnownCandidates:
-        """What is proven about the candidates that common branches did not exclude."""
-        found, maps = self.found
-        order = np.argsort(found)
-        graphs = np.union1d(np.flatnonzero(self.bounds.stage > BY_COMMON), found)
-        upper = np.full(len(graphs), np.inf)
-        upper[np.searchsorted(graphs, found)] = self.bounds.upper[found]
-        return KnownCandidates(graphs, self.bounds.lower[graphs], upper, maps[order], self.bounds.stage[graphs])
-
     def find_promising(self, count: int) -> Numbers:
         """The candidates with the smallest lower bounds, most promising first."""
         first = smallest(self.rates, _LOOKED_AT * count)
@@ -316,13 +281,10 @@ class NearestSearch:
 
     def run_here(self, proposed: Numbers) -> None:
         """Search in this thread."""
-        try:
-            with self.watch.limited(None if self.deadline == np.inf else self.deadline - clock()):
-                self._run(proposed[self._is_open(proposed)])
-            if self.solve_limited is None:
-                self._map_by_degree()
-        finally:
-            self._take_recalled()
+        with self.watch.limited(None if self.deadline == np.inf else self.deadline - clock()):
+            self._run(proposed[self._is_open(proposed)])
+        if self.solve_limited is None:
+            self._map_by_degree()
 
     def _run(self, proposed: Numbers) -> None:
         is_hard = self.query_nodes > LARGEST_EASY
@@ -369,15 +331,6 @@ class NearestSearch:
         while len(left) and self.limit == np.inf:
             some, left = left[: self.wanted], left[self.wanted :]
             self._apply(self.encode(np.sort(some)), some, DegreeMap(), BY_COUNTS)
-
-    def _take_recalled(self) -> None:
-        """Let the bounds of earlier searches join the others."""
-        if self._recalled is not None:
-            graphs, bounds = self._recalled.graphs, self.bounds
-            bounds.lower[graphs] = np.minimum(
-                np.maximum(bounds.lower[graphs], self._recalled.lower), bounds.upper[graphs]
-            )
-            bounds.stage[graphs] = np.maximum(bounds.stage[graphs], self._recalled.stage)
 
     def _search_proposed(self, encoded: EncodedCandidates, proposed: Numbers, is_hard: bool) -> None:
         if not is_hard:
@@ -450,7 +403,6 @@ class NearestSearch:
         left = self._left()
         if len(left) == 0 or self._is_late():
             return
-        self._take_recalled()
         parts, steps = list(self._parts(left)), _MORE_STEPS * _FIRST_STEPS
         encoded = self.encode(np.sort(left)) if len(parts) == 1 else None
         while steps <= NO_LIMIT and len(left := self._left()) and not self._is_late():
@@ -573,8 +525,6 @@ class NearestSearch:
 
     def _is_open(self, graphs: Numbers | slice | int) -> NDArray[np.bool_]:
         lower, upper = self.bounds.lower[graphs], self.bounds.upper[graphs]
-        if self._recalled is not None:
-            lower = np.maximum(lower, self._earlier[graphs])
         is_open: NDArray[np.bool_] = (lower < (self.limit - SAME) * self.bounds.weight[graphs]) & (lower < upper)
         return is_open
 

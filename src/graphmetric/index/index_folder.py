@@ -5,7 +5,6 @@
     index.json          which model and which segments belong together, and its own digest
     model-<digest>/     the model, as GraphDistance.save writes it, if the index has one
     segments/<name>/    graphs and their vectors; a folder never changes once it has its name
-    remembered-<digest> what searches have proven, if they were asked to remember it
     map-<digest>        places of the graphs in the plane, if a map was built
 
 A writer adds new folders beside the old ones, then replaces ``index.json`` in one step, then removes what is no longer
@@ -53,10 +52,10 @@ FORMAT, VERSION, READABLE = "graphmetric index", 3, (2, 3)
 MANIFEST, SEGMENTS, LOCK = "index.json", "segments", ".lock"
 _UNFINISHED = ".part"
 _OURS = re.compile(r"segments|\.lock|\.?model-.*|\.?(remembered|map)-.*|index\.json|\.index\.json\..*")
-"""Names in the folder of an index; hidden ones are files under way."""
+"""Names in the folder of an index; hidden ones are files under way, and earlier versions kept proofs (remembered)."""
 _ATTEMPTS = 20
 """Attempts to open an index that is being replaced at the same time."""
-Part = Literal["remembered", "map"]
+Part = Literal["map"]
 """Files beside the segments, named by their digest."""
 Make = Callable[[GraphWriter], Any]
 """Gives all graphs to a writer; returns what that makes of them."""
@@ -78,8 +77,7 @@ class Manifest:
     reading: MoleculeOptions | None = None
     """How the molecules were read; None if that is not known."""
     parts: Mapping[Part, str] = field(default_factory=dict)
-    """The digests of what searches have proven, if it is remembered, and of the places of the graphs in the plane, if a
-    map was built."""
+    """The digest of the places of the graphs in the plane, if a map was built."""
     edition: str = ""
     """A new random text each time the index is written."""
 

@@ -6,7 +6,7 @@
     indexes          a row for each index: its table, its edition, what its columns hold, its model
     graphs_<number>  the graphs of an index; a table of its own, since vectors of one table have one width
     labels           the labels that the codes of each table stand for
-    models, parts    files of models; what searches have proven
+    models, parts    files of models; places of the graphs in the plane
     editions         when each edition was written
     retired          tables that were replaced, and when
 

@@ -32,7 +32,6 @@ from graphmetric.edit_distance.collection_bounds import count_graphs, digest_bra
 from graphmetric.edit_distance.edit_path import Edge
 from graphmetric.edit_distance.limited import LimitedAnswer, LimitedSearch, check_limits
 from graphmetric.edit_distance.method import TimeLimit
-from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.edit_distance.nearest import EncodedCandidates, beyond
 from graphmetric.edit_distance.normalize import View
 from graphmetric.edit_distance.stopping import Watch, work_in_threads
@@ -41,23 +40,16 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import IndexedGraphs, Selection
 from graphmetric.search.hits import SearchHit, SearchProgress, SearchReport, SearchResult
-from graphmetric.search.remembered import Load, Names, SearchMemory, as_names, memory_keys
 
 Numbers = NDArray[np.int64]
 """Numbers of isomorphism classes among those that may be answers."""
 Floats = NDArray[np.float64]
-Propose = Callable[[int, int], Sequence[Numbers]]
-"""A search by a model: for each query the positions of this many near graphs, found among that many candidates."""
 
 CERTIFIED_SECONDS = 60.0
 """The automatic time limit of each query."""
-_PROPOSED, _PROPOSED_BY_BOUNDS = 2, 20
-"""Graphs looked at first for each that is wanted: this many by the learned distance, and that many by bounds.
-
-A model that was trained on other graphs proposes bad ones, and bounds alone miss near graphs; together they are better
-than either. The maps of branch bounds, which take microseconds, show which of them are near."""
-_LOOKED_AT = 3
-"""Candidates of the learned search for each proposed graph."""
+_PROMISING = 20
+"""Graphs searched first for each that is wanted: those of least bounds. The maps of branch bounds, which take
+microseconds, show which of them are near."""
 _NONE = np.empty(0, dtype=np.int64)
 _SHARED, _SHARED_NODES = 50, 1 << 14
 """The whole index is encoded once for all queries if it has at most this many graphs and nodes for each of them; this
@@ -145,32 +137,21 @@ class CertifiedSearch:
         selection: Selection,
         queries: GraphCollection,
         options: CertifiedOptions,
-        memory: SearchMemory | None = None,
     ) -> None:
-        """``memory`` is what earlier searches have proven; these searches add to it."""
         self.graphs, self.selection, self.queries, self.options = graphs, selection, queries, options
         self.nodes, self.edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
         self.bounds = ClassBounds(graphs, selection, queries, options.costs)
         self.interrupted = dict[int, SearchResult]()
         self.running = dict[int, QuerySearch]()
-        self.memory = memory
-        if memory is not None:
-            parts = [one.segment.arrays["certificates"][chosen] for one, chosen in graphs.split(selection.first)]
-            self.names, self.keys = as_names(np.concatenate(parts)), memory_keys(queries, options.costs)
         self.shared: EncodedCandidates | None = None  # all graphs, coded once for all queries, if they are few
 
-    def nearest(self, k: int, propose: Propose | None) -> list[SearchResult]:
-        """The ``k`` nearest graphs for each query. Without a model, bounds alone propose graphs."""
+    def nearest(self, k: int) -> list[SearchResult]:
+        """The ``k`` nearest graphs for each query."""
         wanted = min(k, len(self.selection))
-        proposed = self._propose(propose, wanted) if propose and wanted else None
 
         def answer(row: int, watch: Watch) -> SearchResult:
             one = QuerySearch(self, row, watch, wanted)
-            first = one.search.find_promising(_PROPOSED_BY_BOUNDS * wanted)
-            if proposed is not None:
-                both = np.concatenate([proposed[row], first])
-                first = both[np.sort(np.unique(both, return_index=True)[1])]
-            return one.run(first)
+            return one.run(one.search.find_promising(_PROMISING * wanted))
 
         return self._answer(answer)
 
@@ -243,15 +224,6 @@ class CertifiedSearch:
         text = f"{undecided:,} of {len(self.selection):,} graphs are undecided"
         return f"{text}, none of them nearer than {nearest:.4g}" if nearest else text
 
-    def _propose(self, propose: Propose, k: int) -> list[Numbers]:
-        """For each query the graphs to search first, nearest first by the learned distance.
-
-        Vectors decide among small graphs: their learned distance itself takes longer than the search that it saves.
-        """
-        wanted = min(_PROPOSED * k, len(self.selection))
-        looked_at = wanted if int(self.queries.sizes.max()) <= LARGEST_EASY else _LOOKED_AT * wanted
-        return [self.selection.find(positions) for positions in propose(wanted, looked_at)]
-
 
 class QuerySearch:
     """The search for one query among some classes of graphs; their places there are their numbers in the search."""
@@ -282,10 +254,6 @@ class QuerySearch:
             watch=watch,
             solve_limited=None if options.limits is None else partial(asked.solve, row, classes),
         )
-        if asked.memory is not None:
-            known = asked.memory.recall(*self._about())
-            if known is not None:
-                self.search.recall(known)
         if options.watch is not None:
             self.search.report = partial(self._report, options.watch)
 
@@ -299,14 +267,7 @@ class QuerySearch:
             raise
         finally:
             del self._asked.running[self._row]
-            if self._asked.memory is not None:
-                self._asked.memory.keep(*self._about(), self.search.known())
         return self._result()
-
-    def _about(self) -> tuple[str, Graph, Names, Load]:
-        """What a memory must know about the query, and about the candidates."""
-        load = partial(self._asked.load, self._classes)
-        return self._asked.keys[self._row], self._view.query, self._asked.names[self._classes], load
 
     def _report(self, watch: Callable[[SearchProgress], object]) -> bool:
         """Tell whoever watches how far the search is; returns whether it is to end."""

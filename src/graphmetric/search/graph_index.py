@@ -44,7 +44,6 @@ from graphmetric.index.vector_lists import VectorLists
 from graphmetric.search.certified import CertifiedOptions, CertifiedSearch
 from graphmetric.search.collection_map import CollectionMap, MapMethod, Points, lay_out_by_neighbours, make_map
 from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult, find_edits
-from graphmetric.search.remembered import SearchMemory
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -73,7 +72,6 @@ class RangeOptions(TypedDict, total=False):
     limits: Mapping[str, int] | None
     n_jobs: int | None
     watch: Callable[[SearchProgress], object] | None
-    remember: bool
 
 
 class SearchOptions(RangeOptions, total=False):
@@ -115,7 +113,6 @@ class GraphIndex:
         self._costs, self._graphs, self._next_number = costs, IndexedGraphs(), next_number
         self._reading, self._has_warned = _checked_reading(reading), False
         self._home: tuple[VectorStore, str] | None = None  # where it was read from or written to, and which edition
-        self._memory = SearchMemory()
         self._points: Points | None = None  # of a map that was built, by position; graphs that came later are missing
 
     @classmethod
@@ -196,12 +193,9 @@ class GraphIndex:
             return _choose_model(store, model, (n_jobs, device), manifest), points
 
         (learned, points), manifest, graphs = store.open(choose, verify)
-        index, digest = cls(costs=manifest.costs), manifest.parts.get("remembered")
+        index = cls(costs=manifest.costs)
         index._learned = learned
-        index._memory = SearchMemory(None if digest is None else partial(store.read_part, "remembered", digest))
         index._move(store, manifest, graphs, None if points is None else _parse_points(points, len(graphs)))
-        if verify:
-            index._memory.check()
         return index
 
     def _move(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
@@ -385,8 +379,8 @@ class GraphIndex:
         """Write the index to a folder, or to the address of a database; readers of an earlier one there see that one
         until this is whole.
 
-        An index that came from a database is there already: saving it there writes what searches have proven. Saving to
-        where it came from writes only what is new. Raises FileError if that index was changed meanwhile.
+        An index that came from a database is there already. Saving to where it came from writes only what is new.
+        Raises FileError if that index was changed meanwhile.
         """
         store = open_store(folder)
         base = self._base(store)
@@ -420,7 +414,6 @@ class GraphIndex:
         limits: Mapping[str, int] | None = None,
         n_jobs: int | None = -1,
         watch: Callable[[SearchProgress], object] | None = None,
-        remember: bool = False,
     ) -> SearchResult | list[SearchResult]:
         """The ``k`` nearest graphs, nearest first, equally near ones in the order in which they were added.
 
@@ -441,8 +434,7 @@ class GraphIndex:
             distinct: Only the first of isomorphic graphs.
             time_limit: Seconds for each query of a certified search, after which it says what it has proven. "auto" is
                 60 seconds, None is no limit.
-            costs: Edit costs of a certified search; by default those of the index. Others are possible: what is proven
-                does not depend on the model, which only says where to look first.
+            costs: Edit costs of a certified search; by default those of the index.
             limits: The most edits of each kind that a hit of a certified search may need, such as ``{"ring": 0,
                 "element": 2}``, by the kinds of :func:`graphmetric.graph_edit_distance`. Distances are then the least
                 costs of edits that keep the limits. Graphs that no such edits lead to are not listed, so the result may
@@ -451,16 +443,13 @@ class GraphIndex:
             watch: A function that a certified search calls about ten times a second, from its thread, with a
                 :class:`~graphmetric.search.hits.SearchProgress`: how many graphs are found, excluded and open, and
                 the answer so far. The search of that query ends if it returns True.
-            remember: Keep what a certified search proves, and begin with what is known from earlier ones for the same
-                query and costs. Asked again, with more time, a larger ``k`` or radius, it continues instead of starting
-                over. What is remembered is in memory, and on disk after :meth:`save`. Not with ``limits``.
 
         Raises:
             SearchInterrupted: Ctrl-C was pressed during a certified search. Its ``known`` is the result so far; for
                 a list of queries, the results of those whose search had begun.
         """
         k, view = checked_count(k, "k"), _checked_view(view)
-        learned = self._chosen_model("search", certified, limits, remember)
+        learned = self._chosen_model("search", certified, limits)
         if learned is None and candidates is not None:
             raise InvalidArgument("a certified search looks at all graphs it has to: leave out candidates")
         most = None if learned is None else self._limit_candidates(exact, candidates, k)
@@ -470,9 +459,8 @@ class GraphIndex:
                 return learned.nearest(self._graphs, where, distinct, graphs, view, k, most)
             selection, own = self._graphs.select(where, distinct), self.costs if costs is None else costs
             options = CertifiedOptions(own, view, time_limit, n_jobs, watch, limits)
-            search = CertifiedSearch(self._graphs, selection, graphs, options, self._memory if remember else None)
-            asked = (self._graphs, selection, graphs, view)
-            return search.nearest(k, None if self._learned is None else partial(self._learned.propose, *asked))
+            search = CertifiedSearch(self._graphs, selection, graphs, options)
+            return search.nearest(k)
 
         return self._answer(query, ask)
 
@@ -496,7 +484,6 @@ class GraphIndex:
         limits: Mapping[str, int] | None = None,
         n_jobs: int | None = -1,
         watch: Callable[[SearchProgress], object] | None = None,
-        remember: bool = False,
     ) -> SearchResult | list[SearchResult]:
         """All graphs at most at this distance from a query, nearest first; none is missed.
 
@@ -516,10 +503,9 @@ class GraphIndex:
             limits: The most edits of each kind in a certified search.
             n_jobs: Threads for the queries of a certified search.
             watch: A function that a certified search tells how far it is.
-            remember: Keep what a certified search proves.
         """
         radius, view = checked_number(radius, "radius", "a number that is not negative"), _checked_view(view)
-        learned = self._chosen_model("range", certified, limits, remember)
+        learned = self._chosen_model("range", certified, limits)
 
         def ask(graphs: GraphCollection) -> list[SearchResult]:
             selection = self._graphs.select(where, distinct, "certificates" if learned is None else learned.classes)
@@ -527,7 +513,7 @@ class GraphIndex:
                 return learned.within(self._graphs, selection, graphs, view, radius)
             own = self.costs if costs is None else costs
             options = CertifiedOptions(own, view, time_limit, n_jobs, watch, limits)
-            search = CertifiedSearch(self._graphs, selection, graphs, options, self._memory if remember else None)
+            search = CertifiedSearch(self._graphs, selection, graphs, options)
             return search.within(radius)
 
         return self._answer(query, ask)
@@ -643,7 +629,7 @@ class GraphIndex:
         return home if isinstance(home, LiveStore) else None
 
     def _follow(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs) -> None:
-        """Take over an edition that was just written; what searches have proven stays."""
+        """Take over an edition that was just written."""
         points = None
         if "map" in manifest.parts:
             with suppress(FileError):  # another writer has moved the map on; the next load finds it
@@ -656,7 +642,7 @@ class GraphIndex:
 
     def _record(self) -> IndexRecord:
         """What is written beside the graphs."""
-        parts: dict[Part, bytes] = {"remembered": self._memory.to_bytes()} if len(self._memory) else {}
+        parts = dict[Part, bytes]()
         if (points := self._kept_points()) is not None:
             parts["map"] = points.astype("<f4").tobytes()
         return IndexRecord(self.model, self._costs, self._next_number, self._reading, parts)
@@ -676,18 +662,13 @@ class GraphIndex:
         return None if np.isnan(points).all() else points
 
     def _chosen_model(
-        self, question: str, certified: bool | None, limits: Mapping[str, int] | None, remember: bool
+        self, question: str, certified: bool | None, limits: Mapping[str, int] | None
     ) -> LearnedSearches | None:
         """What searches by the learned distance; None for a certified search."""
-        if limits is not None and remember:
-            raise InvalidArgument("what is proven within limits is not remembered: leave out limits or remember")
         if certified or (certified is None and self._learned is None):
             return None
-        if limits is not None or remember:
-            given = "remember" if remember else "limits"
-            raise InvalidArgument(
-                f"{given} is for certified searches, not for the learned distance: say certified=True"
-            )
+        if limits is not None:
+            raise InvalidArgument("limits is for certified searches, not for the learned distance: say certified=True")
         return self._needed_model(question)
 
     def _needed_model(self, question: str) -> LearnedSearches:

@@ -94,12 +94,6 @@ class LearnedSegment:
         held, places = self._held(positions, "states")
         return held._compare(query, query.alone).from_only_row(torch.from_numpy(places)).numpy()
 
-    def measure_pairs(self, query: Query, rows: Positions, positions: Positions) -> Floats:
-        """The same from several queries that were encoded together with this one, at once."""
-        held, places = self._held(positions, "states")
-        pairs = torch.from_numpy(np.column_stack([rows, places]))
-        return held._compare(query, query.side).of_pairs(pairs).numpy()
-
     def gaps(self, query: Query, positions: Positions | None = None) -> Floats:
         """Distances of the index vectors of chosen graphs, by default all; see :meth:`PairDistance.gaps`."""
         vectors = self._segment.arrays["vectors"]

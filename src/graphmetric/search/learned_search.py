@@ -95,20 +95,6 @@ class LearnedSearches:
             among = self._among(graphs, selection)
             return [LearnedSearch(among, query).within(radius) for query in Query.encode(self.model, asked, view)]
 
-    def propose(
-        self,
-        graphs: IndexedGraphs,
-        selection: Selection,
-        asked: GraphCollection,
-        view: View,
-        k: int,
-        candidates: int,
-    ) -> list[Positions]:
-        """For each query the positions of ``k`` near graphs; see :func:`propose`."""
-        queries = Query.encode(self.model, asked, view)
-        with self.model.limited_threads():
-            return propose(self._among(graphs, selection).parts, queries, k, candidates)
-
     def _among(self, graphs: IndexedGraphs, selection: Selection) -> SearchedGraphs:
         """What a search looks at."""
         split = graphs.split(selection.first, selection.copies)
@@ -250,26 +236,6 @@ class LearnedSearch:
         seconds = time.perf_counter() - self._started
         report = SearchReport(graphs, exact, self._removed, seconds)
         return SearchResult(query.graph, hits, query.view, report)
-
-
-def propose(parts: Sequence[SegmentSelection], queries: Sequence[Query], k: int, candidates: int) -> list[Positions]:
-    """For each query the ``k`` nearest of the candidates by the learned distance, all measured together.
-
-    With no more candidates than are wanted nothing is measured: their vectors order them.
-    """
-    best = [Best(k) for _ in queries]
-    for part in parts:
-        found, gaps = zip(*(find_candidates(query, part, candidates) for query in queries), strict=True)
-        positions = [part.positions[places] for places in found]
-        distances: Sequence[Floats] = gaps
-        if candidates > k:
-            sizes = [len(own) for own in positions]
-            rows = np.repeat([query.row for query in queries], sizes)
-            measured = part.segment.measure_pairs(queries[0], rows, np.concatenate(positions))
-            distances = np.split(measured, np.cumsum(sizes)[:-1])
-        for one, own, near in zip(best, positions, distances, strict=True):
-            one.offer(near, own + part.segment.offset)
-    return [one.positions for one in best]
 
 
 class Best:
