@@ -311,9 +311,9 @@ def test_hits_as_records(index: gm.GraphIndex, molecules: gm.GraphCollection) ->
     result = index.search(molecules[17], 3)
     records = result.to_records()
     assert [record["rank"] for record in records] == [1, 2, 3]
-    assert records[0] == {"rank": 1, "id": molecules[17].id, "distance": 0.0}
+    assert records[0] == {"rank": 1, "id": molecules[17].id, "distance": 0.0, **molecules[17].metadata}
     proven = index.search(molecules[17], 3, certified=True).to_records()
-    assert list(proven[0]) == ["rank", "id", "distance", "exact", "lower", "upper", "proven"]
+    assert list(proven[0]) == ["rank", "id", "distance", "exact", "lower", "upper", "proven", *molecules[17].metadata]
     assert index.search(molecules[17], where={"class": 99}).to_records() == []
     if importlib.util.find_spec("pandas") is None:
         with pytest.raises(MissingExtra, match=r"graphmetric\[pandas\]"):
