@@ -2,7 +2,7 @@
 
     python benchmarks/block_costs.py
 
-The numbers are the basis of docs/howto/scale.md. CPU time of one process.
+The numbers are the basis of research/scale.md. CPU time of one process.
 """
 
 from __future__ import annotations

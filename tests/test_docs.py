@@ -33,8 +33,9 @@ RESEARCH = ROOT / "research"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if not path.relative_to(DOCS).parts[0].startswith("_"))
 FULL_TABLES = sorted(path for path in (RESEARCH / "results").glob("*.md") if path.name != "README.md")
 NOTES = [RESEARCH / "notes.md", RESEARCH / "results" / "README.md", *FULL_TABLES]
+RESEARCH_PAGES = [RESEARCH / "reproduce.md", RESEARCH / "scale.md"]
+RUN = [DOCS / "index.md", *sorted((DOCS / "howto").glob("*.md")), RESEARCH / "reproduce.md"]
 TOP = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
-RUN = [DOCS / "index.md", *sorted((DOCS / "howto").glob("*.md"))]
 FENCE = re.compile(r"(?ms)(?:<!-- not run: (?P<reason>.+?) -->\n)?^```(?P<kind>\S*)\n(?P<text>.*?)^```$")
 MAP_ROW = re.compile(
     r"^\| (?P<part>[^|]+) \|(?:[^|]*\|)? \[[^]]+\]\((?P<file>[^)]+)\) \| `(?P<name>\w+)` \|$", re.MULTILINE
@@ -89,7 +90,7 @@ def numbers_of(text: str) -> set[str]:
     return set(re.findall(r"(?<![\w@.])(?:\d[\d,]*)?\.?\d+(?![\w])", text))
 
 
-@pytest.mark.parametrize("page", [*PAGES, *NOTES], ids=name_of)
+@pytest.mark.parametrize("page", [*PAGES, *NOTES, *RESEARCH_PAGES], ids=name_of)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)]+)\)", prose_of(page)):
         assert "://" not in target, f"{target} may be dead tomorrow"
@@ -123,7 +124,9 @@ def test_results_repeat_the_full_tables() -> None:
 
 def test_pages_are_short_enough_to_be_read() -> None:
     words = {page: sum(bool(re.search(r"\w", word)) for word in page.read_text().split()) for page in [*PAGES, *TOP]}
+    assert words[ROOT / "README.md"] <= 700
     assert words[DOCS / "results.md"] <= 2_500
+    assert sum(words.values()) < 22_000
 
 
 @pytest.mark.parametrize("page", FULL_TABLES, ids=name_of)

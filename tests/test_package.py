@@ -63,10 +63,9 @@ def test_the_page_of_the_package_stands_alone(archive: tarfile.TarFile) -> None:
     assert about["License-Expression"] == "MIT"
     assert "pip install -e '.[learn]'" in page
     assert "the paper and the code (`docs/paper_map.md`)" in page  # a link keeps its text and names its file
-    assert "`src/graphmetric/graphs/graph.py`" in page
     assert not [target for target in re.findall(r"\]\(([^)]+)\)", page) if "://" not in target]
     named = re.findall(r"`((?:docs|src|examples)/[^`]+|[A-Z]+\.(?:md|cff))`", page)
-    assert len(named) > 20
+    assert len(named) > 10
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 

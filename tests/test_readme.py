@@ -44,8 +44,8 @@ def test_files_it_points_to_exist() -> None:
 
 def test_every_number_of_its_table_is_a_result() -> None:
     """A row repeats numbers of one row of the results, and every number below the table is among the results, too."""
-    section = README.split("## How good, how fast")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| (?:preset )?([^|]+) \| (.+) \|$", section, re.MULTILINE)[1:]
+    section = README.split("## Accuracy and speed")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`[^|`]+`): [^|]+ \| (.+) \|$", section, re.MULTILINE)
     assert len(rows) >= 5
     for method, cells in rows:
         shown = numbers_of(cells)

@@ -1,7 +1,6 @@
 """Measure the form of the code base: modules, lines of code, names used twice, and files per flow.
 
-    python tools/measure_house.py            print the figures
-    python tools/measure_house.py --write    also put them into docs/architecture.md
+    python tools/measure_house.py
 
 A line of code is a line that is neither blank nor a comment, and belongs to no docstring and no import statement. A
 flow's files are those in which a function runs when the flow is run for the second time (so that reading, compiling and
@@ -22,10 +21,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "graphmetric"
-PAGE = ROOT / "docs" / "architecture.md"
 Flow = Callable[[], Iterator[None]]
 """Prepares until its first ``yield``, then does the work whose files are counted."""
-BEGIN, END = "<!-- house:begin -->", "<!-- house:end -->"
 
 
 def list_modules() -> dict[str, Path]:
@@ -217,16 +214,5 @@ def describe() -> str:
     return "\n".join(head)
 
 
-def main() -> None:
-    """Print the figures, and write them into the page if asked to."""
-    text = describe()
-    print(text)
-    if "--write" in sys.argv[1:]:
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        after = rest.split(END)[1]
-        PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    print(describe())
