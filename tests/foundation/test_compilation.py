@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+import graphmetric
 
 SCRIPT = """
 import logging, time
@@ -70,11 +73,13 @@ def test_a_full_disk_is_gone_without(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_code_is_made_again_exactly_where_a_source_has_changed(tmp_path: Path) -> None:
-    kernels = [tmp_path / f"{name}.py" for name in ("entry", "part", "other")]
+    package = tmp_path / "graphmetric"
+    package.mkdir()
+    kernels = [package / f"{name}.py" for name in ("entry", "part", "other")]
     monkeypatched = f"""
 from pathlib import Path
 from graphmetric._foundation import compilation
-compilation._PACKAGE = Path({str(tmp_path)!r})
+compilation._PACKAGE = Path({str(package)!r})
 print(compilation._digest_of(Path({str(kernels[0])!r})), compilation._digest_of(Path({str(kernels[2])!r})))
 """
 
@@ -87,6 +92,47 @@ print(compilation._digest_of(Path({str(kernels[0])!r})), compilation._digest_of(
     before, after = digests("a = 1\n"), digests("a = 2\n")
     assert before[0] != after[0]
     assert before[1] == after[1]
+
+
+@pytest.mark.slow
+def test_kernels_of_another_package_follow_what_they_import(tmp_path: Path) -> None:
+    """In a copy of this package, beside another one; a file of each is edited after its code was kept."""
+    unwanted = shutil.ignore_patterns("__pycache__", "datasets", "shipped_models", "page")
+    package = shutil.copytree(Path(graphmetric.__file__).parent, tmp_path / "graphmetric", ignore=unwanted)
+    other = tmp_path / "beside"
+    (other / "_kernels").mkdir(parents=True)
+    for folder in (other, other / "_kernels"):
+        (folder / "__init__.py").touch()
+    (other / "_kernels" / "sums.py").write_text(
+        "from graphmetric._foundation.compilation import entry\n"
+        "from beside._kernels.own import own\n"
+        "from graphmetric.features._kernels.addend import addend\n"
+        "@entry\ndef add(x):\n    return x + own() + addend()\n"
+    )
+    parts = {"own": other / "_kernels" / "own.py", "addend": package / "features" / "_kernels" / "addend.py"}
+    program = (
+        "import time\n"
+        "from graphmetric._foundation.limits import clock\n"
+        "from beside._kernels.sums import add\n"
+        "began, wall = clock(), time.monotonic()\n"
+        "print(add(1), clock() - began < (time.monotonic() - wall) / 2)\n"
+    )
+
+    def run(**values: int) -> list[str]:
+        for name, value in values.items():
+            parts[name].write_text(
+                f"from graphmetric._foundation.compilation import part\n@part\ndef {name}():\n    return {value}\n"
+            )
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        )  # fmt: skip
+        return [*done.stdout.split(), str(done.stderr.count("compiling graphmetric's loops"))]
+
+    assert run(own=10, addend=100) == ["111", "True", "1"]  # announced, and the clock stood still
+    assert run()[::2] == ["111", "0"]
+    assert run(addend=200) == ["211", "True", "1"]
+    assert run(own=20) == ["221", "True", "1"]
 
 
 @pytest.mark.slow

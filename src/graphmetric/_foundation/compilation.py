@@ -9,9 +9,9 @@ with it, atomic counters took more than half of the time of an edit-distance sea
 return an array; a *counted* entry or part may.
 
 To decide whether its cache is stale, numba looks only at the file of an entry, not at the files of its parts. So every
-file's entries have a folder of their own, named after a digest of that file and of all files it imports: after a
-change or an upgrade, what depends on it is compiled again and nothing else. Where the cache cannot be written, kernels
-are compiled in every process, and everything still works.
+file's entries have a folder of their own, named after a digest of that file and of all files it imports, from this
+package and, if it is of another one, from that: after a change or an upgrade, what depends on it is compiled again and
+nothing else. Where the cache cannot be written, kernels are compiled in every process, and everything still works.
 
 The first call of an entry after an installation compiles it, which takes most of a minute for the searches. This is
 announced once, and :func:`~graphmetric._foundation.limits.clock` stands still meanwhile. ``graphmetric doctor --warm``
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 _PACKAGE = Path(__file__).parents[1]
-_IMPORT = re.compile(r"^from graphmetric\.([\w.]+) import", re.MULTILINE)
+_IMPORT = re.compile(r"^(?:from|import) ([\w.]+)", re.MULTILINE)
 
 
 def _cache_folder() -> Path:
@@ -57,15 +57,34 @@ def _cache_folder() -> Path:
 
 @cache
 def _digest_of(source: Path) -> str:
-    """A digest of a file of kernels, of the files of kernels that it imports, and of how they are compiled."""
+    """A digest of a file of kernels, of the files that it imports, and of how they are compiled.
+
+    Imports are followed within this package and the package of the file, which may be another one.
+    """
+    packages = {package.name: package for package in (_PACKAGE, _package_of(source))}
     own, found, waiting = Path(__file__), set[Path](), [source]
     while waiting:
         path = waiting.pop()
         if path not in found:
             found.add(path)
-            names = [] if path == own else _IMPORT.findall(path.read_text())
-            waiting += [_PACKAGE / f"{name.replace('.', '/')}.py" for name in names]
+            names = [] if path == own else _IMPORT.findall(path.read_text(encoding="utf-8"))
+            for first, *rest in (name.split(".") for name in names):
+                if first in packages:
+                    waiting += _files_of(packages[first].joinpath(*rest))
     return blake2b(b"".join(path.read_bytes() for path in sorted(found)), digest_size=8).hexdigest()
+
+
+def _package_of(source: Path) -> Path:
+    """The folder of the outermost package that a file belongs to."""
+    package = source.parent
+    while (package.parent / "__init__.py").exists():
+        package = package.parent
+    return package
+
+
+def _files_of(module: Path) -> list[Path]:
+    """The file of a module; for a package all files of its folder, since any of them may be meant."""
+    return sorted(module.glob("*.py")) if module.is_dir() else [module.with_suffix(".py")]
 
 
 def _why_not_writable(folder: Path) -> str | None:
@@ -80,6 +99,8 @@ def _why_not_writable(folder: Path) -> str | None:
 
 CACHE_FOLDER = _cache_folder()
 """Where compiled code is kept."""
+_packages = {"graphmetric"}
+"""The packages whose kernels are compiled here."""
 _problems: list[str] = list(filter(None, [_why_not_writable(CACHE_FOLDER)]))
 
 
@@ -121,6 +142,7 @@ def _cached(**options: Any) -> Callable[[Callable[..., Any]], Any]:
             return njit(**options)(function)
         before = _SETTINGS.CACHE_DIR
         source = Path(function.__code__.co_filename)
+        _packages.add(function.__module__.partition(".")[0])
         # Read while the decorator runs; other packages keep their own.
         _SETTINGS.CACHE_DIR = str(CACHE_FOLDER / _digest_of(source))
         try:
@@ -162,7 +184,7 @@ class _CompilationListener(event.Listener):
 
 
 def _is_ours(event: Any) -> bool:
-    return str(event.data["dispatcher"].py_func.__module__).startswith("graphmetric.")
+    return str(event.data["dispatcher"].py_func.__module__).partition(".")[0] in _packages
 
 
 event.register("numba:compile", _CompilationListener())  # type: ignore[no-untyped-call]
