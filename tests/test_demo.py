@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import graphmetric as gm
+from graphmetric import demo as module
 from graphmetric.cli import main
+from graphmetric.demo import QUICK, claim_folder, load_molecules, run_demo, square_matrix
 from graphmetric.errors import FileError
 from graphmetric.formats.distance_matrices import read_matrix
 from graphmetric.graphs.collection import certificates
 from graphmetric.graphs.pair_bounds import PairBounds
-from graphmetric.reproduction import demo as module
-from graphmetric.reproduction.demo import QUICK, claim_folder, load_molecules, run_demo, square_matrix
 from graphmetric.search import GraphIndex
 
 pytestmark = pytest.mark.slow  # every test needs a training

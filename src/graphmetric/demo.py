@@ -1,4 +1,4 @@
-"""What ``graphmetric demo`` shows: the whole method on the embedded molecules, explained step by step.
+"""The steps of ``graphmetric demo``: the whole method on the embedded molecules, explained step by step.
 
 The folder of a demo::
 
@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 from graphmetric._foundation.atomic_files import make_folder, write_file
 from graphmetric._foundation.options import parse_json, to_plain
 from graphmetric.datasets import Dataset, load_dataset
+from graphmetric.datasets.dataset import take_first
 from graphmetric.edit_distance import graph_edit_distance, label_graphs
 from graphmetric.errors import FileError
-from graphmetric.estimator import GraphDistance
+from graphmetric.estimator import GraphDistance, fit_once
 from graphmetric.formats.distance_matrices import write_matrix
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
@@ -40,8 +41,6 @@ from graphmetric.learned.model_folder import CHECKPOINT
 from graphmetric.metric_repair import triangle_violations
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from graphmetric.report import ModelEvaluation, evaluate_model, write_report
-from graphmetric.reproduction.benchmark import take_first
-from graphmetric.reproduction.runner import fit_once
 from graphmetric.search import GraphIndex
 from graphmetric.search.gallery import draw_hits
 from graphmetric.training import PretrainingOptions, preset

@@ -40,7 +40,7 @@ from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.graphs.summary import unequal_numbers
 from graphmetric.learned.learned_distance import LearnedDistance, Metric
 from graphmetric.learned.model_card import describe_fit
-from graphmetric.learned.model_folder import find_model
+from graphmetric.learned.model_folder import CONFIG, find_model
 from graphmetric.metric_repair import repair_matrix
 from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
 from graphmetric.training import PretrainingOptions, TrainingOptions
@@ -555,6 +555,14 @@ class DistanceTransformer(_GraphTransformer):
         """The distances among the graphs, each computed once."""
         self.fit(graphs, y)
         return self.distance_.pairwise(self.graphs_, view=self.view)
+
+
+def fit_once(model: GraphDistance, folder: Path, *data: Any) -> tuple[GraphDistance, bool]:
+    """Load the model of a folder or, if there is none, fit this one to the data and save it; True if it is new."""
+    if (folder / CONFIG).exists():
+        return GraphDistance.load(folder).set_params(n_jobs=model.n_jobs), False
+    model.fit(*data).save(folder)
+    return model, True
 
 
 def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:

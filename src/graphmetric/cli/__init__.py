@@ -35,7 +35,7 @@ _MODULES = {
     **dict.fromkeys(("info", "convert"), "graph_files"),
     **dict.fromkeys(("ged", "label"), "edit_distance"),
     **dict.fromkeys(("distance", "embed", "evaluate"), "learned"),
-    **dict.fromkeys(("demo", "reproduce"), "reproduction"),
+    "reproduce": "reproduction",
 }
 """The modules of commands that share one; each of the others has the name of its module."""
 

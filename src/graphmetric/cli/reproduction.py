@@ -1,16 +1,15 @@
-"""``graphmetric demo`` and ``graphmetric reproduce``."""
+"""``graphmetric reproduce``."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from graphmetric.cli.options import COUNT, FOLDER, JOBS, jobs_option, json_option, out_folder_option
-from graphmetric.cli.output import show, show_result, to_json, wants_json
+from graphmetric.cli.options import COUNT, FOLDER, JOBS, json_option, out_folder_option
+from graphmetric.cli.output import show_result
 
 if TYPE_CHECKING:
     from graphmetric.reproduction.at_size import Part
@@ -19,33 +18,6 @@ if TYPE_CHECKING:
 _OF_SIZE = ("at-size", "random-pairs", "frontier")
 """Experiments that compare methods by what they answer in which time."""
 _EXPERIMENTS = ("table1", "protocol-a", "leak-free", "ablation", "figure2", *_OF_SIZE)
-
-
-@click.command()
-@out_folder_option("Folder for the results.", "demo-output")
-@click.option("--quick", is_flag=True, help="Take few molecules and hardly train: done in seconds, with poor numbers.")
-@jobs_option
-@json_option
-def demo_command(out: str, quick: bool, n_jobs: int) -> None:
-    """Show the whole method on the embedded molecules: label, train, repair, evaluate, search, and a report.
-
-    After Ctrl-C or a crash, the same command continues where it was. With --json, the explanations go to standard
-    error.
-
-    \b
-    Examples:
-      graphmetric demo
-      graphmetric demo --quick --out /tmp/demo
-    """
-    from graphmetric.reproduction.demo import QUICK, DemoOptions, run_demo
-
-    try:
-        found = run_demo(Path(out), QUICK if quick else DemoOptions(), partial(show, err=wants_json()), n_jobs)
-    except KeyboardInterrupt:
-        show("nothing is lost: the same command goes on where it was", err=True)
-        raise
-    if wants_json():
-        show(to_json({**found.to_dict(), "out": out}))
 
 
 @click.command()

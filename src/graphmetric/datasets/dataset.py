@@ -248,6 +248,17 @@ def hold_out_validation(
     return Split(np.sort(shuffled[wanted:]), np.sort(shuffled[:wanted]), test)
 
 
+def take_first(data: Dataset, limit: int | None) -> Dataset:
+    """About ``limit`` graphs of the data set: the first of each part, in the proportions of the parts."""
+    if limit is None or limit >= len(data.graphs):
+        return data
+    shares = [part[: max(1, len(part) * limit // len(data.graphs))] for part in data.split]
+    kept = np.sort(np.concatenate(shares))
+    train, val, test = (np.searchsorted(kept, share) for share in shares)
+    taken = data.known.among(kept)
+    return replace(data, graphs=data.graphs[kept], known=taken, classes=None, train=train, val=val, test=test)
+
+
 def separate_classes(
     split: Split, classes: ArrayLike, random_state: int | np.random.Generator | None = 0
 ) -> tuple[NDArray[np.int64], Split]:

@@ -1,4 +1,4 @@
-"""The experiments of the paper, and others beyond it, each by one command; and the demo.
+"""The experiments of the paper, and others beyond it, each by one command.
 
 ::
 
@@ -8,7 +8,6 @@
     at_size.py       benchmarks of 10 to 60 nodes, with proven distances or intervals
     frontier.py      all methods on them: accuracy and time per pair
     figure.py        Figure 2, the ten nearest graphs of a query; and accuracy against time
-    demo.py          the whole method on the embedded molecules, explained step by step
 """
 
 from graphmetric.reproduction.experiments import EXPERIMENTS, Experiment, make_experiment

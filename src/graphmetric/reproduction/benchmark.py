@@ -16,7 +16,7 @@ change at once. Here each is a variant of its own::
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric.datasets import Dataset, load_dataset
-from graphmetric.datasets.dataset import separate_classes
+from graphmetric.datasets.dataset import separate_classes, take_first
 from graphmetric.edit_distance import ExactSearch, normalized_distance, pairwise_edit_distances, raw_distance
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import (
@@ -229,17 +229,6 @@ REPAIRS: Mapping[str, Callable[[Floats, Floats], Floats]] = MappingProxyType(
     }
 )
 """Functions of predicted distances on the paper's scale, in [0, 1], and of the distances of :func:`known_for`."""
-
-
-def take_first(data: Dataset, limit: int | None) -> Dataset:
-    """About ``limit`` graphs of the data set: the first of each part, in the proportions of the parts."""
-    if limit is None or limit >= len(data.graphs):
-        return data
-    shares = [part[: max(1, len(part) * limit // len(data.graphs))] for part in data.split]
-    kept = np.sort(np.concatenate(shares))
-    train, val, test = (np.searchsorted(kept, share) for share in shares)
-    taken = data.known.among(kept)
-    return replace(data, graphs=data.graphs[kept], known=taken, classes=None, train=train, val=val, test=test)
 
 
 def _load_or_compute(data: Dataset, truth: Truth, store: Path) -> Floats:

@@ -21,14 +21,14 @@ from graphmetric._foundation.atomic_files import atomic_write, make_folder, writ
 from graphmetric._foundation.options import to_plain
 from graphmetric.drawing.svg import INK, graph_canvas, svg_picture
 from graphmetric.errors import InvalidArgument, needs_extra
-from graphmetric.estimator import GraphDistance
+from graphmetric.estimator import GraphDistance, fit_once
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_folder import CHECKPOINT
 from graphmetric.report.rankings import Neighbour, RankingTask, choose_examples
 from graphmetric.reproduction.benchmark import Benchmark
 from graphmetric.reproduction.experiments import Row, make_experiment
 from graphmetric.reproduction.frontier import PANELS, Result, find_frontier, read_results
-from graphmetric.reproduction.runner import RunOptions, fit_once, load_for
+from graphmetric.reproduction.runner import RunOptions, load_for
 
 NEAREST = 10
 _CELL, _PICTURE, _ROW, _TITLE = 128.0, 96.0, 190.0, 30.0

@@ -97,14 +97,6 @@ def run_experiment(experiment: Experiment, options: RunOptions) -> list[RunRecor
     return records
 
 
-def fit_once(model: GraphDistance, folder: Path, *data: Any) -> tuple[GraphDistance, bool]:
-    """The model of the folder or, if there is none, this one fitted to the data and saved; and whether it is new."""
-    if (folder / CONFIG).exists():
-        return GraphDistance.load(folder).set_params(n_jobs=model.n_jobs), False
-    model.fit(*data).save(folder)
-    return model, True
-
-
 def _units(experiment: Experiment, rows: Sequence[Row], options: RunOptions) -> Iterator[_Unit]:
     for dataset, row in product(experiment.datasets, rows):
         for seed in options.seeds[: 1 if options.quick or not row.learns else None]:
