@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.limits import clock, effective_n_jobs
-from graphmetric._foundation.options import checked_number
 from graphmetric._foundation.progress import progress, verbose_progress
 from graphmetric.edit_distance import (
     EditCosts,
@@ -30,23 +29,21 @@ from graphmetric.edit_distance import (
 )
 from graphmetric.edit_distance.collection_bounds import count_graphs, digest_branches
 from graphmetric.edit_distance.edit_path import Edge
-from graphmetric.edit_distance.limited import LimitedAnswer, LimitedSearch, check_limits
-from graphmetric.edit_distance.method import TimeLimit
+from graphmetric.edit_distance.limited import LimitedAnswer, LimitedSearch
 from graphmetric.edit_distance.nearest import EncodedCandidates, beyond
 from graphmetric.edit_distance.normalize import View
 from graphmetric.edit_distance.stopping import Watch, work_in_threads
-from graphmetric.errors import InvalidArgument, SearchInterrupted, WorkBudgetExceeded
+from graphmetric.errors import SearchInterrupted, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.indexed_graphs import IndexedGraphs, Selection
 from graphmetric.search.hits import SearchHit, SearchProgress, SearchReport, SearchResult
+from graphmetric.search.options import RangeOptions
 
 Numbers = NDArray[np.int64]
 """Numbers of isomorphism classes among those that may be answers."""
 Floats = NDArray[np.float64]
 
-CERTIFIED_SECONDS = 60.0
-"""The automatic time limit of each query."""
 _PROMISING = 20
 """Graphs searched first for each that is wanted: those of least bounds. The maps of branch bounds, which take
 microseconds, show which of them are near."""
@@ -97,37 +94,6 @@ class EditView:
         return shown
 
 
-@dataclass(frozen=True, slots=True)
-class CertifiedOptions:
-    """What all certified searches take; :meth:`GraphIndex.search` explains it."""
-
-    costs: EditCosts
-    view: View = "raw"
-    time_limit: TimeLimit = "auto"
-    n_jobs: int | None = -1
-    watch: Callable[[SearchProgress], object] | None = None
-    limits: Mapping[str, int] | None = None
-
-    @property
-    def seconds(self) -> float:
-        """The time limit of each query."""
-        if self.time_limit is None:
-            return np.inf
-        return CERTIFIED_SECONDS if self.time_limit == "auto" else self.time_limit
-
-    def __post_init__(self) -> None:
-        if self.limits is not None:
-            object.__setattr__(self, "limits", check_limits(self.limits) or None)
-        if not isinstance(self.costs, EditCosts):
-            raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {self.costs!r}")
-        if self.view == "steinhaus" and not self.costs.is_unit:
-            raise InvalidArgument("the Steinhaus view of edit distances is for unit costs; use view='raw' with others")
-        if self.time_limit not in (None, "auto"):
-            checked_number(self.time_limit, "time_limit", "a number of seconds, or None")
-        if self.watch is not None and not callable(self.watch):
-            raise InvalidArgument(f"watch must be a function of the progress of a search; got {self.watch!r}")
-
-
 class CertifiedSearch:
     """Certified answers to the queries of one call."""
 
@@ -136,11 +102,14 @@ class CertifiedSearch:
         graphs: IndexedGraphs,
         selection: Selection,
         queries: GraphCollection,
-        options: CertifiedOptions,
+        options: RangeOptions,
     ) -> None:
+        """``options`` have edit costs."""
+        assert options.costs is not None
         self.graphs, self.selection, self.queries, self.options = graphs, selection, queries, options
+        self.costs = options.costs
         self.nodes, self.edges = (graphs.per_graph(name)[selection.first] for name in ("sizes", "edge_counts"))
-        self.bounds = ClassBounds(graphs, selection, queries, options.costs)
+        self.bounds = ClassBounds(graphs, selection, queries, self.costs)
         self.interrupted = dict[int, SearchResult]()
         self.running = dict[int, QuerySearch]()
         self.shared: EncodedCandidates | None = None  # all graphs, coded once for all queries, if they are few
@@ -168,7 +137,7 @@ class CertifiedSearch:
         if self.shared is not None:
             return self.shared
         candidates = self.load(classes, numbers)
-        return EncodedCandidates.of(self.queries[row : row + 1], candidates, self.options.costs, numbers)
+        return EncodedCandidates.of(self.queries[row : row + 1], candidates, self.costs, numbers)
 
     def solve(
         self, row: int, classes: Numbers, number: int, most: float | None, seconds: float, watch: Watch
@@ -177,7 +146,7 @@ class CertifiedSearch:
         assert self.options.limits is not None
         (found,) = self.load(classes, np.array([number]))
         limited = LimitedSearch(self.options.limits, None if np.isinf(seconds) else seconds, most)
-        return limited.solve_watched(self.queries[row], found, self.options.costs, watch)
+        return limited.solve_watched(self.queries[row], found, self.costs, watch)
 
     def _answer(self, answer: Callable[[int, Watch], SearchResult]) -> list[SearchResult]:
         """The answers to all queries, which threads take one after another.
@@ -189,7 +158,7 @@ class CertifiedSearch:
         count = len(self.queries)
         if len(self.nodes) <= _SHARED * count and self.nodes.sum() <= _SHARED_NODES * count:
             collection = self.graphs.collection(self.selection.first)
-            self.shared = EncodedCandidates.of(self.queries, collection, self.options.costs)
+            self.shared = EncodedCandidates.of(self.queries, collection, self.costs)
         waiting = deque(range(count))
         results = dict[int, SearchResult]()
 
@@ -304,7 +273,8 @@ class QuerySearch:
             first = int(selection.first[self._classes[numbers[k]]])
             original = None if first == positions[k] else graphs.loader(first)
             node_map, replaced = maps[places[k]].copy(), search.replaced.get(int(numbers[k]))
-            found_map = FoundMap(view.query, node_map, original, (low, high), self._asked.options, replaced, seconds)
+            about = self._asked.costs, self._asked.options.limits
+            found_map = FoundMap(view.query, node_map, original, (low, high), *about, replaced, seconds)
             exact = upper if low == high else None
             hits.append(SearchHit(id, upper, load, exact, lower, upper, proven[k], found_map.explain))
         return tuple(hits)
@@ -356,18 +326,19 @@ class FoundMap(NamedTuple):
     original: Callable[[], Graph] | None
     """Makes the graph that the map leads to, where a copy of that was found."""
     bounds: tuple[float, float]
-    options: CertifiedOptions
+    costs: EditCosts
+    limits: Mapping[str, int] | None
     replaced: frozenset[Edge] | None
     seconds: float
 
     def explain(self, found: Graph) -> EditDistance:
         """Bounds and edits to the graph that was found."""
-        node_map, (lower, upper), costs = self.node_map.copy(), self.bounds, self.options.costs
+        node_map, (lower, upper) = self.node_map.copy(), self.bounds
         if self.original is not None:
             kept = node_map >= 0
             node_map[kept] = match_nodes(self.original(), found)[node_map[kept]]
         images = tuple(None if v < 0 else v for v in node_map.tolist())
         known = EditDistance(
-            self.query, found, costs, "exact", lower, upper, upper, images, nodes_expanded=0, seconds=self.seconds
+            self.query, found, self.costs, "exact", lower, upper, upper, images, nodes_expanded=0, seconds=self.seconds
         )
-        return replace(known, limits=self.options.limits, replaced=self.replaced)
+        return replace(known, limits=self.limits, replaced=self.replaced)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, get_args, overload
+from typing import TYPE_CHECKING, Any, Unpack, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,6 @@ from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
-from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import ConversionWarning, FileError, GraphMetricError, InvalidArgument, SearchInterrupted
 from graphmetric.formats.conversion import as_graph, is_molecule
 from graphmetric.formats.molecules import MoleculeOptions
@@ -31,7 +30,6 @@ from graphmetric.index import LiveStore, VectorStore, open_store
 from graphmetric.index.index_folder import IndexRecord, Manifest, Part
 from graphmetric.index.indexed_graphs import (
     Chunk,
-    Condition,
     GraphDescriber,
     IndexedGraphs,
     OpenSegment,
@@ -41,9 +39,10 @@ from graphmetric.index.indexed_graphs import (
 )
 from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
 from graphmetric.index.vector_lists import VectorLists
-from graphmetric.search.certified import CertifiedOptions, CertifiedSearch
+from graphmetric.search.certified import CertifiedSearch
 from graphmetric.search.collection_map import CollectionMap, MapMethod, Points, lay_out_by_neighbours, make_map
-from graphmetric.search.hits import Explanation, SearchHit, SearchProgress, SearchResult, find_edits
+from graphmetric.search.hits import Explanation, SearchHit, SearchResult, find_edits
+from graphmetric.search.options import RangeKeywords, RangeOptions, SearchKeywords, SearchOptions
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -52,33 +51,8 @@ if TYPE_CHECKING:
     from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search.learned_search import LearnedSearches
 
-EXACT_UP_TO = 100_000
-"""The largest index whose learned searches are exact unless the caller says otherwise."""
-CANDIDATES = 300
-"""The number of graphs that an approximate search looks at."""
 _WARM_SECONDS = 1.0
 """The time limit of a search that is only made so that later ones need not wait."""
-
-
-class RangeOptions(TypedDict, total=False):
-    """The keywords of :meth:`GraphIndex.range`, which explains them."""
-
-    view: View
-    certified: bool | None
-    where: Condition | None
-    distinct: bool
-    time_limit: TimeLimit
-    costs: EditCosts | None
-    limits: Mapping[str, int] | None
-    n_jobs: int | None
-    watch: Callable[[SearchProgress], object] | None
-
-
-class SearchOptions(RangeOptions, total=False):
-    """The keywords of :meth:`GraphIndex.search`, which explains them."""
-
-    exact: bool | None
-    candidates: int | None
 
 
 class GraphIndex:
@@ -394,27 +368,11 @@ class GraphIndex:
 
     @overload
     def search(
-        self, query: list[Any] | GraphCollection, k: int = 10, **options: Unpack[SearchOptions]
+        self, query: list[Any] | GraphCollection, k: int = 10, **options: Unpack[SearchKeywords]
     ) -> list[SearchResult]: ...
     @overload
-    def search(self, query: Any, k: int = 10, **options: Unpack[SearchOptions]) -> SearchResult: ...
-    def search(
-        self,
-        query: Any,
-        k: int = 10,
-        *,
-        view: View = "raw",
-        certified: bool | None = None,
-        exact: bool | None = None,
-        candidates: int | None = None,
-        where: Condition | None = None,
-        distinct: bool = False,
-        time_limit: TimeLimit = "auto",
-        costs: EditCosts | None = None,
-        limits: Mapping[str, int] | None = None,
-        n_jobs: int | None = -1,
-        watch: Callable[[SearchProgress], object] | None = None,
-    ) -> SearchResult | list[SearchResult]:
+    def search(self, query: Any, k: int = 10, **options: Unpack[SearchKeywords]) -> SearchResult: ...
+    def search(self, query: Any, k: int = 10, **options: Unpack[SearchKeywords]) -> SearchResult | list[SearchResult]:
         """The ``k`` nearest graphs, nearest first, equally near ones in the order in which they were added.
 
         Where several graphs share the last distance, a certified search may list any of them, unless they are
@@ -424,67 +382,34 @@ class GraphIndex:
             query: A graph in any form :func:`graphmetric.as_graph` takes, an id of the index, or a SMILES; or a list of
                 these, for a list of results.
             k: The number of graphs to find; the result is shorter where the index has no more.
-            view: The scale of the distances, by which they are ranked: "raw", "steinhaus" or "paper".
-            certified: Search by edit distance, with proofs, instead of by the learned distance. None: only if the index
-                has no model.
-            exact: Whether a learned search must find what looking at every graph would find. None: if the index has at
-                most :data:`~graphmetric.search.graph_index.EXACT_UP_TO` graphs and ``candidates`` is not given.
-            candidates: The number of graphs that an approximate search looks at.
-            where: Only graphs with this metadata: a mapping of values, or a function of the metadata.
-            distinct: Only the first of isomorphic graphs.
-            time_limit: Seconds for each query of a certified search, after which it says what it has proven. "auto" is
-                60 seconds, None is no limit.
-            costs: Edit costs of a certified search; by default those of the index.
-            limits: The most edits of each kind that a hit of a certified search may need, such as ``{"ring": 0,
-                "element": 2}``, by the kinds of :func:`graphmetric.graph_edit_distance`. Distances are then the least
-                costs of edits that keep the limits. Graphs that no such edits lead to are not listed, so the result may
-                be shorter.
-            n_jobs: Threads for the queries of a certified search; -1 is one per core. A query is searched by one.
-            watch: A function that a certified search calls about ten times a second, from its thread, with a
-                :class:`~graphmetric.search.hits.SearchProgress`: how many graphs are found, excluded and open, and
-                the answer so far. The search of that query ends if it returns True.
+            options: The fields of :class:`~graphmetric.search.options.SearchOptions`: ``view``, ``certified``,
+                ``exact``, ``candidates``, ``where``, ``distinct``, ``time_limit``, ``costs``, ``limits``, ``n_jobs``
+                and ``watch``.
 
         Raises:
             SearchInterrupted: Ctrl-C was pressed during a certified search. Its ``known`` is the result so far; for
                 a list of queries, the results of those whose search had begun.
         """
-        k, view = checked_count(k, "k"), _checked_view(view)
-        learned = self._chosen_model("search", certified, limits)
-        if learned is None and candidates is not None:
+        k, chosen = checked_count(k, "k"), SearchOptions(**options)
+        learned = self._chosen_model("search", chosen)
+        if learned is None and chosen.candidates is not None:
             raise InvalidArgument("a certified search looks at all graphs it has to: leave out candidates")
-        most = None if learned is None else self._limit_candidates(exact, candidates, k)
+        most = None if learned is None else chosen.limit_candidates(k, len(self))
 
         def ask(graphs: GraphCollection) -> list[SearchResult]:
             if learned is not None:
-                return learned.nearest(self._graphs, where, distinct, graphs, view, k, most)
-            selection, own = self._graphs.select(where, distinct), self.costs if costs is None else costs
-            options = CertifiedOptions(own, view, time_limit, n_jobs, watch, limits)
-            search = CertifiedSearch(self._graphs, selection, graphs, options)
-            return search.nearest(k)
+                return learned.nearest(self._graphs, chosen.where, chosen.distinct, graphs, chosen.view, k, most)
+            return self._certified_search(graphs, chosen).nearest(k)
 
         return self._answer(query, ask)
 
     @overload
     def range(
-        self, query: list[Any] | GraphCollection, radius: float, **options: Unpack[RangeOptions]
+        self, query: list[Any] | GraphCollection, radius: float, **options: Unpack[RangeKeywords]
     ) -> list[SearchResult]: ...
     @overload
-    def range(self, query: Any, radius: float, **options: Unpack[RangeOptions]) -> SearchResult: ...
-    def range(
-        self,
-        query: Any,
-        radius: float,
-        *,
-        view: View = "raw",
-        certified: bool | None = None,
-        where: Condition | None = None,
-        distinct: bool = False,
-        time_limit: TimeLimit = "auto",
-        costs: EditCosts | None = None,
-        limits: Mapping[str, int] | None = None,
-        n_jobs: int | None = -1,
-        watch: Callable[[SearchProgress], object] | None = None,
-    ) -> SearchResult | list[SearchResult]:
+    def range(self, query: Any, radius: float, **options: Unpack[RangeKeywords]) -> SearchResult: ...
+    def range(self, query: Any, radius: float, **options: Unpack[RangeKeywords]) -> SearchResult | list[SearchResult]:
         """All graphs at most at this distance from a query, nearest first; none is missed.
 
         A certified search that runs out of time says so in its report: how many graphs are still open, and that none of
@@ -493,30 +418,23 @@ class GraphIndex:
         Args:
             query: A graph, an id or a SMILES, or a list of these, as in :meth:`search`.
             radius: The largest distance, in the view.
-            view: As in :meth:`search`, like all that follow.
-            certified: By edit distance, with proofs, instead of by the learned distance. None: only if the index has no
-                model.
-            where: Only graphs with this metadata.
-            distinct: Only the first of isomorphic graphs.
-            time_limit: Seconds for each query of a certified search.
-            costs: Edit costs of a certified search.
-            limits: The most edits of each kind in a certified search.
-            n_jobs: Threads for the queries of a certified search.
-            watch: A function that a certified search tells how far it is.
+            options: The fields of :class:`~graphmetric.search.options.RangeOptions`: those of :meth:`search` but
+                ``exact`` and ``candidates``.
         """
-        radius, view = checked_number(radius, "radius", "a number that is not negative"), _checked_view(view)
-        learned = self._chosen_model("range", certified, limits)
+        radius, chosen = checked_number(radius, "radius", "a number that is not negative"), RangeOptions(**options)
+        learned = self._chosen_model("range", chosen)
 
         def ask(graphs: GraphCollection) -> list[SearchResult]:
-            selection = self._graphs.select(where, distinct, "certificates" if learned is None else learned.classes)
             if learned is not None:
-                return learned.within(self._graphs, selection, graphs, view, radius)
-            own = self.costs if costs is None else costs
-            options = CertifiedOptions(own, view, time_limit, n_jobs, watch, limits)
-            search = CertifiedSearch(self._graphs, selection, graphs, options)
-            return search.within(radius)
+                selection = self._graphs.select(chosen.where, chosen.distinct, learned.classes)
+                return learned.within(self._graphs, selection, graphs, chosen.view, radius)
+            return self._certified_search(graphs, chosen).within(radius)
 
         return self._answer(query, ask)
+
+    def _certified_search(self, queries: GraphCollection, options: RangeOptions) -> CertifiedSearch:
+        selection = self._graphs.select(options.where, options.distinct)
+        return CertifiedSearch(self._graphs, selection, queries, options.with_costs(self.costs))
 
     def _answer(
         self, query: Any, ask: Callable[[GraphCollection], list[SearchResult]]
@@ -661,13 +579,11 @@ class GraphIndex:
         points = np.concatenate([self._points, later])[self._graphs.alive]
         return None if np.isnan(points).all() else points
 
-    def _chosen_model(
-        self, question: str, certified: bool | None, limits: Mapping[str, int] | None
-    ) -> LearnedSearches | None:
+    def _chosen_model(self, question: str, options: RangeOptions) -> LearnedSearches | None:
         """What searches by the learned distance; None for a certified search."""
-        if certified or (certified is None and self._learned is None):
+        if options.certified or (options.certified is None and self._learned is None):
             return None
-        if limits is not None:
+        if options.limits is not None:
             raise InvalidArgument("limits is for certified searches, not for the learned distance: say certified=True")
         return self._needed_model(question)
 
@@ -679,16 +595,6 @@ class GraphIndex:
                 "add a model by index.add_model(model)"
             )
         return self._learned
-
-    def _limit_candidates(self, exact: bool | None, candidates: int | None, k: int) -> int | None:
-        """The number of graphs that an approximate search looks at; None for an exact search."""
-        if candidates is not None and checked_count(candidates, "candidates") < k:
-            raise InvalidArgument(f"candidates must be at least k = {k}; got {candidates}")
-        if exact and candidates is not None:
-            raise InvalidArgument("an exact search looks at all graphs it has to: leave out candidates")
-        if exact or (exact is None and candidates is None and len(self) <= EXACT_UP_TO):
-            return None
-        return max(k, CANDIDATES) if candidates is None else candidates
 
     def as_query(self, graph: Graph) -> Graph:
         """The graph without edge labels if no graph of the index has any: each would be an edit.
@@ -754,12 +660,6 @@ def _checked_reading(reading: MoleculeOptions | None) -> MoleculeOptions | None:
     if reading is not None and not isinstance(reading, MoleculeOptions):
         raise InvalidArgument(f"reading must be graphmetric.formats.MoleculeOptions; got {reading!r}")
     return reading
-
-
-def _checked_view(view: View) -> View:
-    if view not in get_args(View):
-        raise InvalidArgument(f"no view {view!r}; there are: {', '.join(get_args(View))}")
-    return view
 
 
 def _parse_points(content: bytes, count: int) -> Points:

@@ -10,24 +10,24 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Unpack, overload
 from urllib.parse import quote, urlsplit
 
 from graphmetric.edit_distance import EditCosts, EditDistance
+from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import GraphMetricError, InvalidArgument, ServiceError
 from graphmetric.formats.conversion import as_graph, is_molecule
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.graphs.graph import Graph
 from graphmetric.search.hits import EXPLAIN_SECONDS, Explanation, SearchHit, SearchProgress, SearchResult
+from graphmetric.search.options import RangeOptions, RemoteKeywords
 from graphmetric.serve.wire import read_alignment, read_graph, read_result, write_graph
 
 _PATIENCE = 30.0
 """Seconds to wait for an answer beyond the time limit of a search."""
 _USER_FAULTS = (400, 404, 413, 415, 422)
 _LARGEST_LINE = 1 << 28
-
-Seconds = float | Literal["auto"]
 
 
 def connect(url: str, token: str | None = None, *, timeout: float = _PATIENCE) -> RemoteIndex:
@@ -44,18 +44,6 @@ def connect(url: str, token: str | None = None, *, timeout: float = _PATIENCE) -
     found = RemoteIndex(url, token, timeout)
     found.info()
     return found
-
-
-class RemoteOptions(TypedDict, total=False):
-    """The keywords of :meth:`RemoteIndex.search` and :meth:`RemoteIndex.range`."""
-
-    view: View
-    certified: bool | None
-    where: Mapping[str, Any] | None
-    distinct: bool
-    limits: Mapping[str, int] | None
-    time_limit: Seconds
-    watch: Callable[[SearchProgress], object] | None
 
 
 class RemoteIndex:
@@ -106,31 +94,26 @@ class RemoteIndex:
         return read_graph(self._ask("GET", f"/v1/graphs/{quote(str(id), safe='')}")["graph"])
 
     @overload
-    def search(self, query: list[Any], k: int = 10, **options: Unpack[RemoteOptions]) -> list[SearchResult]: ...
+    def search(self, query: list[Any], k: int = 10, **options: Unpack[RemoteKeywords]) -> list[SearchResult]: ...
     @overload
-    def search(self, query: Any, k: int = 10, **options: Unpack[RemoteOptions]) -> SearchResult: ...
-    def search(self, query: Any, k: int = 10, **options: Unpack[RemoteOptions]) -> SearchResult | list[SearchResult]:
+    def search(self, query: Any, k: int = 10, **options: Unpack[RemoteKeywords]) -> SearchResult: ...
+    def search(self, query: Any, k: int = 10, **options: Unpack[RemoteKeywords]) -> SearchResult | list[SearchResult]:
         """The ``k`` nearest graphs, as :meth:`graphmetric.GraphIndex.search` finds them.
 
         Args:
             query: A graph in any form :func:`graphmetric.as_graph` takes, an id of the index, or a SMILES; or a list
                 of these, for a list of results.
             k: The number of graphs to find.
-            view: The scale of the distances.
-            certified: By edit distance, with proofs; None: only if the index has no model.
-            where: Only graphs with this metadata.
-            distinct: Only the first of isomorphic graphs.
-            limits: The most edits of each kind.
-            time_limit: Seconds for each query; "auto" is the most that the service allows.
-            watch: A function that is told how far a certified search is; the search ends if it returns True.
+            options: ``view``, ``certified``, ``where``, ``distinct``, ``limits``, ``time_limit`` and ``watch``, as
+                :class:`~graphmetric.search.options.RangeOptions` explains them; ``where`` is a mapping.
         """
         return self._search_each(query, {"k": k}, options)
 
     @overload
-    def range(self, query: list[Any], radius: float, **options: Unpack[RemoteOptions]) -> list[SearchResult]: ...
+    def range(self, query: list[Any], radius: float, **options: Unpack[RemoteKeywords]) -> list[SearchResult]: ...
     @overload
-    def range(self, query: Any, radius: float, **options: Unpack[RemoteOptions]) -> SearchResult: ...
-    def range(self, query: Any, radius: float, **options: Unpack[RemoteOptions]) -> SearchResult | list[SearchResult]:
+    def range(self, query: Any, radius: float, **options: Unpack[RemoteKeywords]) -> SearchResult: ...
+    def range(self, query: Any, radius: float, **options: Unpack[RemoteKeywords]) -> SearchResult | list[SearchResult]:
         """All graphs at most at this distance, nearest first, with the keywords of :meth:`search`.
 
         A service sends at most a thousand.
@@ -138,12 +121,12 @@ class RemoteIndex:
         return self._search_each(query, {"within": radius}, options)
 
     def distance(
-        self, first: Any, second: Any, *, limits: Mapping[str, int] | None = None, time_limit: Seconds = "auto"
+        self, first: Any, second: Any, *, limits: Mapping[str, int] | None = None, time_limit: TimeLimit = "auto"
     ) -> EditDistance:
         """The edit distance of two graphs, each in any form that :meth:`search` takes."""
         return self._align("/v1/distance", first, second, {"limits": limits}, time_limit)
 
-    def explain(self, query: Any, hit: SearchHit | Hashable, *, time_limit: Seconds = EXPLAIN_SECONDS) -> Explanation:
+    def explain(self, query: Any, hit: SearchHit | Hashable, *, time_limit: TimeLimit = EXPLAIN_SECONDS) -> Explanation:
         """Explain how the query becomes the graph of a hit, as :meth:`graphmetric.GraphIndex.explain` does."""
         graph = self._resolve(query)
         if isinstance(hit, SearchHit) and hit.edits is not None and hit.edits.first == graph and hit.edits.exact:
@@ -151,7 +134,7 @@ class RemoteIndex:
         second = hit.graph if isinstance(hit, SearchHit) else hit
         return Explanation(self._align("/v1/explain", graph, second, {}, time_limit))
 
-    def _align(self, route: str, first: Any, second: Any, asked: dict[str, Any], time_limit: Seconds) -> EditDistance:
+    def _align(self, route: str, first: Any, second: Any, asked: dict[str, Any], time_limit: TimeLimit) -> EditDistance:
         graphs = [self._resolve(first), self._resolve(second)]
         sides = {
             name: {"graph": write_graph(graph.replace(metadata=None))}
@@ -174,15 +157,18 @@ class RemoteIndex:
             return read_graph(answer["graphs"][0])
 
     def _search_each(
-        self, query: Any, asked: dict[str, Any], options: RemoteOptions
+        self, query: Any, asked: dict[str, Any], options: RemoteKeywords
     ) -> SearchResult | list[SearchResult]:
-        if unknown := options.keys() - RemoteOptions.__annotations__.keys():
-            there = ", ".join(RemoteOptions.__annotations__)
+        if unknown := options.keys() - RemoteKeywords.__annotations__.keys():
+            there = ", ".join(RemoteKeywords.__annotations__)
             raise InvalidArgument(f"a search over HTTP has no option {min(unknown)!r}; there are {there}")
-        sent = {name: value for name, value in options.items() if name not in ("time_limit", "watch")}
-        body = {"view": "raw", **asked, **{name: value for name, value in sent.items() if value is not None}}
-        body["time_limit"] = self._seconds(options.get("time_limit", "auto"))
-        watch = options.get("watch")
+        chosen = RangeOptions(**options)
+        if callable(chosen.where):
+            raise InvalidArgument("where must be a mapping in a search over HTTP; a function stays where it is")
+        names = ("view", "certified", "where", "distinct", "limits")
+        body = asked | {name: value for name in names if (value := getattr(chosen, name)) is not None}
+        body["time_limit"] = self._seconds(chosen.time_limit)
+        watch = chosen.watch
         queries = query if isinstance(query, list) else [query]
         results = []
         for number, one in enumerate(queries):
@@ -224,8 +210,8 @@ class RemoteIndex:
     def _result(self, answer: dict[str, Any]) -> SearchResult:
         return read_result(answer, read_graph(answer["query"]), self.costs, self.graph)
 
-    def _seconds(self, time_limit: Seconds) -> float:
-        return self._most_seconds if time_limit == "auto" else float(time_limit)
+    def _seconds(self, time_limit: TimeLimit) -> float:
+        return self._most_seconds if time_limit in ("auto", None) else float(time_limit)
 
     @cached_property
     def _most_seconds(self) -> float:
