@@ -38,8 +38,6 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}; it has: {', '.join(__all__)}")
-    if _HOMES[name] == "graphmetric.edit_distance":
-        import_module("graphmetric.baselines.published")  # makes its methods known by their names
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric import EditCosts, Graph, graph_edit_distance
 from graphmetric.edit_distance._kernels.packing import LARGEST_TOTAL, tabulate_costs
-from graphmetric.edit_distance.method import METHODS
+from graphmetric.edit_distance.method import find_method, method_names
 from graphmetric.edit_distance.scaling import TOLERANCE, EncodedProblem
 from graphmetric.errors import InvalidArgument
 from tests.edit_distance.plain_problems import PAIR, Problem
@@ -161,7 +161,7 @@ def test_the_exact_search_is_exact(case: tuple[Graph, Graph, EditCosts]) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in ("exact", "published-hed")])
+@pytest.mark.parametrize("name", [name for name in method_names() if name not in ("exact", "published-hed")])
 @settings(max_examples=50)
 @given(cases())
 def test_bounds_hold(name: str, case: tuple[Graph, Graph, EditCosts]) -> None:
@@ -170,7 +170,7 @@ def test_bounds_hold(name: str, case: tuple[Graph, Graph, EditCosts]) -> None:
     result = graph_edit_distance(first, second, method=name, costs=costs)
     assert at_most(result.lower, true)
     assert at_most(true, result.upper)
-    if METHODS[name].guarantee == "lower bound":
+    if find_method(name).guarantee == "lower bound":
         assert at_most(result.value, true)
     else:
         assert result.value == result.upper
@@ -189,8 +189,10 @@ def test_searches_count_up_to_the_largest_total(problem: Problem) -> None:
     large = tabulate_costs(*(factor * table for table in small), tables.edge_reverse)
     graphs = problem.graphs
     true = edit_distance(problem.first, problem.second, problem.costs)
-    for name, kind in METHODS.items():
-        found, unscaled = (kind().solve(EncodedProblem(graphs, graphs, costs, 1.0), PAIR) for costs in (large, tables))
+    for name in method_names():
+        found, unscaled = (
+            find_method(name)().solve(EncodedProblem(graphs, graphs, costs, 1.0), PAIR) for costs in (large, tables)
+        )
         if name == "exact":
             assert found.lower == found.upper == factor * true
         elif name == "published-hed":

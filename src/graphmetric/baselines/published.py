@@ -1,6 +1,6 @@
 """Approximate edit distances as they were published, kept to reproduce published numbers to the last digit.
 
-Their names are registered with the other methods, so ``--method vj`` and ``method="published-beam:80"`` work. For
+Their names are entry points of the package, so ``--method vj`` and ``method="published-beam:80"`` work. For
 better bounds in less time use ``beam``, ``local``, ``branch`` or ``hed``.
 
 They are also the combinatorial rows of the paper's table, as baselines that learn nothing. Each is the variant that
@@ -23,7 +23,7 @@ from graphmetric.baselines._kernels.published import (
     search_published_beam,
 )
 from graphmetric.baselines.method import Baseline, TrainingTask
-from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Pairs, Solutions, register, room_for
+from graphmetric.edit_distance.method import EditDistanceMethod, Guarantee, Pairs, Solutions, room_for
 from graphmetric.edit_distance.methods import BeamSearch, Hausdorff
 from graphmetric.edit_distance.pairwise import pairwise_edit_distances
 from graphmetric.edit_distance.scaling import EncodedProblem, Integers, node_counts, profile_nodes, sum_hausdorff
@@ -108,9 +108,6 @@ def _largest_sizes(problem: EncodedProblem, pairs: Pairs) -> tuple[int, int]:
 def _priced(problem: EncodedProblem, pairs: Pairs, node_map: Integers) -> Solutions:
     nothing = np.zeros(len(pairs), dtype=np.int64)
     return Solutions(nothing, problem.price_in_units(pairs, node_map), nothing.copy(), node_map)
-
-
-register(Hungarian, VolgenantJonker, PublishedBeam, PublishedHausdorff)
 
 
 class EditDistanceBaseline(Baseline):

@@ -171,14 +171,13 @@ def out_folder_option(help: str, default: str | None = None) -> Decorator:
 
 def method_option() -> Decorator:
     """``--method`` of a command that computes edit distances."""
-    from graphmetric.baselines import published as _published  # noqa: F401 (it registers its methods)
-    from graphmetric.edit_distance.method import METHODS
+    from graphmetric.edit_distance import method_names
 
     numbers = (
         "dual:400 sets the steps, refine:20 the effort, beam:10 the width, relaxed:0.01 the tolerance; "
         "relaxed:round_up gives whole edits."
     )
-    names = f"How to search: {', '.join(METHODS)}. {numbers}"
+    names = f"How to search: {', '.join(method_names())}. {numbers}"
     return click.option("--method", default="exact", metavar="NAME", help=names)
 
 

@@ -20,7 +20,7 @@ from graphmetric.edit_distance.dual import (
 )
 from graphmetric.edit_distance.edit_path import EditCounts, EditPath
 from graphmetric.edit_distance.label_store import StoredLabels, label_graphs, open_labels, read_labels
-from graphmetric.edit_distance.method import EditDistanceMethod
+from graphmetric.edit_distance.method import EditDistanceMethod, method_names
 from graphmetric.edit_distance.methods import BeamSearch, BranchBound, ExactSearch, Hausdorff, LocalSearch
 from graphmetric.edit_distance.nearest import NearestSearch
 from graphmetric.edit_distance.normalize import normalized_distance, raw_distance, steinhaus_distance
@@ -56,6 +56,7 @@ __all__ = [
     "maximum_common_subgraph",
     "mces_costs",
     "mces_distance",
+    "method_names",
     "normalized_distance",
     "open_labels",
     "pairwise_edit_distances",

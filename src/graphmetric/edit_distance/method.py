@@ -10,6 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import fields, replace
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -222,12 +223,48 @@ def _take_better(best: Answers, places: NDArray[np.intp], new: Answers) -> None:
 
 
 METHODS: dict[str, type[EditDistanceMethod]] = {}
-"""Methods by name."""
+"""The methods of this package by name; see :func:`method_names` for those of all installed packages."""
+ENTRY_POINTS = "graphmetric.edit_distance_methods"
+"""The group of entry points by which a package brings further methods, each under its own name."""
+_PROVIDERS = dict.fromkeys(("hungarian", "vj", "published-beam", "published-hed"), "graphmetric-research")
+"""The distributions that bring well-known methods."""
 
 
 def register(*methods: type[EditDistanceMethod]) -> None:
-    """Make methods known by their names."""
+    """Make methods of this package known by their names."""
     METHODS.update({method.name: method for method in methods})
+
+
+def method_names() -> list[str]:
+    """The names of all methods: those of this package, then those that installed packages declare."""
+    return [*METHODS, *sorted(_declared().keys() - METHODS)]
+
+
+def find_method(name: str) -> type[EditDistanceMethod]:
+    """Return the method of this name. It does not depend on what has been imported."""
+    if name in METHODS:
+        return METHODS[name]
+    declared = _declared().get(name)
+    if declared is None and name in _PROVIDERS:
+        provider = _PROVIDERS[name]
+        raise InvalidArgument(
+            f"no installed package has the method {name!r}, which comes with {provider}: install {provider}, or "
+            f"choose from {', '.join(method_names())}"
+        )
+    if declared is None:
+        raise InvalidArgument(f"unknown method {name!r}; choose from {', '.join(method_names())}")
+    package = "a package" if declared.dist is None else declared.dist.name
+    try:
+        method = declared.load()
+    except (ImportError, AttributeError) as error:
+        raise InvalidArgument(f"the method {name!r} of {package} cannot be loaded: {error}") from error
+    if not (isinstance(method, type) and issubclass(method, EditDistanceMethod) and method.name == name):
+        raise InvalidArgument(f"{package} declares the method {name!r}, but {declared.value} is not one of that name")
+    return method
+
+
+def _declared() -> dict[str, EntryPoint]:
+    return {declared.name: declared for declared in entry_points(group=ENTRY_POINTS)}
 
 
 def as_method(
@@ -252,7 +289,7 @@ def as_method(
     chosen: Any = _parse(method) if isinstance(method, str) else method
     if not isinstance(chosen, EditDistanceMethod):
         raise InvalidArgument(
-            f"method is a {type(method).__name__}; give a name ({', '.join(METHODS)}) or a method object"
+            f"method is a {type(method).__name__}; give a name ({', '.join(method_names())}) or a method object"
         )
     if not hasattr(chosen, "time_limit"):
         if time_limit not in ("auto", None):
@@ -278,9 +315,7 @@ def _seconds(time_limit: float | str | None) -> float | None:
 
 def _parse(text: str) -> EditDistanceMethod:
     name, _, argument = text.partition(":")
-    if name not in METHODS:
-        raise InvalidArgument(f"there is no method {name!r}; there are {', '.join(METHODS)}")
-    kind = METHODS[name]
+    kind = find_method(name)
     if not argument:
         return kind()
     parameters = [field.name for field in fields(kind)]  # type: ignore[arg-type]

@@ -28,7 +28,6 @@ from graphmetric._foundation.atomic_files import atomic_write, make_folder
 from graphmetric._foundation.options import parse_json
 from graphmetric._foundation.progress import progress
 from graphmetric.baselines import build_baseline
-from graphmetric.baselines import published as _published  # noqa: F401 (it registers its methods)
 from graphmetric.baselines.floors import CountVectors, Floor
 from graphmetric.baselines.kernels import count_colours
 from graphmetric.distance import distance_matrix, pair_distances
