@@ -147,6 +147,29 @@ def test_a_time_limit_leaves_valid_bounds(model: gm.GraphDistance, time_limit: f
         assert not result.report.complete
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("cost", [1e-270, 1e-100, 1e-10, 1e-3, 1e12, 1e100, 1e270])
+def test_costs_of_any_unit_have_the_same_answers(molecules: gm.GraphCollection, cost: float) -> None:
+    index, query = gm.GraphIndex.build(molecules[:100]), molecules[104]
+    names = ("node_substitute", "node_delete", "node_insert", "edge_substitute", "edge_delete", "edge_insert")
+    costs = gm.EditCosts(**dict.fromkeys(names, cost))
+    for found, expected in (
+        (index.search(query, 7, costs=costs), index.search(query, 7)),
+        (index.range(query, 4.5 * cost, costs=costs), index.range(query, 4.5)),
+    ):
+        assert found.report.complete
+        assert all(hit.proven for hit in found)
+        assert [hit.id for hit in found] == [hit.id for hit in expected]
+        assert [hit.distance / cost for hit in found] == pytest.approx([hit.distance for hit in expected])
+
+
+def test_zero_has_no_sign(molecules: gm.GraphCollection) -> None:
+    hit = gm.GraphIndex.build(molecules[:20]).search(molecules[3], 1, certified=True, time_limit=0)[0]
+    assert not np.signbit([hit.lower, hit.upper, hit.distance]).any()
+    found = gm.graph_edit_distance(molecules[3], molecules[3], costs=gm.EditCosts(node_delete=-0.0))
+    assert not np.signbit([found.lower, found.upper, found.value]).any()
+
+
 def test_a_proven_rank_is_right_whatever_is_open(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     graphs, query = molecules[:100], molecules[108]
     (exact,) = gm.pairwise_edit_distances([query], graphs).distances

@@ -102,7 +102,7 @@ _MAPPED = 4
 _REPORT_EVERY = 0.1
 """Seconds between two calls of whoever watches the search, at least."""
 SAME = 1e-9
-"""Distances / weights that are closer than this count as equal."""
+"""Distances / weights count as equal if they differ by no more than this share of them."""
 _BEYOND = 1e-5
 """The share by which the limit of a search within a radius is larger than the radius."""
 
@@ -264,7 +264,7 @@ class NearestSearch:
         later = np.minimum.accumulate(lower[ranked][::-1])[::-1]
         outside = np.bincount(ranked, minlength=len(lower)) < bounds.copies
         behind = np.minimum(np.append(later[1:], np.inf), lower[outside].min(initial=np.inf))
-        proven: NDArray[np.bool_] = np.logical_and.accumulate(exact) & (self.upper_rates[ranked] <= behind + SAME)
+        proven: NDArray[np.bool_] = np.logical_and.accumulate(exact) & (self.upper_rates[ranked] <= behind * (1 + SAME))
         return proven
 
     def find_promising(self, count: int) -> Numbers:
@@ -375,7 +375,7 @@ class NearestSearch:
                 return
             if not self._is_open(graph):
                 continue
-            most = max(0.0, (self.limit - SAME / 2) * self.bounds.weight[graph])
+            most = self.limit * (1 - SAME / 2) * self.bounds.weight[graph]
             given = min(seconds, max(0.0, self.deadline - clock()))
             found = self.solve_limited(graph, None if np.isinf(most) else most, given, self.watch)
             self._settled[graph] = not self.watch.expired
@@ -481,7 +481,7 @@ class NearestSearch:
             weight, upper = self.bounds.weight[graph], self._plain[0].upper[graph]
             if self._settled[graph] or self.bounds.lower[graph] >= min(self.limit * weight, upper):
                 continue
-            limit = max(0.0, min((self.limit - SAME / 2) * weight, upper))
+            limit = min(self.limit * (1 - SAME / 2) * weight, upper)
             search = ExactSearch(node_limit=steps, upper_bound=None if np.isinf(limit) else limit)
             expanded = self._apply(encoded, np.array([graph]), search, BY_SEARCH)
             self._settled[graph] = expanded[0] < steps and not self._is_late()
@@ -525,7 +525,7 @@ class NearestSearch:
 
     def _is_open(self, graphs: Numbers | slice | int) -> NDArray[np.bool_]:
         lower, upper = self.bounds.lower[graphs], self.bounds.upper[graphs]
-        is_open: NDArray[np.bool_] = (lower < (self.limit - SAME) * self.bounds.weight[graphs]) & (lower < upper)
+        is_open: NDArray[np.bool_] = (lower < self.limit * (1 - SAME) * self.bounds.weight[graphs]) & (lower < upper)
         return is_open
 
     def _is_unclear(self, graphs: Numbers) -> NDArray[np.bool_]:

@@ -254,8 +254,10 @@ class QuerySearch:
         search, graphs, seconds = self.search, len(self._asked.selection), clock() - self._started
         (open_graphs, least), stages = self.undecided(), search.removed()
         stages[next(iter(stages))] += graphs - int(search.copies.sum())
-        report = SearchReport(graphs, True, stages, seconds, open_graphs == 0, open_graphs, least)
-        return SearchResult(self._view.query, self._hits(seconds), self._view.view, report)
+        hits = self._hits(seconds)
+        complete = open_graphs == 0 and all(hit.proven for hit in hits)
+        report = SearchReport(graphs, True, stages, seconds, complete, open_graphs, least)
+        return SearchResult(self._view.query, hits, self._view.view, report)
 
     def _hits(self, seconds: float) -> tuple[SearchHit, ...]:
         """The nearest graphs, ties by position, isomorphic ones each on its own."""
