@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,3 +85,38 @@ def test_an_infinite_distance_has_a_paper_form_only() -> None:
     assert normalized_distance(np.inf, 3, 4) == 1
     with pytest.raises(InvalidArgument, match="infinite"):
         steinhaus_distance(np.inf, 3, 4)
+
+
+def test_graphs_in_any_form_know_their_sizes() -> None:
+    g, h = Graph(3, [(0, 1)]), Graph(5)
+    first, second = g.to_networkx(), h.to_networkx()
+    assert normalized_distance(2, first, second) == normalized_distance(2, g, h)
+    assert steinhaus_distance(2, first, h) == steinhaus_distance(2, g, h)
+    matrix = np.array([[0.0, 2.0], [2.0, 0.0]])
+    for both in ([g, h], (g, h), [first, second], GraphCollection([g, h])):
+        assert np.array_equal(normalized_distance(matrix, both), normalized_distance(matrix, [3, 5]))
+        assert np.array_equal(raw_distance(normalized_distance(matrix, both), both).round(9), matrix)
+        assert np.array_equal(steinhaus_distance(matrix, both), steinhaus_distance(matrix, [4, 5]))
+    assert normalized_distance([2.0, 2.0], [g, h], [h, h])[0] == normalized_distance(2, g, h)
+    assert str(normalized_distance(-0.0, 3, 5)) == str(steinhaus_distance(-0.0, 3, 5)) == "0.0"
+    assert normalized_distance(2, Graph(0), Graph(0)) == 1
+
+
+@pytest.mark.parametrize("scale", [normalized_distance, raw_distance, steinhaus_distance])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("far", 3, 5), "distances must be numbers; got str"),
+        (([Graph(1)], 3, 5), "distances must be numbers; got list"),
+        ((0.5, object(), 5), "neither a graph nor a list of graphs"),
+        ((0.5, 3, [Graph(1), 7]), r"graphs\[1\]: int 7 is not a graph"),
+        ((0.5, None, 5), "give these, or their sizes"),
+        ((0.5, [3, 4], [5, 6]), "need as many sizes; got 2 and 2"),
+        ((0.5, -3, 5), "not negative"),
+        ((0.5, float("nan"), 5), "not negative"),
+        (([[0.5]], [[3.0]]), "one for each graph"),
+    ],
+)
+def test_wrong_types_are_refused(scale: Any, arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        scale(*arguments)

@@ -328,3 +328,17 @@ def test_examples_in_the_documentation(module: Any) -> None:
     results = doctest.testmod(module)
     assert results.failed == 0
     assert results.attempted > 0
+
+
+@pytest.mark.parametrize(
+    ("graph", "edits", "message"),
+    [
+        (nx.path_graph(3), [], r"got Graph: convert it with graphmetric\.as_graph"),
+        ([RING], [], r"graphmetric\.Graph.*; got list"),
+        (RING, None, "edits must be a list of edits or an edit path; got NoneType"),
+        (RING, ["relabel"], r"edits\[0\] is str 'relabel'; an edit is one of RelabelNode"),
+    ],
+)
+def test_wrong_types_are_refused(graph: Any, edits: Any, message: str) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        apply_edits(graph, edits)

@@ -73,6 +73,11 @@ def _reading_of(start: list[Any], reading: MoleculeOptions | None) -> MoleculeOp
     return (reading or MoleculeOptions()) if any(map(is_molecule, start)) else None
 
 
+def is_graph(thing: Any) -> bool:
+    """Return whether :func:`as_graph` takes this, so that it is one graph and not several."""
+    return _converter(thing) is not None
+
+
 def is_molecule(thing: Any) -> bool:
     """Whether this is a SMILES string or an RDKit molecule, which ``reading`` is for."""
     return _converter(thing) in _OF_MOLECULES

@@ -41,8 +41,20 @@ def apply_edits(graph: Graph, edits: Iterable[Edit]) -> Graph:
         >>> apply_edits(g, [DeleteEdge(0, 1), DeleteNode(0, "C"), InsertNode(3, "N"), InsertEdge(1, 3)])
         Graph(3 nodes, 2 edges, labels C N O)
     """
+    if not isinstance(graph, Graph):
+        raise InvalidArgument(
+            f"edits are applied to a graphmetric.Graph, which numbers its nodes; got {type(graph).__name__}: convert "
+            "it with graphmetric.as_graph"
+        )
+    if not isinstance(edits, Iterable):
+        raise InvalidArgument(
+            f"edits must be a list of edits or an edit path; got {type(edits).__name__} {edits!r:.60}"
+        )
     draft = Draft(graph)
     for k, edit in enumerate(edits):
+        if not isinstance(edit, Edit):
+            kinds = ", ".join(kind.__name__ for kind in get_args(Edit))
+            raise InvalidArgument(f"edits[{k}] is {type(edit).__name__} {edit!r:.60}; an edit is one of {kinds}")
         try:
             edit.apply_to(draft)
         except InvalidArgument as error:
