@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import math
 
+import numpy as np
 import pytest
 
-from graphmetric.edit_distance import EditCosts
+from graphmetric._foundation.options import same_description
+from graphmetric.edit_distance import EditCosts, graph_edit_distance
 from graphmetric.errors import InvalidArgument
+from graphmetric.graphs.graph import Graph
 
 
 def test_the_default_is_one_for_everything() -> None:
@@ -43,6 +46,8 @@ def test_edges_have_axioms_too() -> None:
     ("arguments", "message"),
     [
         ({"node_delete": -1}, "node_delete is -1"),
+        ({"node_delete": 1e-280}, "node_delete is 1e-280; a cost is 0 or above 1e-280"),
+        ({"node_insert": {"C": 5e-324}}, r"node_insert\['C'\] is 5e-324"),
         ({"node_delete": float("nan")}, "node_delete is nan"),
         ({"edge_insert": "dear"}, "edge_insert is 'dear'"),
         ({"node_insert": {"C": True}}, r"node_insert\['C'\] is True"),
@@ -82,3 +87,49 @@ def test_costs_of_both_directions() -> None:
     assert not EditCosts(node_insert=2).is_symmetric
     assert str(EditCosts()) == "unit costs"
     assert str(EditCosts(ignore=frozenset({"edge_labels"}))) == "unit costs without edge_labels"
+
+
+def test_equal_costs_have_one_form() -> None:
+    table = {("C", "N"): 1, ("C", "O"): 0.5, (None, 2): 2}
+    given = EditCosts(node_delete=2, edge_insert=-0.0, node_substitute=table)
+    other = EditCosts(node_delete=np.float64(2), edge_insert=0, node_substitute=dict(reversed(table.items())))
+    assert given == other
+    assert repr(given) == repr(other)
+    assert math.copysign(1, given.edge_insert) == 1
+    table["C", "N"] = 7
+    assert given == other
+    assert repr(EditCosts(node_delete=2.5, edge_delete=math.inf)) == "EditCosts(node_delete=2.5, edge_delete=inf)"
+
+
+@pytest.mark.parametrize(
+    "costs",
+    [
+        EditCosts(),
+        EditCosts(node_delete=2),
+        EditCosts(node_substitute={("C", "N"): 1, (2, None): 0.5}, edge_delete=math.inf, ignore={"edge_labels"}),
+        EditCosts(feature_distance="euclidean", node_insert={b"x": 1, (1, ("y", -2.5)): 3}),
+    ],
+)
+def test_texts_of_earlier_versions_are_known(costs: EditCosts) -> None:
+    old = repr(costs)
+    for new, before in {"=2)": "=2.0)", ": 1,": ": np.float64(1.0),", ": 3}": ": 3.0}"}.items():
+        old = old.replace(new, before)
+    assert same_description(old, repr(costs))
+    assert not same_description(old, repr(EditCosts(node_delete=7)))
+
+
+@pytest.mark.parametrize("text", ["", "EditCosts(", "__import__('os')", "a.b", 3, None, "(" * 1000, "EditCosts(**{})"])
+def test_other_texts_are_only_compared(text: object) -> None:
+    assert same_description(text, text)
+    assert not same_description(text, repr(EditCosts()))
+
+
+def test_the_costs_of_distances_of_features_are_checked() -> None:
+    first, second = (Graph(1, node_features=[[value]]) for value in (0.0, 1e-290))
+    with pytest.raises(InvalidArgument, match="costs 1e-290; a cost is 0 or above 1e-280"):
+        graph_edit_distance(first, second, costs=EditCosts(feature_distance="euclidean"))
+
+
+def test_wrong_costs_are_named() -> None:
+    with pytest.raises(InvalidArgument, match=r"costs must be graphmetric\.EditCosts or None; got 2"):
+        graph_edit_distance(Graph(1), Graph(2), costs=2)  # type: ignore[arg-type]

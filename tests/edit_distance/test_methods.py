@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric import Graph, graph_edit_distance
-from graphmetric.edit_distance.method import METHODS, as_method
+from graphmetric.edit_distance.method import as_method, find_method, method_names
 from graphmetric.errors import InvalidArgument
 from tests.strategies import graphs
 
-WITH_MAP = [name for name in METHODS if name not in ("hed", "published-hed")]
+WITH_MAP = [name for name in method_names() if name not in ("hed", "published-hed")]
 # The public runs had two of the 700 graphs in another order of nodes; see test_published_approximations.py.
 ORDER_OF_THE_RUNS = {5327: [0, 1, 7, 8, 9, 2, 3, 4, 5, 6], 5320: [0, 7, 8, 9, 1, 2, 3, 4, 5, 6]}
 letters = st.sampled_from("ab")
@@ -29,14 +29,14 @@ def pairs(draw) -> tuple[Graph, Graph]:
     return first, draw(kind.filter(lambda second: second.directed == first.directed))
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", method_names())
 @given(pairs(), st.sampled_from([gm.EditCosts(), gm.EditCosts(node_substitute=3, edge_delete=0.5, edge_insert=2)]))
 def test_bounds_hold_and_maps_lead_there(name: str, pair: tuple[Graph, Graph], costs: gm.EditCosts) -> None:
     first, second = pair
     true = graph_edit_distance(first, second, costs=costs).upper
     result = graph_edit_distance(first, second, method=name, costs=costs)
     assert result.lower <= true <= result.upper
-    guarantee = METHODS[name].guarantee
+    guarantee = find_method(name).guarantee
     if guarantee == "lower bound":
         assert result.value <= true
     elif guarantee == "upper bound":
@@ -59,7 +59,7 @@ def test_more_effort_is_never_worse() -> None:
 
 def test_an_answer_does_not_depend_on_the_company() -> None:
     molecules = gm.load_dataset("molecules").graphs[:12]
-    for name in METHODS:
+    for name in method_names():
         together = gm.pairwise_edit_distances(molecules, method=name).value
         alone = gm.pairwise_edit_distances(molecules, pairs=[[7, 3]], method=name).value
         assert together[7, 3] == alone[0]
@@ -67,7 +67,13 @@ def test_an_answer_does_not_depend_on_the_company() -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("beam:0", "1 to 1000 wide"), ("beam:x", "not a number"), ("hed:3", "not a number"), ("", "no method")],
+    [
+        ("beam:0", "width must be a whole number, 1 or more"),
+        ("beam:1001", "1 to 1000 wide"),
+        ("beam:x", "not a number"),
+        ("hed:3", "not a number"),
+        ("", "unknown method"),
+    ],
 )
 def test_names_are_checked(text: str, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
@@ -94,3 +100,37 @@ def test_public_matrices_come_out_to_the_last_entry(shared_data: Path, method: s
     rows = np.arange(0, 140, 7)
     ours = gm.pairwise_edit_distances([runs[560 + row] for row in rows], runs[:560], method=method).value
     assert np.array_equal(ours, expected[rows])
+
+
+def test_small_numbers_may_be_written_with_an_exponent() -> None:
+    assert as_method("relaxed:1e-3").tolerance == 0.001
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (gm.ExactSearch, "node_limit"),
+        (gm.BeamSearch, "width"),
+        (gm.LocalSearch, "effort"),
+        (gm.LocalSearch, "random_state"),
+        (gm.DualBound, "steps"),
+        (gm.RefinedMap, "effort"),
+        (gm.RelaxedDistance, "most_steps"),
+    ],
+)
+def test_counts_are_integers(kind: type, name: str) -> None:
+    """Kernels are compiled anew for every other type of number."""
+    found = kind(**{name: np.int64(7)})
+    assert type(getattr(found, name)) is int
+    assert repr(found) == repr(kind(**{name: 7}))
+    for wrong in (1.5, 1000.0, True, "7", -1):
+        with pytest.raises(InvalidArgument, match=name):
+            kind(**{name: wrong})
+
+
+def test_limits_are_floats() -> None:
+    assert repr(gm.ExactSearch(time_limit=2, upper_bound=5)) == repr(gm.ExactSearch(time_limit=2.0, upper_bound=5.0))
+    assert repr(gm.RelaxedDistance(time_limit=2)) == repr(gm.RelaxedDistance(time_limit=2.0))
+    for wrong in (-1, "soon", True, float("nan")):
+        with pytest.raises(InvalidArgument, match="time_limit must be a number"):
+            gm.ExactSearch(time_limit=wrong)

@@ -1,7 +1,8 @@
-"""Plain data: options to JSON values and back, JSON and CSV text, numbers as text, and checks of single values."""
+"""Plain data: options to JSON values and back, JSON and CSV text, numbers and objects as text, and checks of values."""
 
 from __future__ import annotations
 
+import ast
 import csv
 import io
 import json
@@ -188,3 +189,53 @@ def format_count(count: int, noun: str) -> str:
         ('1 edit', '1,200 edits')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def same_description(text: object, other: object) -> bool:
+    """Return whether two texts describe equal costs or methods, such as ``EditCosts(node_delete=2)``; a ``repr`` each.
+
+    Stored jobs know their costs by such a text. Earlier versions wrote equal ones in other ways: 2 as 2.0, or a table
+    of prices in the order in which it was given. So the values are compared that the texts name.
+
+    Example:
+        >>> same_description("EditCosts(node_delete=2.0)", "EditCosts(node_delete=2)")
+        True
+    """
+    if text == other:
+        return True
+    if not isinstance(text, str) or not isinstance(other, str):
+        return False
+    try:
+        return bool(_parse_description(text) == _parse_description(other))
+    except (ValueError, SyntaxError, TypeError, IndexError, RecursionError, MemoryError):
+        return False  # not a text of this form
+
+
+def _parse_description(text: str) -> Any:
+    return _described_value(ast.parse(text, mode="eval").body)
+
+
+def _described_value(node: ast.expr) -> Any:
+    """The value of literals, infinities, sets and calls; a call is its name with its arguments."""
+    if isinstance(node, ast.Name) and node.id == "inf":
+        return math.inf
+    if isinstance(node, ast.Dict):
+        items = zip(node.keys, node.values, strict=True)
+        return {_described_value(key): _described_value(value) for key, value in items if key is not None}
+    if isinstance(node, ast.Tuple | ast.List):
+        return tuple(map(_described_value, node.elts))
+    if isinstance(node, ast.Set):
+        return frozenset(map(_described_value, node.elts))
+    if isinstance(node, ast.Call):
+        return _described_call(node)
+    return ast.literal_eval(node)
+
+
+def _described_call(node: ast.Call) -> Any:
+    name = ast.unparse(node.func)
+    arguments = [_described_value(argument) for argument in node.args]
+    if name == "frozenset":
+        return frozenset(*arguments)
+    if name.startswith("np."):  # np.float64(2.0)
+        return arguments[0]
+    return name, tuple(arguments), {keyword.arg: _described_value(keyword.value) for keyword in node.keywords}

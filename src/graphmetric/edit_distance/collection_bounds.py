@@ -32,7 +32,7 @@ from graphmetric.edit_distance._kernels.lower_bounds import (
 )
 from graphmetric.edit_distance._kernels.packing import PackedGraphs
 from graphmetric.edit_distance._kernels.workspace import Results
-from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.costs import EditCosts, as_costs
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.scaling import EncodedProblem, round_down
 from graphmetric.graphs.collection import GraphCollection
@@ -83,7 +83,7 @@ class CollectionBounds:
     @classmethod
     def of(cls, graphs: GraphCollection, costs: EditCosts | None = None) -> CollectionBounds:
         """Compute the histograms."""
-        problem = encode(graphs, graphs, costs or EditCosts())
+        problem = encode(graphs, graphs, as_costs(costs))
         largest = min(_LARGEST_DEGREE, max(0, int(graphs.sizes.max(initial=0)) - 1))
         tables = problem.tables
         layout = lay_out_histograms(len(tables.node_delete), tables.edge_cost.shape[1], largest)
@@ -140,7 +140,7 @@ class StoredBounds:
 
     def _in_costs(self, doubled: Integers) -> NDArray[np.float64]:
         """With unit costs distances are whole, so half an edit more is a whole one."""
-        return -(-doubled // 2).astype(np.float64) if self._costs.is_unit else doubled / (2 * self._scale)
+        return (-(-doubled // 2)).astype(np.float64) if self._costs.is_unit else doubled / (2 * self._scale)
 
 
 def number_labels(vocabulary: Sequence[Hashable]) -> dict[bytes, int]:

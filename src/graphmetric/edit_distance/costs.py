@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.labels import label_from_json, label_to_json
+from graphmetric.errors import InvalidArgument, InvalidGraph
+from graphmetric.graphs.labels import label_from_json, label_key, label_to_json
 
 PairCost = float | Mapping[tuple[Hashable, Hashable], float]
 """One cost for any two unequal labels, or a table of costs by (from, to); (to, from) is looked up as well."""
@@ -19,7 +20,11 @@ LabelCost = float | Mapping[Hashable, float]
 """One cost for all, or a table of costs by label."""
 Ignorable = Literal["node_labels", "node_features", "node_texts", "node_images", "edge_labels", "edge_weights"]
 
+SMALLEST_COST, LARGEST_COST = 1e-280, 1e280
+"""Costs between these, both excluded, can be added and divided without leaving the range of doubles."""
 _DISTANCES = ("euclidean", "manhattan")
+_EXACT = 1e15
+"""Whole costs below this are shown without a decimal point."""
 _PRICES = ("node_substitute", "node_delete", "node_insert", "edge_substitute", "edge_delete", "edge_insert")
 
 
@@ -73,10 +78,14 @@ class EditCosts:
             )
         for name in _PRICES:
             _check_prices(name, getattr(self, name))
+            object.__setattr__(self, name, _canonical(getattr(self, name)))
         for name in ("feature_scale", "weight_scale"):
             given = getattr(self, name)
-            if (given is not None or name == "feature_scale") and (not _is_number(given) or not 0 <= given < math.inf):
+            if given is None and name == "weight_scale":
+                continue
+            if not _is_number(given) or not 0 <= given < math.inf:
                 raise InvalidArgument(f"{name} is {given!r}; it must be a finite number that is not negative")
+            object.__setattr__(self, name, _canonical(given))
 
     def __repr__(self) -> str:
         changed = (
@@ -162,9 +171,32 @@ class EditCosts:
         return None
 
 
+def as_costs(given: EditCosts | None) -> EditCosts:
+    """Return the costs that a caller gave; None means unit costs."""
+    if given is None:
+        return EditCosts()
+    if not isinstance(given, EditCosts):
+        raise InvalidArgument(f"costs must be graphmetric.EditCosts or None; got {given!r}")
+    return given
+
+
 def _shown(value: Any) -> str:
-    """The text of a value; sets are sorted, because stores recognise their costs by this text."""
-    return f"frozenset({{{', '.join(map(repr, sorted(value)))}}})" if isinstance(value, frozenset) else repr(value)
+    """The text of a value, the same for equal costs: stores recognize their costs by it."""
+    if isinstance(value, frozenset):
+        return f"frozenset({{{', '.join(map(repr, sorted(value)))}}})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{label!r}: {_shown(price)}' for label, price in value.items())}}}"
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() and value < _EXACT else repr(value)
+
+
+def _canonical(prices: Any) -> Any:
+    """Prices as floats, and tables in an order that does not depend on how they were given; -0.0 becomes 0.0."""
+    if not isinstance(prices, Mapping):
+        return float(prices) + 0.0
+    labels = list(prices)
+    with suppress(InvalidGraph):  # labels without a lasting form are not stored either
+        labels.sort(key=label_key)
+    return {label: float(prices[label]) + 0.0 for label in labels}
 
 
 def _each(prices: PairCost | LabelCost) -> Iterable[float]:
@@ -190,11 +222,13 @@ def _read_prices(plain: Any, pairs: bool) -> Any:
 def _check_prices(name: str, prices: Any) -> None:
     entries = prices.items() if isinstance(prices, Mapping) else [(None, prices)]
     for label, price in entries:
+        where = name if label is None else f"{name}[{label!r}]"
         if not _is_number(price) or not price >= 0:
-            where = name if label is None else f"{name}[{label!r}]"
             raise InvalidArgument(
                 f"{where} is {price!r}; a cost is a number that is not negative, or inf to forbid the edit"
             )
+        if 0 < price <= SMALLEST_COST:
+            raise InvalidArgument(f"{where} is {price!r}; a cost is 0 or above {SMALLEST_COST:g}: rescale all costs")
 
 
 def _is_number(value: Any) -> bool:

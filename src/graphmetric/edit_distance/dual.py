@@ -29,7 +29,7 @@ from graphmetric.edit_distance._kernels.relaxed import (
 )
 from graphmetric.edit_distance._kernels.sparse_problem import LARGEST_SPARSE
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results, WorkspaceSize, allocate_workspace
-from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.costs import EditCosts, as_costs
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.method import (
     SECONDS,
@@ -40,11 +40,11 @@ from graphmetric.edit_distance.method import (
     Solutions,
     TimeLimit,
     as_method,
-    check_not_negative,
     describe_need,
     merged,
     one_by_one,
     room_for,
+    set_count,
     taken,
 )
 from graphmetric.edit_distance.scaling import (
@@ -89,7 +89,7 @@ class DualBound(EditDistanceMethod):
     symmetric: ClassVar[bool] = False  # equal up to the rounding of single precision
 
     def __post_init__(self) -> None:
-        check_not_negative("steps", self.steps)
+        set_count(self, "steps")
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         results, _ = self.bound(problem, pairs, watch)
@@ -138,7 +138,7 @@ class RefinedMap(EditDistanceMethod):
 
     def __post_init__(self) -> None:
         for name in ("effort", "random_state"):
-            check_not_negative(name, getattr(self, name))
+            set_count(self, name)
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         results, _ = _bound_by_steps(problem, pairs, self.effort, dual_work(problem, pairs, watch, self.random_state))
@@ -168,7 +168,7 @@ class QuickInterval(EditDistanceMethod):
 
     def __post_init__(self) -> None:
         for name in ("steps", "shifts"):
-            check_not_negative(name, getattr(self, name))
+            set_count(self, name)
 
     def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
         return dual_memory(problem, pairs)
@@ -243,12 +243,14 @@ class RelaxedDistance(EditDistanceMethod):
     def __post_init__(self) -> None:
         if not _is_number(self.tolerance) or not 0 < self.tolerance < math.inf:
             raise InvalidArgument(f"tolerance is {self.tolerance!r}; it must be a positive number")
-        if not _is_number(self.most_steps) or int(self.most_steps) != self.most_steps or self.most_steps < 1:
-            raise InvalidArgument(f"most_steps is {self.most_steps!r}; it must be a whole number, 1 or more")
+        object.__setattr__(self, "tolerance", float(self.tolerance))
+        set_count(self, "most_steps", least=1)
         if self.time_limit is not None and (not _is_number(self.time_limit) or not self.time_limit >= 0):
             raise InvalidArgument(
                 f"time_limit is {self.time_limit!r}; it must be a number that is not negative, or None"
             )
+        if self.time_limit is not None:
+            object.__setattr__(self, "time_limit", float(self.time_limit))
         if not isinstance(self.round_up, bool):
             raise InvalidArgument(f"round_up is {self.round_up!r}; it must be True or False")
 
@@ -381,7 +383,7 @@ def relaxed_edit_distance(
     )
     assert isinstance(method, RelaxedDistance)
     graphs = GraphCollection([as_graph(first)]), GraphCollection([as_graph(second)])
-    ((_, problem),) = encode(*graphs, costs or EditCosts()).split(_PAIR)
+    ((_, problem),) = encode(*graphs, as_costs(costs)).split(_PAIR)
     if exceeds_memory(method.memory(problem, _PAIR))[0]:
         raise NotEnoughMemory(describe_need(method, problem, _PAIR))
 

@@ -14,6 +14,7 @@ the grid (``places.block``).
 
 from __future__ import annotations
 
+import os
 import shutil
 from functools import lru_cache
 from pathlib import Path
@@ -24,9 +25,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.atomic_files import make_folder
 from graphmetric._foundation.limits import check_memory, checked_jobs
+from graphmetric._foundation.options import checked_count
 from graphmetric.edit_distance.blocks import Solver, block_name, solve_blocks
 from graphmetric.edit_distance.collection_bounds import CollectionBounds
-from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.costs import EditCosts, as_costs
 from graphmetric.edit_distance.method import EditDistanceMethod, TimeLimit, as_method
 from graphmetric.edit_distance.pairwise import all_pairs_grid, checked_pairs, pairwise_edit_distances
 from graphmetric.edit_distance.store import (
@@ -38,6 +40,8 @@ from graphmetric.edit_distance.store import (
     write_description,
 )
 from graphmetric.errors import FileError, InvalidArgument
+from graphmetric.formats.conversion import as_graphs
+from graphmetric.formats.values import shortened
 from graphmetric.graphs.collection import GraphCollection, fingerprint
 from graphmetric.graphs.pair_bounds import PairBounds
 
@@ -55,7 +59,7 @@ _BYTES_PER_LABEL = 64
 
 @overload
 def label_graphs(
-    graphs: GraphCollection,
+    graphs: Any,
     folder: str | Path,
     *,
     pairs: str = "all",
@@ -68,7 +72,7 @@ def label_graphs(
 ) -> PairBounds: ...
 @overload
 def label_graphs(
-    graphs: GraphCollection,
+    graphs: Any,
     folder: str | Path,
     *,
     pairs: str = "all",
@@ -80,7 +84,7 @@ def label_graphs(
     executor: Any,
 ) -> StoredLabels: ...
 def label_graphs(
-    graphs: GraphCollection,
+    graphs: Any,
     folder: str | Path,
     *,
     pairs: str = "all",
@@ -94,7 +98,7 @@ def label_graphs(
     """Compute the distances of chosen pairs into a folder; called again after a stop, it continues where it was.
 
     Args:
-        graphs: The graphs.
+        graphs: The graphs; anything :func:`graphmetric.as_graphs` takes.
         folder: Where the labels go. Results are saved there about once a second while they are computed.
         pairs: ``"all"``, ``"random:N"`` or ``"near:N"``.
         method: A method object or its name.
@@ -107,8 +111,11 @@ def label_graphs(
             blocks; finished blocks are in the folder. What is returned is a view of the folder, and all pairs of a
             collection take no more memory here than its graphs.
     """
-    solver, costs = as_method(method, time_limit=time_limit, auto=SECONDS), costs or EditCosts()
-    n_jobs, target = checked_jobs(n_jobs), make_folder(folder)
+    solver, costs = as_method(method, time_limit=time_limit, auto=SECONDS), as_costs(costs)
+    graphs, n_jobs = as_graphs(graphs), checked_jobs(n_jobs)
+    random_state = checked_count(random_state, "random_state", least=0)
+    _check_choice(pairs)
+    target = make_folder(_checked_folder(folder))
     job = fingerprint(graphs)
     description = {
         "graphs": len(graphs),
@@ -144,16 +151,16 @@ def label_graphs(
     return stored.bounds() if executor is None else stored
 
 
-def read_labels(folder: str | Path, graphs: GraphCollection | None = None) -> PairBounds:
+def read_labels(folder: str | Path, graphs: Any = None) -> PairBounds:
     """Read what :func:`label_graphs` wrote, into memory; with ``graphs``, check that the labels are theirs."""
     return open_labels(folder, graphs).bounds()
 
 
-def open_labels(folder: str | Path, graphs: GraphCollection | None = None) -> StoredLabels:
+def open_labels(folder: str | Path, graphs: Any = None) -> StoredLabels:
     """A view of what :func:`label_graphs` wrote, which is read as needed; with ``graphs``, check that it is theirs."""
-    target = Path(folder)
+    target = _checked_folder(folder)
     description = _read_description(target)
-    if graphs is not None and description.get("fingerprint") != fingerprint(graphs):
+    if graphs is not None and description.get("fingerprint") != fingerprint(as_graphs(graphs)):
         raise InvalidArgument(f"{target} holds labels of {description.get('graphs')} other graphs, not of these")
     return StoredLabels(target, description)
 
@@ -307,6 +314,12 @@ def _chosen_from(labels: PairBounds, pairs: ArrayLike, folder: Path) -> PairBoun
     return labels.take(place)
 
 
+def _checked_folder(folder: Any) -> Path:
+    if not isinstance(folder, str | os.PathLike):
+        raise InvalidArgument(f"folder must be a path; got {type(folder).__name__} {shortened(folder)}")
+    return Path(folder)
+
+
 def _read_description(target: Path) -> dict[str, Any]:
     if not (target / "labels.json").exists():
         raise FileError("is not a folder of labels: it has no labels.json", target)
@@ -321,17 +334,25 @@ def choose_pairs(
     Near pairs are pairs of a graph and one of those with the smallest lower bound (label counts and degrees) to it;
     the graphs they start from are drawn at random when there are more graphs than pairs.
     """
+    kind, number = _check_choice(choice)
     rng = np.random.default_rng(random_state)
     count = len(graphs)
-    if choice == "all":
+    if kind == "all":
         return np.column_stack(np.triu_indices(count, k=1)).astype(np.int64)
-    kind, _, number = choice.partition(":")
-    if kind not in ("random", "near") or not number.isdecimal() or int(number) < 1:
-        raise InvalidArgument(f"pairs is {choice!r}; it takes 'all', 'random:N' or 'near:N' with a number N")
-    wanted = min(int(number), count * (count - 1) // 2)
+    wanted = min(number, count * (count - 1) // 2)
+    if wanted == 0:
+        return np.empty((0, 2), dtype=np.int64)
     if kind == "random":
         return _pairs_of_ranks(np.sort(rng.choice(count * (count - 1) // 2, wanted, replace=False)), count)
     return _near_pairs(CollectionBounds.of(graphs, costs), wanted, rng)
+
+
+def _check_choice(choice: Any) -> tuple[str, int]:
+    """The kind of a choice of pairs and its number, 0 for all pairs; raises if there is no such choice."""
+    kind, _, number = choice.partition(":") if isinstance(choice, str) else ("", "", "")
+    if choice == "all" or (kind in ("random", "near") and number.isdecimal() and int(number) >= 1):
+        return kind, int(number or 0)
+    raise InvalidArgument(f"pairs is {shortened(choice)}; it takes 'all', 'random:N' or 'near:N' with a number N")
 
 
 def _pairs_of_ranks(ranks: NDArray[np.int64], count: int) -> Pairs:

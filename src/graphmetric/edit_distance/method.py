@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import in_bytes
+from graphmetric._foundation.options import checked_count
 from graphmetric.edit_distance._kernels.workspace import NO_LIMIT, Results
 from graphmetric.edit_distance.collection_bounds import bound_in_little_memory
 from graphmetric.edit_distance.scaling import (
@@ -322,11 +323,18 @@ def _parse(text: str) -> EditDistanceMethod:
     if argument in parameters and getattr(kind(), argument) is False:
         return kind(**{argument: True})
     try:
-        return kind(**{parameters[0]: float(argument) if "." in argument else int(argument)})
+        return kind(**{parameters[0]: _number(argument)})
     except (IndexError, ValueError) as error:
         if isinstance(error, InvalidArgument):
             raise
         raise InvalidArgument(f"method {text!r}: {argument!r} is not a number that {name} takes") from None
+
+
+def _number(text: str) -> float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
 
 
 Rows = TypeVar("Rows", Solutions, Answers)
@@ -368,10 +376,9 @@ def one_by_one(pairs: Pairs, watch: Watch, time_limit: float | None, solve: Call
     return joined(parts)
 
 
-def check_not_negative(name: str, given: object) -> None:
-    """Raise unless a parameter is a whole number that is not negative."""
-    if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-        raise InvalidArgument(f"{name} is {given!r}; it must be a whole number that is not negative")
+def set_count(method: EditDistanceMethod, name: str, least: int = 0) -> None:
+    """Make a parameter of a new method an ``int``: kernels are compiled anew for every other type of number."""
+    object.__setattr__(method, name, checked_count(getattr(method, name), name, least))
 
 
 def room_for(problem: EncodedProblem, pairs: Pairs) -> Results:

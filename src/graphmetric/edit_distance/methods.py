@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from graphmetric._foundation.options import checked_number
 from graphmetric.edit_distance._kernels.beam import allocate_beam, search_beam
 from graphmetric.edit_distance._kernels.exact_search import SearchLimits, search_pairs
 from graphmetric.edit_distance._kernels.lower_bounds import sum_hausdorff
@@ -29,12 +30,12 @@ from graphmetric.edit_distance.method import (
     Guarantee,
     Pairs,
     Solutions,
-    check_not_negative,
     joined,
     merged,
     one_by_one,
     register,
     room_for,
+    set_count,
 )
 from graphmetric.edit_distance.scaling import (
     EncodedProblem,
@@ -104,10 +105,13 @@ class ExactSearch(EditDistanceMethod):
     guarantee: ClassVar[Guarantee] = "exact"
 
     def __post_init__(self) -> None:
-        for name in ("time_limit", "node_limit", "upper_bound"):
+        if self.node_limit is not None:
+            set_count(self, "node_limit")
+        for name in ("time_limit", "upper_bound"):
             limit = getattr(self, name)
-            if limit is not None and (isinstance(limit, bool | str) or not limit >= 0):
-                raise InvalidArgument(f"{name} is {limit!r}; it must be a number that is not negative, or None")
+            if limit is not None:
+                limit = checked_number(limit, name, "a number that is not negative, or None")
+                object.__setattr__(self, name, limit + 0.0)
         if self.decide and self.upper_bound is None:
             raise InvalidArgument("decide=True asks whether the distance is at most upper_bound: give upper_bound")
 
@@ -327,7 +331,8 @@ class BeamSearch(EditDistanceMethod):
     symmetric: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.width, bool) or not isinstance(self.width, int) or not 1 <= self.width <= WIDEST_BEAM:
+        set_count(self, "width", least=1)
+        if self.width > WIDEST_BEAM:
             raise InvalidArgument(f"a beam is 1 to {WIDEST_BEAM} wide; got {self.width!r}")
 
     def memory(self, problem: EncodedProblem, pairs: Pairs) -> NDArray[np.float64]:
@@ -360,7 +365,7 @@ class LocalSearch(EditDistanceMethod):
 
     def __post_init__(self) -> None:
         for name in ("effort", "random_state"):
-            check_not_negative(name, getattr(self, name))
+            set_count(self, name)
 
     def solve_watched(self, problem: EncodedProblem, pairs: Pairs, watch: Watch) -> Solutions:
         results, work = room_for(problem, pairs), watch.workspace(workspace_size(problem, pairs, root_only=True))

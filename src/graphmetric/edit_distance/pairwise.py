@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from graphmetric._foundation.limits import check_memory, checked_jobs
 from graphmetric._foundation.markup import data_frame, matrix_table, notebook_view
 from graphmetric.edit_distance.blocks import PairGrid, PairRuns, Solver, shuffled, solve_blocks
-from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.costs import EditCosts, as_costs
 from graphmetric.edit_distance.method import (
     SECONDS,
     EditDistanceMethod,
@@ -132,7 +132,7 @@ def pairwise_edit_distances(
     """
     first = as_graphs(graphs)
     second = first if others is None else as_graphs(others)
-    costs = costs or EditCosts()
+    costs = as_costs(costs)
     solver = as_method(method, time_limit=time_limit, auto=SECONDS)
     n_jobs = checked_jobs(n_jobs)
     symmetric = second is first and costs.is_symmetric and solver.symmetric

@@ -49,6 +49,7 @@ from graphmetric.edit_distance._kernels.packing import PackedProblem as PackedPr
 from graphmetric.edit_distance._kernels.packing import fill_adjacency as fill_adjacency
 from graphmetric.edit_distance._kernels.packing import integers as integers
 from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, count_bytes
+from graphmetric.edit_distance.costs import LARGEST_COST, SMALLEST_COST
 from graphmetric.errors import InvalidArgument
 
 MEMORY_LIMIT = 2 << 30
@@ -56,8 +57,6 @@ MEMORY_LIMIT = 2 << 30
 TOLERANCE = 1e-9
 """Bounds that differ by no more than this share of the upper one count as equal where costs had to be rounded."""
 NO_CEILING = 1 << 62
-LARGEST_COST = 1e280
-"""Sums of such costs stay far below the largest double."""
 _EASY_TOTAL = 1 << 44
 """Totals up to this survive a division by the scale and a multiplication with it to within a hundredth."""
 _MOST_FRACTIONS = 1_000
@@ -111,7 +110,7 @@ class EncodedProblem:
         The upper bound is infinite where no map without forbidden edits was found. The third array says where equal
         bounds are equal only within :data:`TOLERANCE`.
         """
-        low = lower / self.scale
+        low = lower / self.scale  # never -0.0, since units are integers
         high = np.full(len(pairs), np.inf) if node_map is None else upper / self.scale
         if self.costs is None:
             return low, high, np.zeros(len(pairs), dtype=bool)
@@ -231,6 +230,12 @@ def _check_magnitudes(distinct: Floats) -> None:
         raise InvalidArgument(
             f"an edit between these graphs costs {finite[-1]:g}; a cost is at most {LARGEST_COST:g}, or inf to forbid "
             "the edit: rescale costs, or the features and weights they come from"
+        )
+    positive = finite[finite > 0]
+    if len(positive) and positive[0] <= SMALLEST_COST:
+        raise InvalidArgument(
+            f"an edit between these graphs costs {positive[0]:g}; a cost is 0 or above {SMALLEST_COST:g}: rescale "
+            "costs, or the features and weights they come from"
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from graphmetric._foundation.limits import clock
 from graphmetric._foundation.progress import progress
-from graphmetric.edit_distance.costs import EditCosts
+from graphmetric.edit_distance.costs import EditCosts, as_costs
 from graphmetric.edit_distance.edit_path import Edge, EditPath, NodeMap, edit_path_of
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.limited import LimitedSearch
@@ -139,7 +139,7 @@ def graph_edit_distance(
         EditDistance(5, exact, by exact)
     """
     g, h = as_graph(first), as_graph(second)
-    costs = costs or EditCosts()
+    costs = as_costs(costs)
     solver = as_method(method, time_limit=time_limit, auto=SECONDS)
     question = g, h, costs
     if limits is not None:

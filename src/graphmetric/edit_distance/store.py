@@ -23,6 +23,7 @@ import contextlib
 import errno
 import json
 import logging
+import operator
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -35,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.atomic_files import atomic_write, make_folder, system_errors_named, write_file
-from graphmetric._foundation.options import parse_json
+from graphmetric._foundation.options import parse_json, same_description
 from graphmetric.errors import FileError, InvalidArgument
 
 try:
@@ -412,7 +413,8 @@ def check_same_job(
     folder: Path, found: dict[str, Any], wanted: dict[str, Any], what: str, shown: tuple[str, ...]
 ) -> None:
     """Raise unless a folder is for the wanted job; ``what`` it holds, and the keys whose values a message shows."""
-    if different := [key for key in wanted if found.get(key) != wanted[key]]:
+    same = {"method": same_description, "costs": same_description}
+    if different := [key for key in wanted if not same.get(key, operator.eq)(found.get(key), wanted[key])]:
         values = (f" (its {key} is {found.get(key)}, not {wanted[key]})" for key in different if key in shown)
         raise InvalidArgument(
             f"{folder} holds {what} of another job: its {', '.join(different)} differ; choose another folder, or "

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.markup import data_frame, notebook_view, say, table
+from graphmetric._foundation.options import same_description
 from graphmetric.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class PairBounds:
 
     def __post_init__(self) -> None:
         pairs = as_pairs(self.pairs).copy()
-        lower, upper = (np.array(bound, dtype=np.float64) for bound in (self.lower, self.upper))
+        lower, upper = (np.array(bound, dtype=np.float64) + 0.0 for bound in (self.lower, self.upper))  # not -0.0
         if not lower.shape == upper.shape == (len(pairs),):
             raise InvalidArgument(f"{len(pairs)} pairs need as many bounds; got {lower.shape} and {upper.shape}")
         for name, value in (("pairs", pairs), ("lower", lower), ("upper", upper)):
@@ -153,7 +154,7 @@ class PairBounds:
 
     def check_costs(self, costs: object) -> None:
         """Raise if the distances are known to be at other costs than these."""
-        if self.costs is not None and self.costs != repr(costs):
+        if self.costs is not None and not same_description(self.costs, repr(costs)):
             raise InvalidArgument(
                 f"the labels hold distances at {self.costs}, and the model is for {costs!r}: train with the costs of "
                 "the labels (on the command line with the same --ignore), or give other labels"
