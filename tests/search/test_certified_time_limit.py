@@ -6,7 +6,6 @@ one entry of an assignment matrix; encoding a node counts as 200 of them, and co
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 from numba import njit
 
 import graphmetric as gm
-from graphmetric._foundation import limits
+from graphmetric._foundation.limits import working_clock
 from graphmetric.edit_distance import nearest
 from graphmetric.edit_distance._kernels.nearest import start_within
 from graphmetric.edit_distance._kernels.workspace import BOUND, DEPTH, STOP, load_pair
@@ -52,7 +51,7 @@ class WorkClock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.end = 0.0, 0.0
         self._patch = monkeypatch
-        monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(working_clock, "source", lambda: self.now)
         self._count(CertifiedSearch, "encode", lambda search, row, classes, numbers: self._encoding(search, numbers))
         self._count(ClassBounds, "by_branches", lambda bounds, row, classes: COMPARING * 300 * len(classes))
         self._count(nearest, "search_queue", self._queue)
