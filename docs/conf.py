@@ -18,6 +18,7 @@ _WIDTH = 100
 _ARRAY = re.compile(r"~?numpy\.ndarray\[tuple\[~?typing\.Any, \.\.\.\], ~?numpy\.dtype\[([^\[\]]+)\]\]")
 _ALIAS = re.compile(r"TypeAliasForwardRef\('(\w+)'\)")
 _BARS = re.compile(r"(?<!\\)\|(\w[^|`]*)\|")
+_RESEARCH = re.compile(r"\]\(((?:\.\./)+research/[^)#]+\.md)\)")
 
 project = "graphmetric"
 copyright = "The graphmetric developers"
@@ -84,9 +85,15 @@ def shorten_types(
     return shorten(signature), shorten(returned)
 
 
+def link_research(app: Any, page: str, source: list[str]) -> None:
+    """Link pages of the folder research/, which are not part of the site, as files."""
+    source[0] = _RESEARCH.sub(r"](path:\1)", source[0])
+
+
 def setup(app: Any) -> None:
     """Sphinx calls this before it looks for pages."""
     GENERATED.mkdir(exist_ok=True)
     (GENERATED / "commands.md").write_text(describe_commands(), encoding="utf-8")
     app.connect("autodoc-process-docstring", keep_as_written, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", shorten_types)
+    app.connect("source-read", link_research)
