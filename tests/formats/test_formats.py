@@ -462,6 +462,12 @@ class TestGml:
         (graph,) = read_text('graph [ node [ id 3 label "3" ] node [ id 7 label "7" type "x" ] ]', "gml")
         assert graph.node_labels == (None, "x")
 
+    def test_texts_that_networkx_takes_for_lists(self) -> None:
+        graph = Graph(2, [(0, 1)], node_labels=["()", "[]"], metadata={"note": "[]"})
+        stream = io.BytesIO()
+        write_graphs(graph, stream, "gml")
+        assert list(read_text(stream.getvalue().decode(), "gml")) == [graph]
+
     def test_comments_lists_and_what_stands_beside_graphs(self) -> None:
         text = """Creator "yFiles"\n  # a comment\nVersion 2
         graph [ directed 1 id 5 note "a&#10;b &lt; &nonsense;"

@@ -45,7 +45,6 @@ _GML = b"""Creator "somebody"
 # comment
 graph [ directed 1 id 7 name "g" node [ id 0 label "C&#233;" x 1.5E-2 graphics [ w 3 ] ] node [ id 1 label "O" x 2 ]
 edge [ source 0 target 1 weight -2.5 label "a" ] ]
-graph [ node [ id 5 v 1 ] ]
 """
 _SDF = b"""ethanol
      RDKit          2D
@@ -102,7 +101,7 @@ def all_seeds() -> dict[str, list[Files]]:
         "gexf": [graphs[2:3], graphs[3:4]],
         "graphml": [graphs[:5]],
         "gxl": [graphs[:5]],
-        "gml": [graphs[:5]],
+        "gml": [graphs[k : k + 1] for k in range(5)],
         "dot": [graphs[:5]],
         "tve": [undirected],
     }.items():
