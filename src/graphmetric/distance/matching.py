@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 import torch
@@ -38,7 +38,6 @@ _SPREAD_BY = 1 << 12
 """About how many states say in which directions all of them spread."""
 Integers = NDArray[np.int64]
 NodeMaps = list[tuple[int | None, ...]]
-Work = TypeVar("Work")
 
 
 class Matching(PairDistance, kind="matching"):
@@ -136,7 +135,7 @@ class Matching(PairDistance, kind="matching"):
             def measure(part: slice, work: AssignmentWork, sides: tuple[NodeStates, NodeStates] = sides) -> None:
                 measure_pairs(*sides, pairs[part], work, out[part])
 
-            in_threads(measure, len(pairs), CHUNK, partial(allocate_assignment, largest_graph(*sides)))
+            in_threads(measure, len(pairs), partial(allocate_assignment, largest_graph(*sides)))
         return torch.from_numpy(out).to(left.rows).reshape(broadcast_shape(left, right))
 
     def _differentiable(self, left: Representation, right: Representation) -> Tensor:
@@ -162,7 +161,7 @@ class Matching(PairDistance, kind="matching"):
         def match(part: slice, work: AssignmentWork) -> None:
             match_pairs(*sides, pairs[part], start[part], work, slots)
 
-        in_threads(match, len(pairs), CHUNK, partial(allocate_assignment, largest_graph(*sides)))
+        in_threads(match, len(pairs), partial(allocate_assignment, largest_graph(*sides)))
         return slots, end
 
     def _states(self, graphs: Representation, head: int) -> NodeStates:
@@ -216,9 +215,11 @@ def sum_costs(sides: tuple[Tensor, Tensor], slots: Integers, owner: Integers, n_
     return costs.new_zeros(n_pairs).index_add(0, torch.from_numpy(owner).to(costs.device), costs)
 
 
-def in_threads(solve: Callable[[slice, Work], None], n_pairs: int, chunk: int, allocate: Callable[[], Work]) -> None:
-    """Solve all pairs, ``chunk`` at a time, on as many threads as are allowed, each with a workspace of its own."""
-    chunks = [slice(first, min(first + chunk, n_pairs)) for first in range(0, n_pairs, chunk)]
+def in_threads(
+    solve: Callable[[slice, AssignmentWork], None], n_pairs: int, allocate: Callable[[], AssignmentWork]
+) -> None:
+    """Solve all pairs, ``CHUNK`` at a time, on as many threads as are allowed, each with a workspace of its own."""
+    chunks = [slice(first, min(first + CHUNK, n_pairs)) for first in range(0, n_pairs, CHUNK)]
     if min(allowed_threads(), len(chunks)) <= 1:
         work = allocate()
         for part in chunks:

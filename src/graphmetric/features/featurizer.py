@@ -159,7 +159,6 @@ class GraphFeaturizer:
             num_relations=1 + 2 * (parts["edge_tags"].num_codes if "edge_tags" in parts else 1),
             directed=facts["directed"],
             weighted=facts["weighted"],
-            edge_labelled="edge_tags" in parts,
             return_steps=self.options.return_steps,
         )
 

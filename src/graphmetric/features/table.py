@@ -40,8 +40,6 @@ class FeatureSchema:
     """Whether any training graph is directed."""
     weighted: bool = False
     """Whether any training graph has edge weights."""
-    edge_labelled: bool = False
-    """Whether any training graph has edge labels."""
     return_steps: int = 0
     """Return probabilities per node."""
 
