@@ -34,11 +34,11 @@ Arrays = Mapping[str, NDArray[Any]]
 HEADS: dict[str, type[PairDistance]] = {}
 """Every registered head, by its kind."""
 
-COUPLING_LEFT = (
+COUPLING_REMOVED = (
     "the head 'coupling' and the preset 'large' are gone: training never improved them; for the same distances without "
     "a model use relaxed_edit_distance(g, h, round_up=True) or method='relaxed:round_up', to learn the preset 'base'"
 )
-"""The error for whoever still asks for them."""
+"""The error message for models and programs that name them."""
 
 _ROUNDING = 1e-6
 """Where the square root turns into a line: its slope at 0 is 1 / (2 sqrt(1e-6)) = 500 instead of infinite."""
@@ -230,7 +230,7 @@ class HeadOptions:
     def __post_init__(self) -> None:
         for kind in (self.kind, *self.bases):
             if kind == "coupling" and kind not in HEADS:
-                raise InvalidArgument(COUPLING_LEFT)
+                raise InvalidArgument(COUPLING_REMOVED)
             if kind not in HEADS:
                 raise InvalidArgument(
                     f"no head {kind!r}; there are: {', '.join(HEADS)}. Import the module of a head of your own first"

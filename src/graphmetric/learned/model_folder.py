@@ -18,7 +18,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from graphmetric._foundation.atomic_files import make_folder, system_errors_named, unfinished
 from graphmetric._foundation.options import from_plain
 from graphmetric._foundation.threads import working_threads
-from graphmetric.distance.pair_distance import COUPLING_LEFT
+from graphmetric.distance.pair_distance import COUPLING_REMOVED
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import FileError, InvalidArgument, needs_extra
 from graphmetric.features import GraphFeaturizer
@@ -54,6 +54,8 @@ _REMOVED: Mapping[str, Mapping[str, Any]] = {
     "head": {"edge_price": 0.0, "fractions": False, "one_image": False},
 }
 """Options of version 1 that were removed, with the value at which they had no effect, by the part of the model."""
+_REMOVED_VALUES: Mapping[str, Mapping[str, tuple[Any, ...]]] = {"encoder": {"messages": ("normalised", "sum")}}
+"""Values of version 1 that options which are still there cannot have."""
 WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "MODEL_CARD.md"
 _PREDICTOR = "interval."
 """Weights of version 1 whose names begin so belong to a predictor that was removed; distances do not depend on it."""
@@ -147,8 +149,8 @@ def unpack_model(config: dict[str, Any], data: bytes, target: Path) -> ModelPart
             weights = {name: tensor for name, tensor in weights.items() if not name.startswith(_PREDICTOR)}
         with working_threads(1):
             network = _build(featurizer, options, weights, path)
-        told = config | {part: dict(config[part]) for part in ("parameters", "report")}
-        return ModelParts(network, featurizer, told)
+        own_copy = config | {part: dict(config[part]) for part in ("parameters", "report")}
+        return ModelParts(network, featurizer, own_copy)
     except (KeyError, TypeError, ValueError) as error:
         if isinstance(error, FileError):
             raise
@@ -200,6 +202,23 @@ def _was_removed(config: dict[str, Any], path: Path, name: str, value: object) -
 def _without_removed_options(config: dict[str, Any], path: Path) -> dict[str, Any]:
     """A configuration of version 1 without options that had no effect; raises FileError if one of them had."""
     config = copy.deepcopy(config)
+    for part, options in _find_options(config):
+        if part == "head":
+            if options.get("kind") == "coupling":
+                raise FileError(COUPLING_REMOVED, path)
+            options.setdefault("own", {})
+        for name, without_effect in _REMOVED[part].items():
+            value = options.pop(name, without_effect)
+            if value != without_effect:
+                raise _was_removed(config, path, f"{part}.{name}", value)
+        for name, values in _REMOVED_VALUES.get(part, {}).items():
+            if options.get(name) in values:
+                raise _was_removed(config, path, f"{part}.{name}", options[name])
+    return config
+
+
+def _find_options(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The options of each part of a model, with the name of the part, in all places of a configuration."""
     parameters, features = config.get("parameters"), config.get("features")
     models = [config.get("model")]
     if isinstance(parameters, dict):
@@ -209,21 +228,10 @@ def _without_removed_options(config: dict[str, Any], path: Path) -> dict[str, An
     if isinstance(features, dict):
         models.append({"features": features.get("options")})
     for model in models:
-        for part, removed in _REMOVED.items():
+        for part in _REMOVED:
             options = model.get(part) if isinstance(model, dict) else None
-            if not isinstance(options, dict):
-                continue
-            if part == "head" and options.get("kind") == "coupling":
-                raise FileError(COUPLING_LEFT, path)
-            if part == "head":
-                options.setdefault("own", {})
-            for name, without_effect in removed.items():
-                value = options.pop(name, without_effect)
-                if value != without_effect:
-                    raise _was_removed(config, path, f"{part}.{name}", value)
-            if part == "encoder" and options.get("messages") in ("normalised", "sum"):
-                raise _was_removed(config, path, "encoder.messages", options["messages"])
-    return config
+            if isinstance(options, dict):
+                yield part, options
 
 
 def check_replaceable(target: Path) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from graphmetric._foundation.options import check_fields
-from graphmetric.distance.pair_distance import COUPLING_LEFT
+from graphmetric.distance.pair_distance import COUPLING_REMOVED
 from graphmetric.encoder import EncoderOptions, paper_options
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions
@@ -122,8 +122,8 @@ _TYPED_FEATURES = FeatureOptions(neighbourhood=False, role_rounds=0, return_step
 def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
     """Options of a model and of its training.
 
-    ``paper``: section 5.1 of the paper, Eq. 9, early stopping. ``small``: a metric in a minute or two on two cores.
-    ``base``: the metric to use, in some ten minutes.
+    ``paper``: section 5.1 of the paper, Eq. 9, early stopping. ``small``: a pseudo-metric in a minute or two on two
+    cores. ``base``: the pseudo-metric to use, in about ten minutes.
     """
     if name == "paper":
         return _paper()
@@ -136,7 +136,7 @@ def preset(name: str) -> tuple[ModelOptions, TrainingOptions]:
         training = replace(_ORTHOGONAL, steps=4000, near_halving=0.65, learning_rate=5e-3)
         return ModelOptions(encoder, _TYPED_FEATURES, HeadOptions("matching")), training
     if name == "large":
-        raise InvalidArgument(COUPLING_LEFT)
+        raise InvalidArgument(COUPLING_REMOVED)
     raise InvalidArgument(f"no preset {name!r}; there are: {', '.join(PRESETS)}")
 
 
