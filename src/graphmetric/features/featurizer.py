@@ -267,12 +267,14 @@ class GraphFeaturizer:
 
     def warn_once(self, sentences: dict[str, str], stacklevel: int = 3) -> None:
         """Issue those of these warnings, by kind, that this featurizer has not issued before."""
-        for kind in sentences.keys() - self._warned:
-            self._warned.add(kind)
-            warnings.warn(sentences[kind], stacklevel=stacklevel)
+        for kind, sentence in sentences.items():
+            if kind not in self._warned:
+                self._warned.add(kind)
+                warnings.warn(sentence, stacklevel=stacklevel)
 
     def _unknown_labels(self, columns: Columns, without: Collection[str] = ()) -> dict[str, str]:
-        present, parts, found = rows_present(columns), self._fitted(), {}
+        present, parts = rows_present(columns), self._fitted()
+        found = {}
         for name in sorted({"tags", "edge_tags"} & present.keys() & parts.keys() - set(without)):
             share, unknown = parts[name].find_unknown(getattr(columns, KINDS[name]), present[name])
             if share > UNFAMILIAR:

@@ -38,8 +38,8 @@ def describe_unfamiliar(graphs: GraphCollection, trained_on: Mapping[str, Any]) 
 
     Args:
         graphs: The graphs to compare distances of.
-        trained_on: What the report of the model says about its training graphs; models of earlier versions say
-            nothing about ranges, and then nothing is unfamiliar.
+        trained_on: The part of the model's report about its training graphs. Reports of earlier versions have no
+            ranges; nothing is unfamiliar to their models.
     """
     found = {}
     for name, kind, what, values in (
