@@ -221,8 +221,10 @@ class GraphDistance(_GraphTransformer):
         labels = None if distances is None or teacher is not None else read_distances(distances, len(collection))
         _check_beside(beside, labels)
         held_out = hold_out(len(collection), val, self.validation_fraction, seed, labels)
-        seen, trains = collection.without(costs.ignore), np.setdiff1d(np.arange(len(collection)), held_out)
-        learned_from, keeps = seen[trains], training_options.uses_unlabeled_graphs
+        seen = collection.without(costs.ignore)
+        trains = np.setdiff1d(np.arange(len(collection)), held_out)
+        learned_from = seen[trains]
+        keeps = training_options.uses_unlabeled_graphs
         self._note_held_out(held_out, len(collection), labels)
         if labels is None or beside is not None:
             _warn_of_unequal_numbers(collection, costs)
@@ -230,11 +232,18 @@ class GraphDistance(_GraphTransformer):
             budget = self._budget(self._work_folder("labels"))
             if labels is None:
                 supervision = make_supervision(
-                    learned_from, seen[held_out], budget, self.mutation_edits, seed,
-                    teacher=teacher, keep_unlabeled=keeps,
-                )  # fmt: skip
+                    learned_from,
+                    seen[held_out],
+                    budget,
+                    self.mutation_edits,
+                    seed,
+                    teacher=teacher,
+                    keep_unlabeled=keeps,
+                )
             else:
-                computed = None if beside is None else compute_beside(seen, trains, budget, self.mutation_edits, seed)
+                computed = None
+                if beside is not None:
+                    computed = compute_beside(seen, trains, budget, self.mutation_edits, seed)
                 supervision = read_supervision(seen, labels, held_out, keep_unlabeled=keeps, computed=computed)
             featurizer, model = self._start(learned_from, model_options, seed)
             result = training.train_model(
@@ -253,8 +262,8 @@ class GraphDistance(_GraphTransformer):
             )
             if curves is not None:
                 curves.close()
-            self.model_, self.featurizer_, self.graphs_, self.report_ = model, featurizer, collection, {}
-            self.held_out_ = held_out
+            self.model_, self.featurizer_ = model, featurizer
+            self.graphs_, self.held_out_, self.report_ = collection, held_out, {}
             predicted = self.learned_.measure_pairs(supervision.graphs, supervision.validation.pairs)
         self.report_ = describe_fit(learned_from, supervision, result, predicted)
         return self
@@ -411,8 +420,7 @@ class GraphDistance(_GraphTransformer):
         if described != learned.network.options:  # the preset of this name was another one when it was trained
             estimator.set_params(preset=(learned.network.options, options), head=None)
         estimator.model_, estimator.featurizer_ = learned.network, learned.featurizer
-        estimator.graphs_, estimator.report_ = None, learned.report
-        estimator.held_out_ = None
+        estimator.graphs_, estimator.held_out_, estimator.report_ = None, None, learned.report
         return estimator  # type: ignore[no-any-return]
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -484,9 +492,8 @@ class GraphDistance(_GraphTransformer):
 
     def _plain_parameters(self) -> dict[str, Any]:
         """The parameters for JSON, without those of this machine and run and without generators of random numbers."""
-        parameters: dict[str, Any] = self.get_params(deep=False) | dict.fromkeys(
-            ("checkpoint", "tensorboard", "verbose")
-        )
+        of_this_run = dict.fromkeys(("checkpoint", "tensorboard", "verbose"))
+        parameters: dict[str, Any] = self.get_params(deep=False) | of_this_run
         if not isinstance(self.preset, str):
             parameters["preset"] = [to_plain(part) for part in self.preset]
         if not isinstance(self.head, str | None):
@@ -566,7 +573,7 @@ def fit_once(model: GraphDistance, folder: Path, *data: Any) -> tuple[GraphDista
 
 
 def _read_parameters(plain: dict[str, Any]) -> dict[str, Any]:
-    parameters = plain | {"verbose": None}
+    parameters = plain | {"verbose": None}  # models of version 1 recorded False, which now hides all progress
     if isinstance(plain.get("preset"), list):
         model, options = plain["preset"]
         parameters["preset"] = from_plain(ModelOptions, model), from_plain(TrainingOptions, options)
@@ -592,7 +599,7 @@ def _warn_of_unequal_numbers(graphs: GraphCollection, costs: EditCosts) -> None:
 
 
 def _check_beside(beside: float | None, labels: PairBounds | None) -> None:
-    """Refuse a fraction that is none, or one without distances that it could be beside."""
+    """Raise unless ``beside`` is None, or a fraction that comes with distances."""
     if beside is None:
         return
     if labels is None:

@@ -67,8 +67,10 @@ def _random_triples(dim: int, spread: float) -> Representation:
     rng = random_stream(0, "declared axioms", round(10 * spread))
     sizes = rng.integers(0, _LARGEST + 1, (_TRIPLES, 3))
     sizes[::2] = sizes[::2, :1]
-    states, share = spread * rng.normal(size=(_TRIPLES, 3, _LARGEST, dim)), rng.uniform(size=(_TRIPLES, 1, 1))
-    states[::2, 1] = (share * states[:, 0] + (1 - share) * states[:, 2])[::2]
+    states = spread * rng.normal(size=(_TRIPLES, 3, _LARGEST, dim))
+    share = rng.uniform(size=(_TRIPLES, 1, 1))
+    between = share * states[:, 0] + (1 - share) * states[:, 2]
+    states[::2, 1] = between[::2]
     count = 3 * _TRIPLES
     mask = np.arange(_LARGEST) < sizes.reshape(count, 1)
     states = states.reshape(count, _LARGEST, dim) * mask[:, :, None]

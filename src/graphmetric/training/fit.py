@@ -241,10 +241,12 @@ class TrainingRun:
         folder: TrainingFolder | None,
         report: Report | None,
     ) -> None:
-        self.model, self.table, self.batches, self.folder, self.report = model, table, batches.given, folder, report
-        self.beside, self.share, self.graphs = batches.beside, batches.share, batches.graphs
+        self.model, self.table, self.options = model, table, options
+        self.batches, self.beside, self.share = batches.given, batches.beside, batches.share
+        self.graphs = batches.graphs
         self.validation = validation if validation is not None and len(validation) else None
-        self.options, self.seed = options, self.batches.seed
+        self.folder, self.report = folder, report
+        self.seed = self.batches.seed
         self.objective = Objective(model, table, self.options)
         self.optimizer = ModelOptimizer(model, self.options)
         self.counters = Counters()

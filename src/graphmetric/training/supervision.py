@@ -130,19 +130,20 @@ def hold_out(
 
 
 def _spare_pairs(labels: PairBounds, order: Positions, wanted: int, fraction: float) -> Positions:
-    """The first graphs of an order that leave training at least half of the pairs that are left on average."""
+    """The first graphs of an order that leave at least half as many training pairs as a random choice does."""
     least = max(1.0, (1 - fraction) ** 2 / 2 * len(labels))
-    one, other = np.searchsorted(labels.graphs, labels.pairs.T)
-    count = len(labels.graphs)
-    rows = np.argsort(np.concatenate([one, other]), kind="stable") % len(labels)
-    first = np.searchsorted(np.sort(np.concatenate([one, other])), np.arange(count + 1))
-    trains, remaining = np.ones(len(labels), dtype=bool), len(labels)
+    ends = np.searchsorted(labels.graphs, labels.pairs.T).ravel()
+    rows = np.argsort(ends, kind="stable") % len(labels)
+    first = np.searchsorted(np.sort(ends), np.arange(len(labels.graphs) + 1))
+    trains = np.ones(len(labels), dtype=bool)
+    remaining = len(labels)
     chosen: list[int] = []
     for position, graph in zip(order.tolist(), np.searchsorted(labels.graphs, order).tolist(), strict=True):
-        own = rows[first[graph] : first[graph + 1]]
+        own = rows[first[graph] : first[graph + 1]]  # labels of this graph
         lost = int(trains[own].sum())
         if len(chosen) < wanted and remaining - lost >= least:
-            trains[own], remaining = False, remaining - lost
+            trains[own] = False
+            remaining -= lost
             chosen.append(position)
     return np.array(chosen, dtype=np.int64)
 
