@@ -26,7 +26,8 @@ _SILENT_SECONDS = 2.0
 """A job that is shorter than this shows nothing."""
 
 logger = logging.getLogger(__name__)
-_verbosity: ContextVar[bool | None] = ContextVar("True: many lines, False: nothing, None: few lines", default=None)
+_verbosity: ContextVar[bool | None] = ContextVar("_verbosity", default=None)
+"""True: many lines; False: nothing; None: few lines."""
 
 
 @contextmanager

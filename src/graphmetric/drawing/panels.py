@@ -73,8 +73,8 @@ def _draw_panel(axes: Any, graph: Graph, positions: Positions, colors: dict[str,
         axes.plot(*positions[[u, v]].T, color=INK, linewidth=1.2, zorder=1)
     labels = graph.node_labels or (None,) * graph.num_nodes
     for (x, y), label in zip(positions.tolist(), labels, strict=True):
-        look = {"color": colors.get(str(label), PLAIN), "markeredgecolor": INK, "markersize": 11}
-        axes.plot([x], [y], marker="o", zorder=2, **look)
+        style = {"color": colors.get(str(label), PLAIN), "markeredgecolor": INK, "markersize": 11}
+        axes.plot([x], [y], marker="o", zorder=2, **style)
         if label is not None:
             axes.annotate(str(label)[:3], (x, y), ha="center", va="center", fontsize=6, zorder=3)
     axes.set_aspect("equal")

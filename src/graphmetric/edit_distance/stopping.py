@@ -95,7 +95,7 @@ class Watch:
         return self._deadline < math.inf and clock() > self._deadline
 
     def _restore_stop(self) -> None:
-        """Signal what holds outside of the limited block that has just ended, or begins."""
+        """Set the stop signal if all work is stopped, the search is canceled, or the enclosing deadline has passed."""
         self.signals[STOP] = int(self.stopped or self.canceled or self._is_past)
 
     @property

@@ -34,6 +34,8 @@ _EXPECTED = (
     "expected a Graph, a networkx or igraph graph, a PyG Data, an rdkit Mol, a SMILES string, an adjacency matrix "
     "(numpy or scipy), or a tuple (edges, labels)"
 )
+_OF_MOLECULES = (from_rdkit.__wrapped__, from_smiles.__wrapped__)  # type: ignore[attr-defined]
+"""The converters that take the options of molecules."""
 
 
 @warns_at_the_end("use the conversion by name, such as from_networkx, to choose what is kept")
@@ -69,7 +71,7 @@ def as_graphs(not_kept: NotKept, things: Any, reading: MoleculeOptions | None = 
 
 
 def _reading_of(start: list[Any], reading: MoleculeOptions | None) -> MoleculeOptions | None:
-    """How things were read that start like this; None where they are not molecules."""
+    """The options by which things that start like this are read; None unless they start with a molecule."""
     return (reading or MoleculeOptions()) if any(map(is_molecule, start)) else None
 
 
@@ -185,4 +187,3 @@ __all__ = [
     "to_rdkit",
     "to_smiles",
 ]
-_OF_MOLECULES = (from_rdkit.__wrapped__, from_smiles.__wrapped__)  # type: ignore[attr-defined]

@@ -61,7 +61,7 @@ class FileFormat:
         """The options as a record; raises :class:`InvalidArgument` for unknown names.
 
         ``directed`` is for every format: readers of files that may not say it take it as an option. ``defaults`` are
-        options of some format, which count if it is this one.
+        options of any format; they are ignored unless it is this one.
         """
         known = [field.name for field in fields(self.options)]
         if isinstance(defaults, self.options):

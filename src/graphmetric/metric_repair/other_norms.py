@@ -229,7 +229,8 @@ def _find_smallest_sum(
 ) -> tuple[Matrix, float, int]:
     """Solve and add the violated triangles until none is violated by more than half of the tolerance.
 
-    What the solver leaves of triangles that it knows is its own rounding, which another round would not change.
+    A triangle that the program already contains is violated only by the solver's rounding, which another round would
+    not change.
 
     Returns a matrix, a lower bound of the sum of changes of all metrics, and the number of programmes solved.
     """
