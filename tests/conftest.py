@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-import tempfile
-import tomllib
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -34,27 +30,6 @@ if PROFILE != "random":
     # Hypothesis also draws numbers and texts that stand in the modules imported so far, which depend on the tests that
     # this process ran before: on the number of workers, and on how quick they are.
     providers._get_local_constants = Constants
-
-
-def declare_entry_points() -> None:
-    """Give an environment that was installed before ``pyproject.toml`` had an entry point what it lacks."""
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lacking = [
-        f"[{group}]\n{name} = {value}\n"
-        for group, declared in project["entry-points"].items()
-        for name, value in declared.items()
-        if name not in entry_points(group=group).names
-    ]
-    if lacking:
-        folder = Path(tempfile.mkdtemp(prefix="graphmetric-declared-"))
-        (folder / "declared-0.dist-info").mkdir()
-        (folder / "declared-0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: declared\nVersion: 0\n")
-        (folder / "declared-0.dist-info" / "entry_points.txt").write_text("".join(lacking))
-        sys.path.append(str(folder))
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), str(folder)]))
-
-
-declare_entry_points()
 
 
 @pytest.fixture(scope="session", autouse=True)
