@@ -35,7 +35,7 @@ def assert_same(found: gm.GraphIndex, expected: gm.GraphIndex) -> None:
     """Everything that is stored is the same, bit for bit."""
     assert found.ids == expected.ids
     assert found.metadata == expected.metadata
-    segments = zip(found._graphs.segments, expected._graphs.segments, strict=True)
+    segments = zip(found._open.graphs.segments, expected._open.graphs.segments, strict=True)
     for ours, theirs in ((one.segment, other.segment) for one, other in segments):
         assert ours.vocabularies == theirs.vocabularies
         assert set(ours.arrays) == set(theirs.arrays)

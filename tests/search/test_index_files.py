@@ -65,7 +65,7 @@ def test_round_trip(
 
 
 def test_arrays_are_mapped(saved: Path) -> None:
-    (held,) = gm.GraphIndex.load(saved)._graphs.segments
+    (held,) = gm.GraphIndex.load(saved)._open.graphs.segments
     for name in {"vectors", "edges", "histograms", "branches"} & held.segment.arrays.keys():
         assert isinstance(held.segment.arrays[name].base, np.memmap)
 

@@ -113,7 +113,7 @@ def test_the_index_of_vectors(
         assert [(hit.id, hit.distance) for hit in found] == [(hit.id, hit.distance) for hit in wanted]
         assert found.report.graphs == (30 if "where" in options else 90)
         assert not found.report.exact
-    assert index._graphs.rows._columns == {}  # type: ignore[attr-defined]
+    assert index._open.graphs.rows._columns == {}  # type: ignore[attr-defined]
     few = index.search(molecules[95], 5, candidates=80, where={"class": 2})  # of which the index of vectors finds some
     assert len(few) == 5
     assert few.report.exact
@@ -437,7 +437,7 @@ def test_two_builders_at_once(url: str, molecules: gm.GraphCollection, run: Call
 
 def test_slow_statements_are_ended(url: str, shared: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     hasty = gm.GraphIndex.load(f"{url}&options=-c%20statement_timeout%3D500s")
-    store: Any = hasty._home[0]  # type: ignore[index]
+    store: Any = hasty._open.home[0]  # type: ignore[index]
     with pytest.raises(StoreError, match="did not answer in time"):
         store._database.read(
             lambda cursor: (cursor.execute("set local statement_timeout = 50"), cursor.execute("select pg_sleep(500)"))
@@ -525,7 +525,7 @@ def test_numbers_that_are_equal_in_python(url: str, molecules: gm.GraphCollectio
 def test_rows_that_were_damaged_are_told(
     shared: gm.GraphIndex, url: str, molecules: gm.GraphCollection, run: Callable[..., Any]
 ) -> None:
-    table = f"graphmetric.graphs_{shared._graphs.rows.about.number}"  # type: ignore[attr-defined]
+    table = f"graphmetric.graphs_{shared._open.graphs.rows.about.number}"  # type: ignore[attr-defined]
     for change in (
         "edges = '\\x01'::bytea",
         "edges = decode(repeat('7f', octet_length(edges)), 'hex')",

@@ -20,6 +20,7 @@ from graphmetric.errors import InvalidArgument, needs_extra
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import spelling
+from graphmetric.index.open_index import Points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from graphmetric.search.graph_index import GraphIndex
 
 Floats = NDArray[np.float64]
-Points = NDArray[np.float32]
-"""(graphs, 2): NaN for graphs that were not laid out."""
 MapMethod = Literal["pca", "tsne"]
 
 MOST_POINTS = 100_000

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Any, Unpack, get_args, overload
 
 import numpy as np
@@ -17,32 +14,21 @@ from numpy.typing import NDArray
 from graphmetric._foundation.executors import as_executor
 from graphmetric._foundation.markup import Markup, facts, notebook_view
 from graphmetric._foundation.options import checked_count, checked_number
-from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.methods import LARGEST_EASY
-from graphmetric.errors import ConversionWarning, FileError, GraphMetricError, InvalidArgument, SearchInterrupted
-from graphmetric.formats.conversion import as_graph, is_molecule
+from graphmetric.errors import FileError, InvalidArgument, SearchInterrupted
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index import LiveStore, VectorStore, open_store
-from graphmetric.index.index_folder import IndexRecord, Manifest, Part
-from graphmetric.index.indexed_graphs import (
-    Chunk,
-    GraphDescriber,
-    IndexedGraphs,
-    OpenSegment,
-    check_reading,
-    new_chunks,
-    read_alike,
-)
-from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
-from graphmetric.index.vector_lists import VectorLists
+from graphmetric.index import VectorStore, open_store
+from graphmetric.index.index_folder import Manifest
+from graphmetric.index.open_index import OpenIndex
 from graphmetric.search.certified import CertifiedSearch
-from graphmetric.search.collection_map import CollectionMap, MapMethod, Points, lay_out_by_neighbours, make_map
+from graphmetric.search.collection_map import CollectionMap, MapMethod, lay_out_by_neighbours, make_map
 from graphmetric.search.hits import Explanation, SearchHit, SearchResult, find_edits
 from graphmetric.search.options import RangeKeywords, RangeOptions, SearchKeywords, SearchOptions
+from graphmetric.search.queries import QueryReader, is_several
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -73,21 +59,15 @@ class GraphIndex:
     """
 
     def __init__(
-        self,
-        model: Any = None,
-        *,
-        costs: EditCosts | None = None,
-        reading: MoleculeOptions | None = None,
-        next_number: int = 0,
+        self, model: Any = None, *, costs: EditCosts | None = None, reading: MoleculeOptions | None = None
     ) -> None:
         """An empty index; see :meth:`build` and :meth:`load`."""
-        if costs is not None and not isinstance(costs, EditCosts):
-            raise InvalidArgument(f"costs must be graphmetric.EditCosts; got {costs!r}")
-        self._learned: LearnedSearches | None = None if model is None else _search_by(model)
-        self._costs, self._graphs, self._next_number = costs, IndexedGraphs(), next_number
-        self._reading, self._has_warned = _checked_reading(reading), False
-        self._home: tuple[VectorStore, str] | None = None  # where it was read from or written to, and which edition
-        self._points: Points | None = None  # of a map that was built, by position; graphs that came later are missing
+        learned = None if model is None else _search_by(model)
+        self._hold(OpenIndex(learned, costs, _checked_reading(reading)))
+
+    def _hold(self, index: OpenIndex[LearnedSearches]) -> None:
+        self._open = index
+        self._queries = QueryReader(index)
 
     @classmethod
     def build(
@@ -133,8 +113,7 @@ class GraphIndex:
         if place is None:
             index.add(graphs, ids, executor=executor)
         else:
-            workers = _workers_of(executor)
-            index._replace(open_store(place), lambda builder: index._store(builder, graphs, ids, workers))
+            index._open.build(open_store(place), graphs, ids, _workers_of(executor))
         return index
 
     @classmethod
@@ -161,25 +140,12 @@ class GraphIndex:
                 ``model`` stays where it is.
         """
         store = open_store(folder)
-
-        def choose(manifest: Manifest) -> tuple[LearnedSearches | None, bytes | None]:
-            points = store.read_part("map", manifest.parts["map"]) if "map" in manifest.parts else None
-            return _choose_model(store, model, (n_jobs, device), manifest), points
-
-        (learned, points), manifest, graphs = store.open(choose, verify)
-        index = cls(costs=manifest.costs)
-        index._learned = learned
-        index._move(store, manifest, graphs, None if points is None else _parse_points(points, len(graphs)))
+        index = cls()
+        index._hold(OpenIndex.load(store, partial(_choose_model, store, model, (n_jobs, device)), verify))
         return index
 
-    def _move(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
-        """Take the graphs of an edition in place of the own ones, and the points of its map."""
-        self._graphs, self._next_number, self._reading = graphs, manifest.next_number, manifest.reading
-        self._home = store, manifest.edition
-        self._points = None if points is None else self._spread(points)
-
     def __len__(self) -> int:
-        return len(self._graphs)
+        return len(self._open.graphs)
 
     def __repr__(self) -> str:
         kind = "no model" if self.model is None else f"{self.model.network.options.head.kind} distance"
@@ -190,26 +156,24 @@ class GraphIndex:
             "model": "none: searches are certified" if self.model is None else self.model.network.options.head.kind,
             "edit costs": self.costs,
             "molecules by": self.reading,
-            "map": "by t-SNE" if self._points is not None else "by principal components",
-            "folder": None if self._home is None else self._home[0].place,
+            "map": "by t-SNE" if self._open.points is not None else "by principal components",
+            "folder": None if self._open.home is None else self._open.home[0].place,
             "edition": self.edition,
         }
         return notebook_view(f"Index of {len(self):,} graphs", facts(about), Markup(self.graphs._repr_html_()))
 
     def __contains__(self, id: object) -> bool:
-        return self._graphs.find(id) is not None
+        return self._open.graphs.find(id) is not None
 
     @property
     def model(self) -> LearnedDistance | None:
         """The trained distance of the index; None if it has no model."""
-        return None if self._learned is None else self._learned.model
+        return self._open.model
 
     @property
     def costs(self) -> EditCosts:
         """The edit costs of certified searches, unless a search names others."""
-        if self._costs is not None:
-            return self._costs
-        return EditCosts() if self.model is None else self.model.costs
+        return self._open.costs
 
     @property
     def reading(self) -> MoleculeOptions | None:
@@ -217,11 +181,11 @@ class GraphIndex:
 
         It can be set for an index that does not record it, and is on disk after :meth:`save`.
         """
-        return self._reading
+        return self._open.reading
 
     @reading.setter
     def reading(self, reading: MoleculeOptions | None) -> None:
-        self._reading = _checked_reading(reading)
+        self._open.reading = _checked_reading(reading)
 
     @property
     def edition(self) -> str | None:
@@ -229,24 +193,24 @@ class GraphIndex:
 
         It is the edition that this object was read from, or that it has written: the store may hold a later one.
         """
-        return None if self._home is None else self._home[1]
+        return self._open.edition
 
     @property
     def ids(self) -> list[Hashable]:
         """The ids of all graphs, in the order in which they were added."""
-        return list(self._graphs.ids())
+        return list(self._open.graphs.ids())
 
     @property
     def graphs(self) -> GraphCollection:
         """All graphs with their ids and metadata, in the order of their ids."""
-        columns = self._graphs.collection(np.flatnonzero(self._graphs.alive)).columns
-        ids, metadata = zip(*self._graphs.notes(), strict=True) if len(self) else ((), ())
-        return GraphCollection._of(replace(columns, ids=ids, metadata=metadata), reading=self._reading)
+        columns = self._open.graphs.collection(np.flatnonzero(self._open.graphs.alive)).columns
+        ids, metadata = zip(*self._open.graphs.notes(), strict=True) if len(self) else ((), ())
+        return GraphCollection._of(replace(columns, ids=ids, metadata=metadata), reading=self._open.reading)
 
     @property
     def metadata(self) -> list[Mapping[str, Any]]:
         """The metadata of all graphs, in the order of their ids."""
-        return [facts for _, facts in self._graphs.notes()]
+        return [facts for _, facts in self._open.graphs.notes()]
 
     @property
     def metadata_keys(self) -> list[str]:
@@ -257,9 +221,9 @@ class GraphIndex:
         """(graphs, width): the vectors by which the model finds near graphs, of all graphs or of a query."""
         learned = self._needed_model("question")
         if query is not None:
-            return learned.vectors(self._resolve(query))
-        found = np.concatenate([one.segment.arrays["vectors"] for one in self._graphs.segments])
-        return np.asarray(found[self._graphs.alive])
+            return learned.vectors(self._queries.resolve_all(query))
+        found = np.concatenate([one.segment.arrays["vectors"] for one in self._open.graphs.segments])
+        return np.asarray(found[self._open.graphs.alive])
 
     def build_map(self, method: MapMethod = "tsne") -> CollectionMap:
         """Lay out all graphs in the plane and keep their places; on disk after :meth:`save`.
@@ -272,21 +236,19 @@ class GraphIndex:
         """
         if method not in get_args(MapMethod):
             raise InvalidArgument(f"no map by {method!r}; there are: {', '.join(get_args(MapMethod))}")
-        self._points = self._spread(lay_out_by_neighbours(self)) if method == "tsne" else None
-        if self._live is not None:
-            self.save(self._live)
+        self._open.keep_points(lay_out_by_neighbours(self) if method == "tsne" else None)
         return self.map()
 
     def map(self) -> CollectionMap:
         """The graphs as points in the plane: as :meth:`build_map` laid them out, or else by principal components."""
-        return make_map(self, self._kept_points())
+        return make_map(self, self._open.points)
 
     def graph(self, id: Hashable) -> Graph:
         """The graph with this id."""
-        position = self._graphs.find(id)
+        position = self._open.graphs.find(id)
         if position is None:
-            raise self._unknown(id)
-        return self._graphs.loader(position)()
+            raise self._queries.unknown(id)
+        return self._open.graphs.loader(position)()
 
     def add(self, graphs: Any, ids: Iterable[Hashable] | None = None, *, executor: Any = None) -> None:
         """Add graphs; they are found at once, and on disk after :meth:`save`.
@@ -298,19 +260,7 @@ class GraphIndex:
             ids: Names of the graphs instead of their own.
             executor: Whose workers encode the graphs.
         """
-        first, live = self._next_number, self._live
-        segment = self._store(SegmentBuilder(), graphs, ids, _workers_of(executor))
-        if live is None:
-            self._append(segment)
-            return
-        new = IndexedGraphs()
-        new.append(OpenSegment(segment))
-        numbered = range(first, self._next_number)
-        known = self._reading  # which the first graphs may have set
-        self._follow(live, *live.append(partial(self._copy, graphs=new), numbered))
-        if self._reading is None and known is not None:
-            self._reading = known
-            self.save(live)
+        self._open.add(graphs, ids, _workers_of(executor))
 
     def add_model(self, model: Any, *, out: str | os.PathLike[str] | None = None, executor: Any = None) -> None:
         """Let a model encode all graphs of an index that has none, for searches by its learned distance.
@@ -327,27 +277,12 @@ class GraphIndex:
             raise InvalidArgument("the index has another model already: build a new index for this one")
         if self.model is not None:
             return
-        before = self._learned, self._graphs, self._points
-        try:
-            self._learned, self._points = learned, None  # a map would be of what the model makes of the graphs
-            if out is None:
-                self._compact(encode=True, workers=workers)
-            else:
-                self._replace(open_store(out), partial(self._copy, encode=True, workers=workers))
-        except BaseException:
-            self._learned, self._graphs, self._points = before
-            raise
+        self._open.encode(learned, None if out is None else open_store(out), workers)
 
     def remove(self, ids: Iterable[Hashable] | Hashable) -> None:
         """Remove graphs by id; on disk after :meth:`save`, in a database at once."""
         names: list[Hashable] = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
-        if (live := self._live) is not None:
-            self._follow(live, *live.remove(names))
-            return
-        positions = [self._graphs.find(name) for name in names]
-        if None in positions:
-            raise InvalidArgument(f"the index has no graph {names[positions.index(None)]!r}; nothing was removed")
-        self._graphs.remove(np.array(positions, dtype=np.int64))
+        self._open.remove(names)
 
     def save(self, folder: str | os.PathLike[str] | VectorStore) -> None:
         """Write the index to a folder, or to the address of a database; readers of an earlier one there see that one
@@ -356,15 +291,7 @@ class GraphIndex:
         An index that came from a database is there already. Saving to where it came from writes only what is new.
         Raises FileError if that index was changed meanwhile.
         """
-        store = open_store(folder)
-        base = self._base(store)
-        if base is None and (self._live is not None or isinstance(store, LiveStore)):
-            self._replace(store, self._copy)
-            return
-        if self._graphs.is_worn:
-            self._compact()
-        manifest = store.save(self._graphs, self._record(), base)
-        self._home = store, manifest.edition
+        self._open.save(folder)
 
     @overload
     def search(
@@ -398,7 +325,7 @@ class GraphIndex:
 
         def ask(graphs: GraphCollection) -> list[SearchResult]:
             if learned is not None:
-                return learned.nearest(self._graphs, chosen.where, chosen.distinct, graphs, chosen.view, k, most)
+                return learned.nearest(self._open.graphs, chosen.where, chosen.distinct, graphs, chosen.view, k, most)
             return self._certified_search(graphs, chosen).nearest(k)
 
         return self._answer(query, ask)
@@ -426,21 +353,21 @@ class GraphIndex:
 
         def ask(graphs: GraphCollection) -> list[SearchResult]:
             if learned is not None:
-                selection = self._graphs.select(chosen.where, chosen.distinct, learned.classes)
-                return learned.within(self._graphs, selection, graphs, chosen.view, radius)
+                selection = self._open.graphs.select(chosen.where, chosen.distinct, learned.classes)
+                return learned.within(self._open.graphs, selection, graphs, chosen.view, radius)
             return self._certified_search(graphs, chosen).within(radius)
 
         return self._answer(query, ask)
 
     def _certified_search(self, queries: GraphCollection, options: RangeOptions) -> CertifiedSearch:
-        selection = self._graphs.select(options.where, options.distinct)
-        return CertifiedSearch(self._graphs, selection, queries, options.with_costs(self.costs))
+        selection = self._open.graphs.select(options.where, options.distinct)
+        return CertifiedSearch(self._open.graphs, selection, queries, options.with_costs(self.costs))
 
     def _answer(
         self, query: Any, ask: Callable[[GraphCollection], list[SearchResult]]
     ) -> SearchResult | list[SearchResult]:
         """The results of all queries, or that of a single one on its own, also when Ctrl-C ends the search."""
-        graphs, several = self._resolve(query), _is_several(query)
+        graphs, several = self._queries.resolve_all(query), is_several(query)
         try:
             results = ask(graphs) if len(graphs) else []
         except SearchInterrupted as stopped:
@@ -455,12 +382,12 @@ class GraphIndex:
         """Do now what the first searches would wait for: compile the searches, and read what they look at."""
         if len(self) == 0:
             return
-        sizes = np.where(self._graphs.alive, self._graphs.per_graph("sizes"), 0)
+        sizes = np.where(self._open.graphs.alive, self._open.graphs.per_graph("sizes"), 0)
         for position in {int(np.argmax(sizes > LARGEST_EASY)), int(np.argmax(sizes > 0))}:
-            query = self._graphs.loader(position)()
+            query = self._open.graphs.loader(position)()
             self.range(query, 0.0, certified=True)
             self.search(query, 1, certified=True, time_limit=_WARM_SECONDS)
-            if self._learned is not None:
+            if self._open.learned is not None:
                 self.search(query, 1)
 
     def explain(self, query: Any, hit: SearchHit | Hashable, *, time_limit: TimeLimit = "auto") -> Explanation:
@@ -480,108 +407,31 @@ class GraphIndex:
 
     def verify(self) -> None:
         """Read every file of the index on disk and compare digests; raises FileError at the first that is wrong."""
-        if self._home is None:
+        if self._open.home is None:
             raise InvalidArgument("the index is in memory only; there are no files to verify")
-        self.load(self._home[0], verify=True)
+        self.load(self._open.home[0], verify=True)
 
-    def _store(
-        self, builder: GraphWriter, graphs: Any, ids: Iterable[Hashable] | None, workers: Executor | None
-    ) -> Any:
-        """Give new graphs to a writer; returns what it makes of them."""
-        number, total = count(self._next_number), len(graphs) if hasattr(graphs, "__len__") else None
-        readings, is_empty = [self._reading], len(self) == 0
-        chunks = read_alike(new_chunks(graphs, ids, number, self._reading), readings, is_empty)
-        made = self._write(builder, chunks, total, True, workers)
-        if isinstance(made, Segment):
-            self._graphs.check_new_ids(made)
-        self._next_number, self._reading = next(number), readings[0]
-        return made
+    def resolve(self, query: Any) -> Graph:
+        """The graph that a query means: a graph in any form, the id of a graph of the index, or a SMILES.
 
-    def _copy(
-        self,
-        builder: GraphWriter,
-        encode: bool = False,
-        graphs: IndexedGraphs | None = None,
-        workers: Executor | None = None,
-    ) -> Any:
-        """Give graphs, by default all of the index, to a writer, without those that were removed.
-
-        The model is asked again only if ``encode`` says so.
+        A SMILES and an RDKit molecule are read as the molecules of the index were.
         """
-        graphs = self._graphs if graphs is None else graphs
-        return self._write(builder, graphs.chunks(), len(graphs), encode, workers)
+        return self._queries.resolve(query)
 
-    def _write(
-        self, builder: GraphWriter, chunks: Iterator[Chunk], total: int | None, encode: bool, workers: Executor | None
-    ) -> Any:
-        """Give graphs to a writer, with what is found out about them now, or else with what is known."""
-        describer = GraphDescriber()
-        if self._learned is not None:
-            describer = self._learned.encoder(None if encode else self._graphs.segments[0].segment.arrays.get("basis"))
-        done = 0
-        with progress("indexing", total, "graphs") as bar:
-            for chunk, rows in describer.describe(chunks, workers) if encode else describer.copy(chunks):
-                builder.append(chunk.graphs.columns, chunk.ids, rows)
-                done += len(chunk.graphs)
-                bar.advance(len(chunk.graphs), "" if total else f"{done:,} graphs")
-        return builder.finish(basis=describer.basis)
+    def as_query(self, graph: Graph) -> Graph:
+        """The graph without edge labels if no graph of the index has any: each would be an edit.
 
-    def _compact(self, encode: bool = False, workers: Executor | None = None) -> None:
-        """Make one segment of all graphs that were not removed."""
-        merged, points = self._copy(SegmentBuilder(), encode, workers=workers), self._kept_points()
-        self._graphs, self._points = IndexedGraphs(), points
-        self._append(merged)
+        The bonds of a SMILES always have labels, so searches do this for a SMILES by themselves.
+        """
+        return self._queries.drop_unknown_labels(graph)
 
-    def _append(self, segment: Segment) -> None:
-        self._graphs.append(OpenSegment(segment, VectorLists.worthwhile(segment)))
-
-    def _replace(self, store: VectorStore, make: Callable[[GraphWriter], Any]) -> None:
-        """Write a whole index, and take the graphs from there."""
-        points = self._kept_points()
-        self._move(store, *store.replace(make, self._record, self._base(store)), points)
-
-    @property
-    def _live(self) -> LiveStore | None:
-        """Where changes are written at once; None if they are made in memory."""
-        home = None if self._home is None else self._home[0]
-        return home if isinstance(home, LiveStore) else None
-
-    def _follow(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs) -> None:
-        """Take over an edition that was just written."""
-        points = None
-        if "map" in manifest.parts:
-            with suppress(FileError):  # another writer has moved the map on; the next load finds it
-                points = _parse_points(store.read_part("map", manifest.parts["map"]), len(graphs))
-        self._move(store, manifest, graphs, points)
-
-    def _base(self, store: VectorStore) -> str | None:
-        """The edition of this index, if it came from this store or was written to it."""
-        return self._home[1] if self._home is not None and self._home[0].place == store.place else None
-
-    def _record(self) -> IndexRecord:
-        """What is written beside the graphs."""
-        parts = dict[Part, bytes]()
-        if (points := self._kept_points()) is not None:
-            parts["map"] = points.astype("<f4").tobytes()
-        return IndexRecord(self.model, self._costs, self._next_number, self._reading, parts)
-
-    def _spread(self, points: Points) -> Points:
-        """Points of the graphs that were not removed, by the positions of all."""
-        spread = np.full((self._graphs.size, 2), np.nan, dtype=np.float32)
-        spread[self._graphs.alive] = points
-        return spread
-
-    def _kept_points(self) -> Points | None:
-        """The points of a map for each graph that was not removed; None if there are none."""
-        if self._points is None:
-            return None
-        later = np.full((self._graphs.size - len(self._points), 2), np.nan, dtype=np.float32)
-        points = np.concatenate([self._points, later])[self._graphs.alive]
-        return None if np.isnan(points).all() else points
+    def query_reading(self) -> MoleculeOptions:
+        """The options by which to read the molecules of queries; warns once if the index does not record any."""
+        return self._queries.reading()
 
     def _chosen_model(self, question: str, options: RangeOptions) -> LearnedSearches | None:
         """What searches by the learned distance; None for a certified search."""
-        if options.certified or (options.certified is None and self._learned is None):
+        if options.certified or (options.certified is None and self._open.learned is None):
             return None
         if options.limits is not None:
             raise InvalidArgument("limits is for certified searches, not for the learned distance: say certified=True")
@@ -589,85 +439,18 @@ class GraphIndex:
 
     def _needed_model(self, question: str) -> LearnedSearches:
         """What searches by the learned distance; raises where there is none."""
-        if self._learned is None:
+        if self._open.learned is None:
             raise InvalidArgument(
                 f"this {question} needs a learned distance, and the index has no model: ask for a certified search, or "
                 "add a model by index.add_model(model)"
             )
-        return self._learned
-
-    def as_query(self, graph: Graph) -> Graph:
-        """The graph without edge labels if no graph of the index has any: each would be an edit.
-
-        The bonds of a SMILES always have labels, so searches do this for a SMILES by themselves.
-        """
-        return graph if self._graphs.have_edge_labels else graph.replace(edge_labels=None)
-
-    def query_reading(self) -> MoleculeOptions:
-        """The options by which to read the molecules of queries; warns once if the index does not record any."""
-        if self._reading is None and not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                "the index does not record how its molecules were read: queries are read by elements and bond types "
-                "alone, and distances are wrong if its molecules were read otherwise. Set index.reading, say "
-                "--distinguish on the command line, or build the index again",
-                ConversionWarning,
-                stacklevel=3,
-            )
-        return self._reading or MoleculeOptions()
-
-    def _resolve(self, query: Any) -> GraphCollection:
-        """The graphs that are asked for, by one query or by several."""
-        if isinstance(query, GraphCollection):
-            check_reading(query.reading, self._reading, "the queries")
-            return query
-        return GraphCollection([self.resolve(one) for one in (query if _is_several(query) else [query])])
-
-    def resolve(self, query: Any) -> Graph:
-        """The graph that a query means: a graph in any form, the id of a graph of the index, or a SMILES.
-
-        A SMILES and an RDKit molecule are read as the molecules of the index were.
-        """
-        if isinstance(query, Graph):
-            return query
-        if isinstance(query, bool) or not isinstance(query, str | int | np.integer):
-            return as_graph(query, self.query_reading() if is_molecule(query) else None)
-        position = self._graphs.find(query)
-        if position is not None:
-            return self._graphs.loader(position)()
-        if not isinstance(query, str):
-            raise self._unknown(query)
-        if len(query.split()) != 1:  # "NSC 16" would be the molecule N-S-C with a title
-            raise self._unknown(query, ", and a SMILES has no blanks")
-        try:
-            return self.as_query(as_graph(query, self.query_reading()))
-        except GraphMetricError as error:
-            raise self._unknown(query, f", and it cannot be read as a SMILES either: {error}") from None
-
-    def _unknown(self, query: Any, reason: str = "") -> InvalidArgument:
-        """The error for a query that is not the id of a graph."""
-        example = next(self._graphs.ids(), None)
-        such = "the index is empty" if example is None else f"its first id is {example!r}"
-        return InvalidArgument(f"the index has no graph {query!r} ({such}){reason}")
-
-
-def _is_several(query: Any) -> bool:
-    """Whether this is a list of queries; a tuple (edges, labels) or a matrix is one graph."""
-    return isinstance(query, list | GraphCollection | Iterator)
+        return self._open.learned
 
 
 def _checked_reading(reading: MoleculeOptions | None) -> MoleculeOptions | None:
     if reading is not None and not isinstance(reading, MoleculeOptions):
         raise InvalidArgument(f"reading must be graphmetric.formats.MoleculeOptions; got {reading!r}")
     return reading
-
-
-def _parse_points(content: bytes, count: int) -> Points:
-    """The points of a map, one for each graph that was not removed."""
-    points = np.frombuffer(content, dtype="<f4")
-    if len(points) != 2 * count:
-        raise FileError(f"the map of the index has {len(points) // 2} points for {count} graphs; build the map again")
-    return points.reshape(-1, 2).astype(np.float32)
 
 
 def _workers_of(executor: Any) -> Executor | None:
