@@ -18,9 +18,8 @@ import numpy as np
 import graphmetric as gm
 from graphmetric.edit_distance import blocks
 from graphmetric.edit_distance.store import Block
-from graphmetric.index.indexed_graphs import Chunk, describe_graphs
-from graphmetric.index.segment import SegmentBuilder
-from graphmetric.index.segment_folder import SegmentFolder
+from graphmetric.index.building import Chunk, SegmentBuilder, describe_graphs
+from graphmetric.index.folder.segment_files import SegmentFolder
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.search.learned_graphs import SegmentEncoder, describe_learned
 from hundred_million_pairs import draw_graphs

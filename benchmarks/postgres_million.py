@@ -26,7 +26,7 @@ import psutil
 import psycopg
 
 import graphmetric as gm
-from graphmetric.index.database import DatabaseAddress
+from graphmetric.index.postgres.address import DatabaseAddress
 from graphmetric.search.hits import SearchResult
 from million_graphs import K, recall
 from mutated_molecules import load_molecules, make_graphs

@@ -22,7 +22,8 @@ import graphmetric as gm
 from graphmetric.cli import COMMANDS, cli, main
 from graphmetric.edit_distance import store
 from graphmetric.features import featurizer
-from graphmetric.index import index_folder, postgres_store
+from graphmetric.index.folder import store as index_folder
+from graphmetric.index.postgres import store as postgres_store
 from graphmetric.learned import model_folder
 from graphmetric.training import checkpoint
 

@@ -69,7 +69,7 @@ CALLS = {
     "gm.GraphIndex.load('postgresql://nobody@127.0.0.1:1/none?index=mine')": "postgres",
     "module('graphmetric.formats.libraries').to_igraph(graphs[0])": "igraph",
     "module('graphmetric.formats.libraries').to_pyg(graphs[0])": "pyg",
-    "module('graphmetric.index.vector_lists').VectorLists.build(None)": "search",
+    "module('graphmetric.index.folder.lists').InvertedLists.build(None)": "search",
     "module('graphmetric.training')": "learn",
     "module('graphmetric.report')": "learn",
     "module('graphmetric.training').TensorBoardLog('curves')": "learn tensorboard",

@@ -17,8 +17,8 @@ import pytest
 import graphmetric as gm
 from graphmetric._foundation.executors import map_in_order, run_tasks
 from graphmetric.errors import InvalidArgument, WorkerLost
-from graphmetric.index import indexed_graphs
-from graphmetric.index.segment import SegmentBuilder
+from graphmetric.index import building
+from graphmetric.index.building import SegmentBuilder
 from graphmetric.learned import learned_distance
 from tests.command_line import run
 from tests.search.conftest import HEADS
@@ -27,7 +27,7 @@ from tests.search.conftest import HEADS
 @pytest.fixture
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a hundred graphs are many tasks, and no worker of an earlier test has a model."""
-    monkeypatch.setattr(indexed_graphs, "CHUNK", 16)
+    monkeypatch.setattr(building, "CHUNK", 16)
     learned_distance._model_slot.cache_clear()
 
 

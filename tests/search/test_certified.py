@@ -15,7 +15,7 @@ import graphmetric as gm
 from graphmetric.edit_distance import StoredBounds
 from graphmetric.edit_distance.collection_bounds import count_graphs, digest_branches, number_labels
 from graphmetric.edit_distance.encoding import encode
-from graphmetric.index.segment import SegmentBuilder
+from graphmetric.index.building import SegmentBuilder
 from tests.clocks import interrupt
 from tests.edit_distance.hard_graphs import sparse
 from tests.strategies import graph_lists

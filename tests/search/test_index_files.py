@@ -17,7 +17,7 @@ import torch
 
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument
-from graphmetric.index import indexed_graphs
+from graphmetric.index import graphs as index_graphs
 from tests.search.conftest import HEADS
 
 
@@ -78,7 +78,7 @@ def test_building_into_a_folder_is_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Chunk after chunk, from an iterator, with columns that only later graphs have."""
-    monkeypatch.setattr("graphmetric.index.indexed_graphs.CHUNK", 30)
+    monkeypatch.setattr("graphmetric.index.building.CHUNK", 30)
     built = gm.GraphIndex.build(own_model, iter(molecules[:100]), out=tmp_path / "index")
     assert answers(built, molecules[104])[0][0] == answers(index, molecules[104])[0][0]
     assert np.allclose(
@@ -189,7 +189,7 @@ def test_missing_files_are_named(copy: Path) -> None:
     ],
 )
 def test_a_description_with_a_right_digest_is_not_believed(copy: Path, change: dict[str, object]) -> None:
-    from graphmetric.index.index_folder import _digest
+    from graphmetric.index.folder.store import _digest
 
     plain = json.loads((copy / "index.json").read_text()) | change
     plain.pop("sha256")
@@ -251,7 +251,7 @@ def test_kill_9_while_building_leaves_no_index(
 @pytest.mark.slow
 def test_a_reader_beside_a_writer(copy: Path, molecules: gm.GraphCollection, monkeypatch: pytest.MonkeyPatch) -> None:
     """The writer replaces the only segment again and again; every reader sees a whole index."""
-    monkeypatch.setattr(indexed_graphs, "_MOST_SEGMENTS", 1)
+    monkeypatch.setattr(index_graphs, "_MOST_SEGMENTS", 1)
     index = gm.GraphIndex.load(copy)
     child = os.fork()
     if child == 0:
@@ -274,7 +274,7 @@ def test_a_reader_beside_a_writer(copy: Path, molecules: gm.GraphCollection, mon
 
 
 def test_two_writers_at_once(copy: Path, index: gm.GraphIndex) -> None:
-    from graphmetric.index.index_folder import IndexFolder
+    from graphmetric.index.folder.store import IndexFolder
 
     with IndexFolder(copy).writing(), pytest.raises(FileError, match="another process"):
         index.save(copy)
@@ -285,7 +285,7 @@ def test_lists_are_kept_beside_large_segments(
     model: gm.GraphDistance, molecules: gm.GraphCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("faiss")
-    monkeypatch.setattr("graphmetric.index.vector_lists.LISTS_FROM", 50)
+    monkeypatch.setattr("graphmetric.index.folder.lists.LISTS_FROM", 50)
     gm.GraphIndex.build(model, molecules[:60], out=tmp_path / "index")
     index = gm.GraphIndex.load(tmp_path / "index")
     index.remove(molecules[8].id)
@@ -298,7 +298,7 @@ def test_lists_are_kept_beside_large_segments(
     lists.write_bytes(damaged)
     with pytest.raises(FileError, match="digest is wrong"):
         gm.GraphIndex.load(tmp_path / "index", verify=False)
-    monkeypatch.setattr("graphmetric.index.vector_lists.load_faiss", lambda: None)  # as where it is not installed
+    monkeypatch.setattr("graphmetric.index.folder.lists.load_faiss", lambda: None)  # as where it is not installed
     scanned = gm.GraphIndex.build(model, molecules[:60])
     assert scanned.search(molecules[7], 1, candidates=20)[0].id == molecules[7].id
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric.distance.pair_distance import vector_distances
 from graphmetric.errors import InvalidArgument, MissingExtra
-from graphmetric.index import vector_lists
-from graphmetric.index.vector_lists import VectorLists
+from graphmetric.index.folder import lists as inverted_lists
+from graphmetric.index.folder.lists import InvertedLists
 from graphmetric.search.learned_search import smallest
 from tests.naive.nearest_graphs import nearest_by_scan
 from tests.search.conftest import HEADS
@@ -120,7 +120,7 @@ def test_nine_hundred_copies(
     graphs += [molecules[k].replace(id=900 + k) for k in range(20)]
     query = renumbered(molecules[5], rng)
     for lists_from in (10**6, 800):
-        monkeypatch.setattr(vector_lists, "LISTS_FROM", lists_from)
+        monkeypatch.setattr(inverted_lists, "LISTS_FROM", lists_from)
         index = gm.GraphIndex.build(models[head], graphs)
         found = index.search(query, 5)
         assert [(hit.id, hit.distance) for hit in found] == [(n, 0.0) for n in range(5)]
@@ -236,7 +236,7 @@ def test_a_block_norm_is_its_own_bound(models: dict[str, gm.GraphDistance], mole
 def test_lists_of_faiss_find_near_vectors() -> None:
     pytest.importorskip("faiss")
     vectors = np.random.default_rng(0).normal(size=(3000, 8)).astype(np.float32)
-    lists = VectorLists.build(vectors)
+    lists = InvertedLists.build(vectors)
     mask = np.zeros(len(vectors), dtype=bool)
     mask[::2] = True
     for query in vectors[:20]:

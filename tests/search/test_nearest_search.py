@@ -16,7 +16,8 @@ from graphmetric.edit_distance._kernels.nearest import SIZE, CandidateBounds, ad
 from graphmetric.edit_distance.nearest import EncodedCandidates
 from graphmetric.graphs import collection
 from graphmetric.graphs.collection import identify_graphs
-from graphmetric.index.indexed_graphs import Selection, as_bytes, number_classes
+from graphmetric.index.building import as_bytes
+from graphmetric.index.graphs import Selection, number_classes
 from tests.naive.nearest_graphs import limit_after, nearest_copies
 
 COUNT = 30

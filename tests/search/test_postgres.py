@@ -25,8 +25,9 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument, InvalidGraph, MissingExtra, StoreError
 from graphmetric.formats import MoleculeOptions
-from graphmetric.index import database, postgres_store
-from graphmetric.index.database import DatabaseAddress
+from graphmetric.index.postgres import pool as connections
+from graphmetric.index.postgres import store as postgres_store
+from graphmetric.index.postgres.address import DatabaseAddress
 from tests.clocks import NOT_FOR_EVER
 from tests.command_line import run as run_command
 from tests.search.conftest import HEADS
@@ -220,7 +221,7 @@ def test_indexes_share_connections(
 
     with ThreadPoolExecutor(40) as pool:
         list(pool.map(ask, opened))
-    assert max(most) <= database.MOST_CONNECTIONS
+    assert max(most) <= connections.MOST_CONNECTIONS
     assert count_sessions(run) <= 8
 
 
@@ -246,8 +247,8 @@ def wait_until(holds: Callable[[], bool]) -> None:
 def test_a_thread_that_waits_too_long_for_a_connection_is_told(
     url: str, molecules: gm.GraphCollection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "MOST_CONNECTIONS", 1)
-    monkeypatch.setattr(database, "_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(connections, "_WAIT_SECONDS", 0.05)
     place = f"{url}&connect_timeout=9"  # an address of its own, whose pool is made now
     index = gm.GraphIndex.build(molecules[:2], store=place)
 
@@ -269,9 +270,9 @@ def test_a_connection_lost_in_a_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Graphs are added once, whether the connection broke before the commit or after it."""
-    real, left = database.Database._transact, [1]
+    real, left = connections.Database._transact, [1]
 
-    def transact(self: database.Database, work: Callable[[Any], Any]) -> Any:
+    def transact(self: connections.Database, work: Callable[[Any], Any]) -> Any:
         def breaking(cursor: Any) -> Any:
             found = work(cursor)
             if isinstance(found, postgres_store.IndexEntry) and found.edition > 1 and left[0] and when == "before":
@@ -285,7 +286,7 @@ def test_a_connection_lost_in_a_write(
             raise psycopg.OperationalError("server closed the connection unexpectedly")
         return found
 
-    monkeypatch.setattr(database.Database, "_transact", transact)
+    monkeypatch.setattr(connections.Database, "_transact", transact)
     shared.add(molecules[30:32])
     assert left == [0]
     assert len(shared) == len(gm.GraphIndex.load(url)) == 22
@@ -295,7 +296,7 @@ def test_a_connection_lost_in_a_write(
 def test_a_connection_lost_while_building_is_told(
     url: str, molecules: gm.GraphCollection, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphmetric.index.indexed_graphs.CHUNK", 10)
+    monkeypatch.setattr("graphmetric.index.building.CHUNK", 10)
 
     def graphs() -> Iterator[gm.Graph]:
         yield from molecules[:25]
@@ -604,7 +605,7 @@ def test_no_password_is_ever_shown(password: str, how: str) -> None:
 def test_errors_hold_no_password(
     place: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(database, "_PAUSES", (0.01,))
+    monkeypatch.setattr(connections, "_PAUSES", (0.01,))
     with pytest.raises((StoreError, InvalidArgument)) as caught:
         gm.GraphIndex.load(place)
     error: BaseException | None = caught.value

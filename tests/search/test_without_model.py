@@ -15,8 +15,8 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument
-from graphmetric.index import segment_folder
-from graphmetric.index.index_folder import _digest
+from graphmetric.index.folder import segment_files
+from graphmetric.index.folder.store import _digest
 from tests.command_line import run
 from tests.search.test_index_files import in_a_process_killed_at
 
@@ -158,7 +158,7 @@ def test_a_model_that_is_added_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The index is the one that the model would have made at first, without what was removed."""
-    monkeypatch.setattr("graphmetric.index.indexed_graphs.CHUNK", 20)
+    monkeypatch.setattr("graphmetric.index.building.CHUNK", 20)
     index = gm.GraphIndex.build(molecules[:30], out=tmp_path / "home")
     index.add(molecules[30:50])
     index.remove([molecules[7].id, molecules[40].id])
@@ -244,7 +244,7 @@ def test_a_segment_without_its_bounds_is_refused(name: str, molecules: gm.GraphC
     described = json.loads(description.read_text())
     del described["arrays"][name]
     description.write_text(json.dumps(described))
-    digest = segment_folder._digest_of(description.read_bytes())
+    digest = segment_files._digest_of(description.read_bytes())
     describe_anew(tmp_path / "index", lambda plain: plain["segments"][0].update(digest=digest))  # type: ignore[index]
     with pytest.raises(FileError, match=f"lacks {name}; build the index again"):
         gm.GraphIndex.load(tmp_path / "index")

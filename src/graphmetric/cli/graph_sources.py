@@ -23,7 +23,7 @@ from graphmetric.formats.molecules import DISTINCTIONS, MoleculeOptions, checked
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.summary import unequal_numbers
-from graphmetric.index.indexed_graphs import check_reading
+from graphmetric.index.building import check_reading
 
 if TYPE_CHECKING:
     from graphmetric.search import GraphIndex

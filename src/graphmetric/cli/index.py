@@ -25,7 +25,7 @@ from graphmetric.cli.options import (
 from graphmetric.cli.output import show_result
 from graphmetric.errors import InvalidArgument
 from graphmetric.index import open_store
-from graphmetric.index.database import is_address
+from graphmetric.index.postgres.address import is_address
 
 if TYPE_CHECKING:
     from graphmetric.edit_distance import EditCosts

@@ -18,8 +18,8 @@ from graphmetric.cli.graph_sources import open_source
 from graphmetric.cli.options import COUNT, FILE, FOLDER, SECONDS, device_option
 from graphmetric.cli.output import show
 from graphmetric.errors import FileError, InvalidArgument, MissingExtra
-from graphmetric.index import VectorStore, open_store
-from graphmetric.index.database import is_address
+from graphmetric.index import IndexStore, open_store
+from graphmetric.index.postgres.address import is_address
 
 if TYPE_CHECKING:
     from graphmetric.search import GraphIndex
@@ -105,13 +105,13 @@ def _read_token(file: str | None) -> str | None:
         raise FileError(f"cannot be read as a token: {error}", file) from None
 
 
-def _find_store(source: str) -> VectorStore | None:
+def _find_store(source: str) -> IndexStore | None:
     """The store of an index; None for a source of graphs."""
     store = open_store(source) if is_address(source) or Path(source).is_dir() else None
     return store if store is not None and (is_address(source) or store.exists()) else None
 
 
-def _open_index(source: str, store: VectorStore | None, model: str | None, no_model: bool, device: str) -> GraphIndex:
+def _open_index(source: str, store: IndexStore | None, model: str | None, no_model: bool, device: str) -> GraphIndex:
     from graphmetric.search import GraphIndex
 
     if store is not None:

@@ -19,18 +19,12 @@ from graphmetric._foundation.progress import progress
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.formats.molecules import MoleculeOptions
-from graphmetric.index import LiveStore, VectorStore, open_store
-from graphmetric.index.index_folder import IndexRecord, Manifest, Part
-from graphmetric.index.indexed_graphs import (
-    Chunk,
-    GraphDescriber,
-    IndexedGraphs,
-    OpenSegment,
-    new_chunks,
-    read_alike,
-)
-from graphmetric.index.segment import GraphWriter, Segment, SegmentBuilder
-from graphmetric.index.vector_lists import VectorLists
+from graphmetric.index import IndexStore, TransactionalStore, open_store
+from graphmetric.index.building import Chunk, GraphDescriber, GraphWriter, SegmentBuilder, new_chunks, read_alike
+from graphmetric.index.folder.lists import InvertedLists
+from graphmetric.index.graphs import IndexedGraphs, OpenSegment
+from graphmetric.index.segment import Segment
+from graphmetric.index.store import IndexRecord, Manifest, Part
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -64,7 +58,7 @@ class OpenIndex(Generic[Learned]):
         self.learned = learned
         self.graphs = IndexedGraphs()
         self.reading = reading
-        self.home: tuple[VectorStore, str] | None = None
+        self.home: tuple[IndexStore, str] | None = None
         """Where it was read from or written to, and which edition."""
         self._costs = costs
         self._next_number = 0
@@ -72,7 +66,7 @@ class OpenIndex(Generic[Learned]):
 
     @classmethod
     def load(
-        cls, store: VectorStore, choose_model: Callable[[Manifest], Learned | None], verify: bool | None
+        cls, store: IndexStore, choose_model: Callable[[Manifest], Learned | None], verify: bool | None
     ) -> OpenIndex[Learned]:
         """Open the present edition of a store; ``choose_model`` loads the model that belongs to it."""
 
@@ -120,7 +114,7 @@ class OpenIndex(Generic[Learned]):
         if self._live is not None:
             self.save(self._live)
 
-    def build(self, store: VectorStore, graphs: Any, ids: Iterable[Hashable] | None, workers: Executor | None) -> None:
+    def build(self, store: IndexStore, graphs: Any, ids: Iterable[Hashable] | None, workers: Executor | None) -> None:
         """Write an index of these graphs in place of what the store holds, and open it."""
         self._replace(store, lambda builder: self._store(builder, graphs, ids, workers))
 
@@ -140,7 +134,7 @@ class OpenIndex(Generic[Learned]):
             self.reading = known
             self.save(live)
 
-    def encode(self, learned: Learned, store: VectorStore | None, workers: Executor | None) -> None:
+    def encode(self, learned: Learned, store: IndexStore | None, workers: Executor | None) -> None:
         """Let a model encode all graphs, in memory or on their way to a store; on failure nothing has changed."""
         before = self.learned, self.graphs, self._points
         try:
@@ -163,25 +157,25 @@ class OpenIndex(Generic[Learned]):
             raise InvalidArgument(f"the index has no graph {ids[positions.index(None)]!r}; nothing was removed")
         self.graphs.remove(np.array(positions, dtype=np.int64))
 
-    def save(self, place: str | os.PathLike[str] | VectorStore) -> None:
+    def save(self, place: str | os.PathLike[str] | IndexStore) -> None:
         """Write the index to a store; to where it came from only what is new."""
         store = open_store(place)
         base = self._base(store)
-        if base is None and (self._live is not None or isinstance(store, LiveStore)):
+        if base is None and (self._live is not None or isinstance(store, TransactionalStore)):
             self._replace(store, self._copy)
             return
-        if self.graphs.is_worn:
+        if self.graphs.needs_compaction:
             self._compact()
         manifest = store.save(self.graphs, self._record(), base)
         self.home = store, manifest.edition
 
-    def _move(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
+    def _move(self, store: IndexStore, manifest: Manifest, graphs: IndexedGraphs, points: Points | None) -> None:
         """Take the graphs of an edition in place of the own ones, and the points of its map."""
         self.graphs, self._next_number, self.reading = graphs, manifest.next_number, manifest.reading
         self.home = store, manifest.edition
         self._points = None if points is None else self._spread(points)
 
-    def _follow(self, store: VectorStore, manifest: Manifest, graphs: IndexedGraphs) -> None:
+    def _follow(self, store: IndexStore, manifest: Manifest, graphs: IndexedGraphs) -> None:
         """Take over an edition that was just written."""
         points = None
         if "map" in manifest.parts:
@@ -189,7 +183,7 @@ class OpenIndex(Generic[Learned]):
                 points = _parse_points(store.read_part("map", manifest.parts["map"]), len(graphs))
         self._move(store, manifest, graphs, points)
 
-    def _replace(self, store: VectorStore, make: Callable[[GraphWriter], Any]) -> None:
+    def _replace(self, store: IndexStore, make: Callable[[GraphWriter], Any]) -> None:
         """Write a whole index, and take the graphs from there."""
         points = self.points
         self._move(store, *store.replace(make, self._record, self._base(store)), points)
@@ -243,15 +237,15 @@ class OpenIndex(Generic[Learned]):
         self._append(merged)
 
     def _append(self, segment: Segment) -> None:
-        self.graphs.append(OpenSegment(segment, VectorLists.worthwhile(segment)))
+        self.graphs.append(OpenSegment(segment, InvertedLists.worthwhile(segment)))
 
     @property
-    def _live(self) -> LiveStore | None:
+    def _live(self) -> TransactionalStore | None:
         """Where changes are written at once; None if they are made in memory."""
         home = None if self.home is None else self.home[0]
-        return home if isinstance(home, LiveStore) else None
+        return home if isinstance(home, TransactionalStore) else None
 
-    def _base(self, store: VectorStore) -> str | None:
+    def _base(self, store: IndexStore) -> str | None:
         """The edition of this index, if it came from this store or was written to it."""
         return self.home[1] if self.home is not None and self.home[0].place == store.place else None
 

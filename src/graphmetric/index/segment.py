@@ -29,28 +29,23 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import blake2b
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.options import format_json, parse_json
 from graphmetric.edit_distance.collection_bounds import (
-    COUNT_LAYOUT,
-    GRAPHS_PER_TILE,
-    count_graphs,
-    digest_branches,
     number_labels,
-    tile,
 )
 from graphmetric.errors import InvalidGraph
-from graphmetric.formats.values import plain
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import COLUMNS, Columns
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_json, spelling
+from graphmetric.graphs.labels import LabelColumn, label_from_json, label_to_json
 
 Arrays = dict[str, NDArray[Any]]
+Positions = NDArray[np.int64]
 Classes = Literal["certificates", "seen"]
 """Arrays of names that graphs of a class share."""
 
@@ -168,141 +163,6 @@ class Segment:
         return [facts for _, facts in self.notes(np.arange(len(self)))]
 
 
-class RowWriter(Protocol):
-    """Takes the rows of one array piece by piece, into memory or into a file."""
-
-    kind: NDArray[Any]
-    """No rows, with the type and shape that all rows have."""
-
-    def append(self, rows: NDArray[Any]) -> None: ...
-
-    def close(self) -> NDArray[Any]:
-        """Return all rows."""
-
-
-class MemoryRows:
-    """Rows in memory."""
-
-    def __init__(self, name: str, kind: NDArray[Any]) -> None:
-        self.kind = kind
-        self._parts = [kind]
-
-    def append(self, rows: NDArray[Any]) -> None:
-        self._parts.append(rows)
-
-    def close(self) -> NDArray[Any]:
-        return np.concatenate(self._parts)
-
-
-class GraphWriter(Protocol):
-    """Takes one chunk of graphs after another, into a segment or into a database."""
-
-    def append(self, columns: Columns, ids: Sequence[Hashable], learned: Arrays) -> None: ...
-
-    def finish(self, **whole: NDArray[Any] | None) -> object: ...
-
-
-class SegmentBuilder:
-    """Makes a segment of one chunk of graphs after another; memory holds a chunk and what the writers keep."""
-
-    def __init__(
-        self,
-        open_rows: Callable[[str, NDArray[Any]], RowWriter] = MemoryRows,
-        vocabularies: dict[str, dict[Hashable, Hashable]] | None = None,
-    ) -> None:
-        """``open_rows`` makes the writer of an array, given its name and kind.
-
-        ``vocabularies`` has the labels that are known, by their spelling, and takes up new ones.
-        """
-        self._open_rows = open_rows
-        self._writers: dict[str, RowWriter] = {}
-        self._vocabularies = {} if vocabularies is None else vocabularies
-        self._graphs = self._nodes = self._edges = self._bytes = 0
-        self._untiled = np.empty((0, COUNT_LAYOUT.length), dtype=np.int16)
-
-    def append(self, columns: Columns, ids: Sequence[Hashable], learned: Arrays) -> None:
-        """Add graphs with their ids and what is known of them: rows by graph, or by node (states, axes, branches).
-
-        That is what a model made of them, their certificates and, if they are known already, their branches.
-        """
-        notes = [_note(id, columns.metadata, k) for k, id in enumerate(ids)]
-        note_ptr = np.cumsum([0, *map(len, notes)])
-        rows: Arrays = {
-            "node_ptr": columns.node_ptr + self._nodes,
-            "edge_ptr": columns.edge_ptr + self._edges,
-            "note_ptr": note_ptr + self._bytes,
-        }
-        rows = {name: ptr if self._graphs == 0 else ptr[1:] for name, ptr in rows.items()}
-        rows |= {"flags": columns.flags, "edges": columns.edges, **learned}
-        rows |= {"id_keys": id_keys(ids), "notes": np.frombuffer(b"".join(notes), dtype=np.uint8)}
-        coded = {name: self._encode(name, getattr(columns, name)) for name in COLUMNS}
-        rows |= {name: column for name, column in coded.items() if column is not None}
-        numbers = [number_labels(self._vocabulary(name)) for name in ("node_labels", "edge_labels")]
-        rows["histograms"] = self._tile(count_graphs(columns, *numbers))
-        if "branches" not in rows:
-            rows["branches"] = digest_branches(columns)
-        counts = {"node": (self._nodes, columns.num_nodes), "edge": (self._edges, len(columns.edges))}
-        for name, column in COLUMNS.items():
-            self._fill(name, rows, *counts[column.per])
-        for name, part in rows.items():
-            self._write(name, part)
-        self._graphs += columns.num_graphs
-        self._nodes += columns.num_nodes
-        self._edges += len(columns.edges)
-        self._bytes += int(note_ptr[-1])
-
-    def finish(self, **whole: NDArray[Any] | None) -> Segment:
-        """The segment, with arrays that belong to it as a whole; at least one chunk must have been added."""
-        for name, array in {**whole, "histograms": tile(self._untiled)}.items():
-            if array is not None:
-                self._write(name, array)
-        arrays = {name: writer.close() for name, writer in self._writers.items()}
-        return Segment(arrays, {name: self._vocabulary(name) for name in self._vocabularies})
-
-    def _tile(self, counts: NDArray[np.int16]) -> NDArray[np.int16]:
-        """The tiles that are full with these histograms; what is left waits for more."""
-        counts = np.concatenate([self._untiled, counts])
-        full = len(counts) - len(counts) % GRAPHS_PER_TILE
-        self._untiled = counts[full:]
-        return tile(counts[:full])
-
-    def _vocabulary(self, name: str) -> tuple[Hashable, ...]:
-        return tuple(self._vocabularies.get(name, {}).values())
-
-    def _encode(self, name: str, column: Any) -> NDArray[Any] | None:
-        """Labels as codes into the vocabulary of the segment; other columns as they are."""
-        if not isinstance(column, LabelColumn):
-            return column  # type: ignore[no-any-return]
-        known = self._vocabularies.setdefault(name, {})
-        place = np.zeros(max(1, len(column.vocabulary)), dtype=np.int32)
-        numbers = {key: k for k, key in enumerate(known)}
-        for code in np.unique(column.codes).tolist():  # the vocabulary may be that of a larger collection
-            label = column.vocabulary[code]
-            key = spelling(label)
-            known.setdefault(key, label)
-            place[code] = numbers.setdefault(key, len(numbers))
-        return place[column.codes]
-
-    def _fill(self, name: str, rows: Arrays, before: int, count: int) -> None:
-        """Add rows of zeros for the graphs that do not have a column, now or before."""
-        if name in rows and name not in self._writers and before:
-            self._write(name, np.zeros((before, *rows[name].shape[1:]), dtype=rows[name].dtype))
-        elif name not in rows and name in self._writers:
-            kind = self._writers[name].kind
-            rows[name] = np.zeros((count, *kind.shape[1:]), dtype=kind.dtype)
-
-    def _write(self, name: str, rows: NDArray[Any]) -> None:
-        if name not in self._writers:
-            self._writers[name] = self._open_rows(name, rows[:0])
-        kind = self._writers[name].kind
-        if rows.dtype != kind.dtype or rows.shape[1:] != kind.shape[1:]:
-            raise InvalidGraph(
-                f"{name} of graphs from position {self._graphs} on are {rows.dtype} of shape {rows.shape[1:]} per row, "
-                f"before they were {kind.dtype} of shape {kind.shape[1:]}; an index takes one sort"
-            )
-        self._writers[name].append(rows)
-
-
 def id_keys(ids: Iterable[Hashable]) -> NDArray[np.uint64]:
     """64-bit digests that tell ids apart."""
     digests = (blake2b(format_json(label_to_json(id), nan=True).encode(), digest_size=8).digest() for id in ids)
@@ -315,8 +175,3 @@ def find_key(id: object) -> np.uint64 | None:
         return id_keys([id.item() if isinstance(id, np.generic) else id])[0]  # type: ignore[no-any-return]
     except (TypeError, InvalidGraph):
         return None
-
-
-def _note(id: Hashable, metadata: tuple[Mapping[str, Any], ...] | None, k: int) -> bytes:
-    facts = {} if metadata is None else plain(metadata[k])
-    return format_json([label_to_json(id), facts], nan=True).encode()

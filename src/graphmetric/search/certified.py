@@ -36,7 +36,7 @@ from graphmetric.edit_distance.stopping import Watch, work_in_threads
 from graphmetric.errors import SearchInterrupted, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.indexed_graphs import IndexedGraphs, Selection
+from graphmetric.index.graphs import IndexedGraphs, Selection
 from graphmetric.search.hits import SearchHit, SearchProgress, SearchReport, SearchResult
 from graphmetric.search.options import RangeOptions
 

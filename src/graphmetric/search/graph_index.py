@@ -21,9 +21,9 @@ from graphmetric.errors import FileError, InvalidArgument, SearchInterrupted
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index import VectorStore, open_store
-from graphmetric.index.index_folder import Manifest
+from graphmetric.index import IndexStore, open_store
 from graphmetric.index.open_index import OpenIndex
+from graphmetric.index.store import Manifest
 from graphmetric.search.certified import CertifiedSearch
 from graphmetric.search.collection_map import CollectionMap, MapMethod, lay_out_by_neighbours, make_map
 from graphmetric.search.hits import Explanation, SearchHit, SearchResult, find_edits
@@ -77,7 +77,7 @@ class GraphIndex:
         *,
         ids: Iterable[Hashable] | None = None,
         out: str | os.PathLike[str] | None = None,
-        store: str | VectorStore | None = None,
+        store: str | IndexStore | None = None,
         costs: EditCosts | None = None,
         reading: MoleculeOptions | None = None,
         executor: Any = None,
@@ -119,7 +119,7 @@ class GraphIndex:
     @classmethod
     def load(
         cls,
-        folder: str | os.PathLike[str] | VectorStore,
+        folder: str | os.PathLike[str] | IndexStore,
         *,
         model: Any = None,
         verify: bool | None = None,
@@ -284,7 +284,7 @@ class GraphIndex:
         names: list[Hashable] = [ids] if isinstance(ids, str) or not isinstance(ids, Iterable) else list(ids)
         self._open.remove(names)
 
-    def save(self, folder: str | os.PathLike[str] | VectorStore) -> None:
+    def save(self, folder: str | os.PathLike[str] | IndexStore) -> None:
         """Write the index to a folder, or to the address of a database; readers of an earlier one there see that one
         until this is whole.
 
@@ -458,7 +458,7 @@ def _workers_of(executor: Any) -> Executor | None:
 
 
 def _choose_model(
-    store: VectorStore, model: Any, runs_on: tuple[int | None, str], manifest: Manifest
+    store: IndexStore, model: Any, runs_on: tuple[int | None, str], manifest: Manifest
 ) -> LearnedSearches | None:
     """What searches by the model of an index, with so many threads on a device.
 

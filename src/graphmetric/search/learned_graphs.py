@@ -20,9 +20,10 @@ from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import needs_extra
 from graphmetric.graphs.collection import GraphCollection, identify_graphs
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.indexed_graphs import Chunk, GraphDescriber, OpenSegment, Positions, as_bytes, describe_graphs
-from graphmetric.index.segment import Arrays
-from graphmetric.index.vector_lists import VectorLists
+from graphmetric.index.building import Chunk, GraphDescriber, as_bytes, describe_graphs
+from graphmetric.index.folder.lists import InvertedLists
+from graphmetric.index.graphs import OpenSegment
+from graphmetric.index.segment import Arrays, Positions
 from graphmetric.learned.learned_distance import LearnedDistance, model_in_worker
 
 with needs_extra("learn", "an index with a model"):
@@ -72,7 +73,7 @@ class LearnedSegment:
 
     def __init__(self, model: LearnedDistance, opened: OpenSegment) -> None:
         self._model, self._head, self._segment = model, model.cpu_head, opened.segment
-        self.lists: VectorLists | None = opened.lists
+        self.lists: InvertedLists | None = opened.lists
         self.offset = opened.offset
         """The position of its first graph among all graphs of the index."""
 

@@ -26,8 +26,8 @@ from graphmetric.edit_distance.nearest import smallest
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Positions, Selection
-from graphmetric.index.segment import Classes
+from graphmetric.index.graphs import Condition, IndexedGraphs, OpenSegment, Selection
+from graphmetric.index.segment import Classes, Positions
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.search.hits import SearchHit, SearchReport, SearchResult
 from graphmetric.search.learned_graphs import Floats, LearnedSegment, Query, SegmentEncoder, SegmentSelection

@@ -14,7 +14,7 @@ from graphmetric.edit_distance.limited import check_limits
 from graphmetric.edit_distance.method import TimeLimit
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import InvalidArgument
-from graphmetric.index.indexed_graphs import Condition
+from graphmetric.index.graphs import Condition
 from graphmetric.search.hits import SearchProgress
 
 EXACT_UP_TO = 100_000

@@ -13,7 +13,7 @@ from graphmetric.formats.conversion import as_graph, is_molecule
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.indexed_graphs import check_reading
+from graphmetric.index.building import check_reading
 from graphmetric.index.open_index import OpenIndex
 
 

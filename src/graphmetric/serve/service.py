@@ -20,7 +20,7 @@ from graphmetric._foundation.limits import clock
 from graphmetric.edit_distance import graph_edit_distance
 from graphmetric.errors import GraphMetricError
 from graphmetric.graphs.graph import Graph
-from graphmetric.index import VectorStore, open_store
+from graphmetric.index import IndexStore, open_store
 from graphmetric.search import GraphIndex
 from graphmetric.serve.lanes import Lane, Stop
 from graphmetric.serve.observing import Metrics
@@ -45,7 +45,7 @@ class Service:
         settings: ServiceSettings | None = None,
         *,
         name: str = "graphs",
-        store: str | Path | VectorStore | None = None,
+        store: str | Path | IndexStore | None = None,
         when_ready: Callable[[], object] | None = None,
     ) -> None:
         """Serve an index that is loaded.

@@ -27,8 +27,8 @@ from graphmetric.edit_distance.collection_bounds import COUNT_LAYOUT, GRAPHS_PER
 from graphmetric.errors import FileError, GraphMetricError
 from graphmetric.graphs.columns import COLUMNS, LABEL_COLUMNS, assemble_columns
 from graphmetric.graphs.labels import label_from_json, label_to_json
+from graphmetric.index.folder.lists import InvertedLists
 from graphmetric.index.segment import Segment
-from graphmetric.index.vector_lists import VectorLists
 
 DESCRIPTION, LISTS = "segment.json", "lists.faiss"
 LAZY_BYTES = 1 << 28
@@ -122,7 +122,7 @@ class SegmentFolder:
                 file.append(array[start : start + _ROWS])
             file.close()
 
-    def finish(self, segment: Segment, lists: VectorLists | None) -> str:
+    def finish(self, segment: Segment, lists: InvertedLists | None) -> str:
         """Write the description, everything through to the disk; returns its digest."""
         described: dict[str, Any] = {
             "graphs": len(segment),
@@ -147,7 +147,7 @@ class SegmentFolder:
 
 def read_segment(
     folder: Path, digest: str, verify: bool | None, with_model: bool
-) -> tuple[Segment, VectorLists | None]:
+) -> tuple[Segment, InvertedLists | None]:
     """Read the segment of a folder; FileNotFoundError if it is gone, FileError if anything is wrong."""
     path = folder / DESCRIPTION
     text = path.read_bytes()
@@ -185,12 +185,12 @@ def _open_array(folder: Path, name: str, about: dict[str, Any], verify: bool | N
     return _map_array(path, kind, shape)
 
 
-def _open_lists(folder: Path, about: dict[str, Any] | None, shape: tuple[int, ...]) -> VectorLists | None:
+def _open_lists(folder: Path, about: dict[str, Any] | None, shape: tuple[int, ...]) -> InvertedLists | None:
     """Read the lists. faiss trusts its files, so their digest is always checked."""
     if about is None:
         return None
     _check_digest(folder / LISTS, about["digest"])
-    return VectorLists.read(folder / LISTS, shape)
+    return InvertedLists.read(folder / LISTS, shape)
 
 
 def _check_digest(path: Path, digest: str) -> None:

@@ -40,14 +40,14 @@ def load_faiss() -> Any:
         return None
 
 
-class VectorLists:
+class InvertedLists:
     """Vectors in lists around centres, by faiss."""
 
     def __init__(self, lists: Any) -> None:
         self._lists = lists
 
     @classmethod
-    def worthwhile(cls, segment: Segment) -> VectorLists | None:
+    def worthwhile(cls, segment: Segment) -> InvertedLists | None:
         """Lists of the vectors of a segment if there are many, and faiss to make them; else None."""
         vectors = segment.arrays.get("vectors")
         if vectors is None or len(vectors) < LISTS_FROM or load_faiss() is None:
@@ -55,7 +55,7 @@ class VectorLists:
         return cls.build(vectors)
 
     @classmethod
-    def build(cls, vectors: Floats) -> VectorLists:
+    def build(cls, vectors: Floats) -> InvertedLists:
         """Lists of all vectors; their centres are learned from a sample."""
         faiss = load_faiss()
         if faiss is None:
@@ -74,7 +74,7 @@ class VectorLists:
         return cls(lists)
 
     @classmethod
-    def read(cls, path: Path, shape: tuple[int, ...]) -> VectorLists | None:
+    def read(cls, path: Path, shape: tuple[int, ...]) -> InvertedLists | None:
         """Read what :meth:`write` wrote; None where faiss is missing. Read only files whose digest is right."""
         faiss = load_faiss()
         if faiss is None:

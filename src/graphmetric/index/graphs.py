@@ -10,69 +10,38 @@ What a model makes of the graphs is stored beside them, but nothing here asks a 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.executors import map_in_order
-from graphmetric.edit_distance.collection_bounds import digest_branches
 from graphmetric.errors import InvalidArgument
-from graphmetric.formats.conversion import as_graphs
-from graphmetric.formats.molecules import MoleculeOptions
-from graphmetric.formats.values import shortened
-from graphmetric.graphs.collection import GraphCollection, identify_graphs
+from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.segment import Arrays, Classes, Segment, StoredSegment, find_key
-from graphmetric.index.vector_lists import VectorLists
+from graphmetric.index.building import Chunk
+from graphmetric.index.folder.lists import InvertedLists
+from graphmetric.index.segment import Classes, Positions, Segment, StoredSegment, find_key
 
-CHUNK = 4096
-"""Graphs stored at a time."""
 Condition = Mapping[str, Any] | Callable[[Mapping[str, Any]], bool]
 """Values that the metadata of a graph must have, or a function of the metadata."""
-Positions = NDArray[np.int64]
 
 _SHOWN_KEYS = 8
 _MOST_SEGMENTS, _MOST_REMOVED = 8, 0.25
 """With more segments, or a larger share of removed graphs, saving makes one segment of all."""
 
 
-class Chunk(NamedTuple):
-    """Some graphs on their way into a segment."""
-
-    graphs: GraphCollection
-    ids: Sequence[Hashable]
-    known: Arrays
-    """Nothing of new graphs; of stored ones their certificates, and what a model made of them."""
-
-    @classmethod
-    def stored(cls, segment: Segment, chosen: Positions) -> Chunk:
-        """Chosen graphs of a segment."""
-        ids, metadata = zip(*segment.notes(chosen), strict=True) if len(chosen) else ((), ())
-        graphs = GraphCollection._of(replace(segment.collection(chosen).columns, metadata=metadata))
-        return cls(graphs, ids, {"certificates": segment.arrays["certificates"][chosen], **segment.learned(chosen)})
-
-    @property
-    def certificates(self) -> list[str] | None:
-        """The certificates of the graphs, if they are known."""
-        known = self.known.get("certificates")
-        return None if known is None else [row.tobytes().hex() for row in known]
-
-    def without_notes(self) -> tuple[GraphCollection, list[str] | None]:
-        """The graphs without ids and metadata, which workers need not see, and their certificates if they are known."""
-        return GraphCollection._of(replace(self.graphs.columns, ids=None, metadata=None)), self.certificates
-
-
 class OpenSegment:
     """A segment of an open index."""
 
-    def __init__(self, segment: Segment, lists: VectorLists | None = None, stored: StoredSegment | None = None) -> None:
+    def __init__(
+        self, segment: Segment, lists: InvertedLists | None = None, stored: StoredSegment | None = None
+    ) -> None:
         self.segment, self.lists, self.stored = segment, lists, stored
         self.alive = np.ones(len(segment), dtype=bool)
         """Which graphs were not removed."""
@@ -154,7 +123,7 @@ class IndexedGraphs:
         return sum(int(one.alive.sum()) for one in self.segments)
 
     @property
-    def is_worn(self) -> bool:
+    def needs_compaction(self) -> bool:
         """Whether one segment should be made of all."""
         return len(self.segments) > _MOST_SEGMENTS or len(self) < (1 - _MOST_REMOVED) * self.size
 
@@ -267,8 +236,7 @@ class IndexedGraphs:
         """All graphs that were not removed, in chunks, at least one."""
         for one in [one for one in self.segments if one.alive.any()] or self.segments[:1]:
             alive = np.flatnonzero(one.alive)
-            for start in range(0, max(1, len(alive)), CHUNK):
-                yield Chunk.stored(one.segment, alive[start : start + CHUNK])
+            yield from Chunk.of_segment(one.segment, alive)
 
     def _meets(self, where: Condition) -> NDArray[np.bool_]:
         """Which graphs, removed ones included, meet a condition."""
@@ -368,87 +336,3 @@ def matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np.
     else:
         raise InvalidArgument(f"where takes a mapping of metadata or a function of it; got {condition!r}")
     return np.fromiter((bool(holds(facts)) for facts in metadata), dtype=bool, count=len(metadata))
-
-
-def new_chunks(
-    graphs: Any, ids: Iterable[Hashable] | None, numbers: Iterator[int], reading: MoleculeOptions | None = None
-) -> Iterator[Chunk]:
-    """Graphs of any kind in chunks, at least one; a graph without an id gets the next number.
-
-    ``reading`` has the options for SMILES and RDKit molecules.
-    """
-    names = None if ids is None else iter(ids)
-    for chunk in _in_chunks(graphs, reading):
-        own = (chunk.columns.ids or (None,) * len(chunk)) if names is None else tuple(islice(names, len(chunk)))
-        if len(own) != len(chunk):
-            raise InvalidArgument("there are fewer ids than graphs; each graph has one")
-        yield Chunk(chunk, [next(numbers) if name is None else _checked_id(name) for name in own], {})
-
-
-def check_reading(given: MoleculeOptions | None, known: MoleculeOptions | None, what: str) -> None:
-    """Raise where molecules were read otherwise than those of the index, so that distances would be wrong."""
-    if given is not None and known is not None and given != known:
-        raise InvalidArgument(
-            f"{what} were read by {given}, the molecules of the index by {known}: read them alike, by "
-            "read_graphs(..., reading=index.reading) or without --distinguish"
-        )
-
-
-def read_alike(chunks: Iterator[Chunk], readings: list[MoleculeOptions | None], is_empty: bool) -> Iterator[Chunk]:
-    """New graphs, if they were read like those before them; the first molecules of an empty index set its reading."""
-    for chunk in chunks:
-        check_reading(chunk.graphs.reading, readings[0], "new graphs")
-        if is_empty and readings[0] is None:
-            readings[0] = chunk.graphs.reading
-        yield chunk
-
-
-def _checked_id(id: Hashable) -> str | int:
-    """An id that can be typed, sent and looked up."""
-    name = id.item() if isinstance(id, np.generic) else id
-    if isinstance(name, bool) or not isinstance(name, str | int):
-        raise InvalidArgument(
-            f"id {shortened(id)} is a {type(id).__name__}; ids of an index are strings or integers: pass others as "
-            "ids=, or number them (--number)"
-        )
-    return name
-
-
-class GraphDescriber:
-    """Makes what an index without a model keeps beside the columns of graphs."""
-
-    basis: NDArray[np.float32] | None = None
-    """The axes along which states are sorted, if a model wants that."""
-
-    def describe(self, chunks: Iterator[Chunk], executor: Any = None) -> Iterator[tuple[Chunk, Arrays]]:
-        """Chunks with what is found out about their graphs, here or in the workers of an executor."""
-        if executor is None:
-            return ((chunk, describe_graphs(chunk.graphs, chunk.certificates)) for chunk in chunks)
-        return map_in_order(executor, describe_graphs, chunks, Chunk.without_notes)
-
-    def copy(self, chunks: Iterator[Chunk]) -> Iterator[tuple[Chunk, Arrays]]:
-        """Chunks with what is known about their graphs already."""
-        return ((chunk, chunk.known) for chunk in chunks)
-
-
-def describe_graphs(graphs: GraphCollection, certificates: list[str] | None = None) -> Arrays:
-    """What an index without a model keeps beside the columns of graphs, and takes time to find out."""
-    known = identify_graphs(graphs) if certificates is None else certificates
-    return {"certificates": as_bytes(known), "branches": digest_branches(graphs.columns)}
-
-
-def as_bytes(certificates: list[str]) -> NDArray[np.uint8]:
-    """(graphs, 16): certificates as an index keeps them."""
-    return np.frombuffer(bytes.fromhex("".join(certificates)), dtype=np.uint8).reshape(-1, 16)
-
-
-def _in_chunks(graphs: Any, reading: MoleculeOptions | None) -> Iterator[GraphCollection]:
-    """Graphs of any kind in chunks, at least one; at most one chunk of an iterator exists at a time."""
-    if isinstance(graphs, Iterator):
-        chunks = iter(lambda: list(islice(graphs, CHUNK)), [])
-        yield as_graphs(next(chunks, []), reading)
-        yield from (as_graphs(chunk, reading) for chunk in chunks)
-        return
-    collection = as_graphs(graphs, reading)
-    for start in range(0, max(1, len(collection)), CHUNK):
-        yield collection[start : start + CHUNK]

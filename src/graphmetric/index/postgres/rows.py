@@ -33,10 +33,10 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_from_json
-from graphmetric.index.database import Database
-from graphmetric.index.index_folder import Manifest, Part
-from graphmetric.index.indexed_graphs import Condition, IndexedGraphs, OpenSegment, Positions, matches
-from graphmetric.index.segment import Arrays, Segment, find_key
+from graphmetric.index.graphs import Condition, IndexedGraphs, OpenSegment, matches
+from graphmetric.index.postgres.pool import Database
+from graphmetric.index.segment import Arrays, Positions, Segment, find_key
+from graphmetric.index.store import Manifest, Part
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -208,7 +208,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
             cursor.execute("set local enable_indexscan = off")
             return cursor.execute(query, values).fetchall()
 
-        (row,) = self.database.read(look_at_all) if scan else self.database.ask(query, values, effort)
+        (row,) = self.database.read(look_at_all) if scan else self.database.fetch_all(query, values, effort)
         columns = self._decode(["position", *names], row)
         return TableRows(self.database, self.about, columns.pop("position"), columns)
 
@@ -227,7 +227,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
 
     def run(self, query: bytes, values: Sequence[Any] = ()) -> list[Any]:
         """The rows that a query gives."""
-        return self.database.ask(query, values)
+        return self.database.fetch_all(query, values)
 
     def sql(self, text: str, names: Sequence[str] = ()) -> bytes:
         """A query; ``{table}`` and ``{visible}`` are known, and ``{columns}`` are the bytes of all rows, end to end."""
@@ -412,7 +412,7 @@ class TableGraphs(IndexedGraphs):
         return len(self._segment)
 
     @property
-    def is_worn(self) -> bool:
+    def needs_compaction(self) -> bool:
         return False
 
     def find(self, id: object) -> int | None:

@@ -39,11 +39,11 @@ from graphmetric.errors import InvalidArgument, InvalidGraph, StoreError
 from graphmetric.formats.values import plain
 from graphmetric.graphs.columns import COLUMNS, LABEL_COLUMNS, Columns
 from graphmetric.graphs.labels import label_from_json, label_to_json, spelling
-from graphmetric.index.database import Database, DatabaseAddress
-from graphmetric.index.index_folder import Chosen, IndexRecord, Make, Manifest, Part
-from graphmetric.index.indexed_graphs import IndexedGraphs
-from graphmetric.index.segment import Arrays, SegmentBuilder, id_keys
-from graphmetric.index.table_rows import (
+from graphmetric.index.building import SegmentBuilder
+from graphmetric.index.graphs import IndexedGraphs
+from graphmetric.index.postgres.address import DatabaseAddress
+from graphmetric.index.postgres.pool import Database
+from graphmetric.index.postgres.rows import (
     BLOCK,
     RAW,
     IndexEntry,
@@ -56,6 +56,8 @@ from graphmetric.index.table_rows import (
     owner_of,
     signed,
 )
+from graphmetric.index.segment import Arrays, id_keys
+from graphmetric.index.store import Chosen, IndexRecord, Make, Manifest, Part
 
 if TYPE_CHECKING:
     from psycopg import Cursor
@@ -245,7 +247,7 @@ class PostgresStore:
     def size(self) -> int:
         table = f'"{self._address.schema}".graphs_{self._read().number}'
         query = b"select pg_total_relation_size(%s::regclass)"
-        return int(self._database.ask(query, (table,))[0][0])
+        return int(self._database.fetch_all(query, (table,))[0][0])
 
     def read(self) -> Manifest:
         return self._read().manifest()
@@ -268,7 +270,7 @@ class PostgresStore:
     @contextmanager
     def model(self, digest: str) -> Iterator[Path]:
         query = self._sql("select file, content from {models} where digest = %s")
-        files = self._database.ask(query, (digest,))
+        files = self._database.fetch_all(query, (digest,))
         if not files:
             raise StoreError(f"lacks the model {digest[:12]} of its index: build the index again", self.place)
         with tempfile.TemporaryDirectory() as folder:
@@ -280,7 +282,7 @@ class PostgresStore:
 
     def read_part(self, part: Part, digest: str) -> bytes:
         query = self._sql("select content from {parts} where part = %s and digest = %s")
-        found = self._database.ask(query, (part, digest))
+        found = self._database.fetch_all(query, (part, digest))
         if not found:
             raise StoreError(f"has another edition of what is {part}: load the index again", self.place)
         content = bytes(found[0][0])
@@ -397,7 +399,7 @@ class PostgresStore:
         names = []
         if self._database.read(self._check_version):
             query = self._sql("select name from {indexes} order by name limit 8")
-            names = [row[0] for row in self._database.ask(query)]
+            names = [row[0] for row in self._database.fetch_all(query)]
         there = f"there are: {', '.join(names)}" if names else "there is none"
         raise StoreError(f"has no index {self._address.index!r}; {there}", self.place)
 

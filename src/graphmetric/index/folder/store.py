@@ -21,11 +21,11 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -34,13 +34,12 @@ from graphmetric._foundation.options import parse_json
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.formats.molecules import MoleculeOptions
-from graphmetric.index.indexed_graphs import IndexedGraphs, OpenSegment
-from graphmetric.index.segment import GraphWriter, SegmentBuilder, StoredSegment
-from graphmetric.index.segment_folder import SegmentFolder, read_segment
-from graphmetric.index.vector_lists import VectorLists
-
-if TYPE_CHECKING:
-    from graphmetric.learned.learned_distance import LearnedDistance
+from graphmetric.index.building import SegmentBuilder
+from graphmetric.index.folder.lists import InvertedLists
+from graphmetric.index.folder.segment_files import SegmentFolder, read_segment
+from graphmetric.index.graphs import IndexedGraphs, OpenSegment
+from graphmetric.index.segment import StoredSegment
+from graphmetric.index.store import Chosen, IndexRecord, Make, Manifest, Part
 
 try:
     import fcntl
@@ -55,44 +54,6 @@ _OURS = re.compile(r"segments|\.lock|\.?model-.*|\.?(remembered|map)-.*|index\.j
 """Names in the folder of an index; hidden ones are files under way, and earlier versions kept proofs (remembered)."""
 _ATTEMPTS = 20
 """Attempts to open an index that is being replaced at the same time."""
-Part = Literal["map"]
-"""Files beside the segments, named by their digest."""
-Make = Callable[[GraphWriter], Any]
-"""Gives all graphs to a writer; returns what that makes of them."""
-Chosen = TypeVar("Chosen")
-
-
-@dataclass(frozen=True, slots=True)
-class Manifest:
-    """What ``index.json`` says, or the catalogue of a database."""
-
-    model: str | None
-    """The digest of the model; None if the index has none."""
-    next_number: int
-    """The id for the next graph that has none."""
-    segments: tuple[StoredSegment, ...] = ()
-    """The segments of a folder; a database keeps graphs by rows."""
-    costs: EditCosts | None = None
-    """The edit costs of certified searches; None for those of the model, or unit costs without one."""
-    reading: MoleculeOptions | None = None
-    """How the molecules were read; None if that is not known."""
-    parts: Mapping[Part, str] = field(default_factory=dict)
-    """The digest of the places of the graphs in the plane, if a map was built."""
-    edition: str = ""
-    """A new random text each time the index is written."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IndexRecord:
-    """What is written beside the graphs of an index."""
-
-    model: LearnedDistance | None
-    costs: EditCosts | None
-    next_number: int
-    """The id for the next graph that has none."""
-    reading: MoleculeOptions | None = None
-    """How the molecules were read; None if that is not known."""
-    parts: Mapping[Part, bytes] = field(default_factory=dict)
 
 
 class IndexFolder:
@@ -130,7 +91,7 @@ class IndexFolder:
             self._is_at(base)
             with self.new_segment() as part:
                 segment = make(SegmentBuilder(part.open_rows))
-                stored = self.adopt(part, part.finish(segment, VectorLists.worthwhile(segment)))
+                stored = self.adopt(part, part.finish(segment, InvertedLists.worthwhile(segment)))
             manifest = self._describe((stored,), record())
             return manifest, self._open_graphs(manifest, verify=False)
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL database as indexes use it: its address, its connections, what is tried again, and errors.
+"""The connections of a process to PostgreSQL databases: shared, tried again when one is lost, and their errors.
 
 No password leaves an address: messages show the address without it, and what the database or its client say is
 searched for it. Reading is tried again when a connection is lost. So is writing as long as nothing was committed; who
@@ -9,35 +9,28 @@ which there are never more than :data:`MOST_CONNECTIONS`.
 from __future__ import annotations
 
 import os
-import re
 import threading
 import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from graphmetric.errors import InvalidArgument, MissingExtra, StoreError
+from graphmetric.errors import MissingExtra, StoreError
+from graphmetric.index.postgres.address import DatabaseAddress
 
 if TYPE_CHECKING:
     import psycopg
     from psycopg import Connection, Cursor
     from psycopg.sql import Composed
 
-_SCHEMES = ("postgresql://", "postgres://")
-DEFAULT_SCHEMA, DEFAULT_INDEX = "graphmetric", "index"
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,60}")
-_SECRETS = ("password", "sslpassword")
 _PAUSES = (0.05, 0.25, 1.0)
 """Seconds to wait before each further attempt after a connection was lost."""
-_DEFAULTS = {"connect_timeout": "10", "application_name": "graphmetric", "keepalives_idle": "30"}
 _TIMEOUTS = {"statement_timeout": "60s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "15min"}
 """Settings of each session, unless the address has others in its options."""
 _LOST = ("08", "57P")
@@ -58,63 +51,6 @@ _WAIT_SECONDS = 60.0
 """How long a thread waits for a connection while all are in use."""
 
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True, repr=False)
-class DatabaseAddress:
-    """An address such as ``postgresql://user@host/database?index=molecules``.
-
-    ``index`` in the query names one of the indexes of the database, and ``schema`` where in the database they are; the
-    rest is read by PostgreSQL's own client, with its environment variables and its file of passwords.
-    """
-
-    conninfo: str
-    """For the client, with the password."""
-    shown: str
-    """For people, without it."""
-    index: str
-    schema: str
-    secrets: tuple[str, ...] = field(default=())
-
-    @classmethod
-    def parse(cls, url: str) -> DatabaseAddress:
-        """Read an address; raises InvalidArgument without repeating it, since it may hold a password."""
-        form = "an address of an index has the form postgresql://user@host:port/database?index=NAME"
-        try:
-            parts = urlsplit(url)
-            query = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
-            password = parts.password
-        except ValueError:
-            raise InvalidArgument(f"{form}; what was given cannot be read") from None
-        index, schema = query.pop("index", DEFAULT_INDEX), query.pop("schema", DEFAULT_SCHEMA)
-        for what, name in (("index", index), ("schema", schema)):
-            if not _NAME.fullmatch(name):
-                raise InvalidArgument(f"{what} {name!r} must be up to 60 letters, digits and the signs _ . -")
-        given = [password or "", unquote(password or ""), *(query.get(name, "") for name in _SECRETS)]
-        secrets = tuple(dict.fromkeys(secret for secret in given if secret))
-        user, at, host = parts.netloc.rpartition("@")
-        place = f"{user.partition(':')[0]}{at}{host}{parts.path}"
-        open_query = {name: value for name, value in query.items() if name not in _SECRETS} | {"index": index}
-        if schema != DEFAULT_SCHEMA:
-            open_query["schema"] = schema
-        shown = f"postgresql://{place}?{urlencode(open_query, quote_via=quote, safe='/')}"
-        query = _DEFAULTS | query
-        conninfo = f"postgresql://{parts.netloc}{parts.path}?{urlencode(query, quote_via=quote)}"
-        return cls(conninfo, shown, index, schema, secrets)
-
-    def __repr__(self) -> str:
-        return self.shown
-
-    def hide(self, text: str) -> str:
-        """A text without the secrets of the address."""
-        for secret in self.secrets:
-            text = text.replace(secret, "***")
-        return text
-
-
-def is_address(place: str) -> bool:
-    """Whether a text is the address of a database, not a folder."""
-    return place.startswith(_SCHEMES)
 
 
 class ConnectionPool:
@@ -206,7 +142,7 @@ class Database:
         """Do work that changes nothing in one transaction; it is tried again when the connection is lost."""
         return self._try(lambda: self._transact(work))
 
-    def ask(
+    def fetch_all(
         self, query: bytes | Composed, values: Sequence[Any] = (), settings: Mapping[str, str] | None = None
     ) -> list[Any]:
         """The rows that one query gives; tried again like :meth:`read`.
