@@ -6,7 +6,7 @@ smallest upper bound, which sinks. Cheap bounds come first, and each looks only 
 
 1. the lower bounds that the search is started with, from histograms, and those from common branches
    (:class:`StoredBounds`);
-2. where the limit sinks: searches of the candidates that are proposed as nearest, which make it small at once;
+2. where the limit sinks: searches of the most promising candidates, which make it small at once;
 3. branch bounds, whose maps lower the limit further;
 4. short searches with the branch bound, then a few rounds of the dual bound, which end once they have proven that a
    distance is not below the limit;
@@ -69,7 +69,7 @@ from graphmetric.edit_distance.methods import (
     fits_dual_bound,
 )
 from graphmetric.edit_distance.scaling import exceeds_memory, smaller_sizes, workspace_size
-from graphmetric.edit_distance.stopping import Watch, in_thread
+from graphmetric.edit_distance.stopping import Watch
 from graphmetric.graphs.collection import GraphCollection
 
 STAGES = {
@@ -212,11 +212,6 @@ class NearestSearch:
             self._plain = self.bounds._replace(upper=self.bounds.upper.copy()), apart
         self._settled = np.zeros(len(self.lower), dtype=bool)
 
-    def run(self, proposed: Numbers) -> None:
-        """Search, beginning with the proposed candidates, in a thread of its own, so that Ctrl-C is heard."""
-        in_thread(lambda _: self.run_here(proposed), self.watch)
-        self.watch.restart()
-
     @property
     def limit(self) -> float:
         """Distance / weight that a candidate must stay below to enter; infinite while there are too few."""
@@ -279,25 +274,25 @@ class NearestSearch:
         is_known = self.bounds.lower[found] == self.bounds.upper[found]
         return int(self.copies[found[is_known]].sum())
 
-    def run_here(self, proposed: Numbers) -> None:
-        """Search in this thread."""
+    def run(self, promising: Numbers) -> None:
+        """Search in this thread, beginning with the promising candidates."""
         with self.watch.limited(None if self.deadline == np.inf else self.deadline - clock()):
-            self._run(proposed[self._is_open(proposed)])
+            self._run(promising[self._is_open(promising)])
         if self.solve_limited is None:
             self._map_by_degree()
 
-    def _run(self, proposed: Numbers) -> None:
+    def _run(self, promising: Numbers) -> None:
         is_hard = self.query_nodes > LARGEST_EASY
         if self.solve_limited is not None:
-            self._search_part_within_limits(proposed, is_hard)
+            self._search_part_within_limits(promising, is_hard)
         else:
-            for part in self._parts(proposed):
+            for part in self._parts(promising):
                 if self._is_late():
                     break
-                self._search_proposed(self.encode(np.sort(part)), part, is_hard)
+                self._search_promising(self.encode(np.sort(part)), part, is_hard)
         rest = self._left()
-        if self.solve_limited is not None:  # what is left of the proposed ones had its time
-            rest = rest[~np.isin(rest, proposed)]
+        if self.solve_limited is not None:  # what is left of the promising ones had its time
+            rest = rest[~np.isin(rest, promising)]
         for part in self._parts(rest):
             part = self._tightened(part[self._is_open(part)])
             if self._is_late():
@@ -332,12 +327,12 @@ class NearestSearch:
             some, left = left[: self.wanted], left[self.wanted :]
             self._apply(self.encode(np.sort(some)), some, DegreeMap(), BY_COUNTS)
 
-    def _search_proposed(self, encoded: EncodedCandidates, proposed: Numbers, is_hard: bool) -> None:
+    def _search_promising(self, encoded: EncodedCandidates, promising: Numbers, is_hard: bool) -> None:
         if not is_hard:
-            self._search(encoded, proposed, _FIRST_STEPS)
+            self._search(encoded, promising, _FIRST_STEPS)
             return
-        self._search(encoded, proposed, 1, refine=True)
-        nearest = proposed[smallest(self.upper_rates[proposed], _SEARCHED_FIRST * (self.wanted or 1))]
+        self._search(encoded, promising, 1, refine=True)
+        nearest = promising[smallest(self.upper_rates[promising], _SEARCHED_FIRST * (self.wanted or 1))]
         self._search_briefly(encoded, nearest)
 
     def _search_part(self, encoded: EncodedCandidates, part: Numbers, is_hard: bool) -> None:

@@ -120,12 +120,6 @@ class Watch:
             self.canceled = True
             self.signals[STOP] = 1
 
-    def restart(self) -> None:
-        """Make the watch usable for more work."""
-        with self._lock:
-            self.stopped = self.canceled = False
-            self.signals[STOP] = 0
-
     def look_at_clock(self) -> None:
         """End the limited block if its time has passed."""
         with self._lock:
@@ -162,10 +156,10 @@ class Watch:
             return self._deadline - clock()
 
 
-def in_thread(work: Callable[[Watch], Result], watch: Watch | None = None) -> Result:
+def in_thread(work: Callable[[Watch], Result]) -> Result:
     """Do ``work`` in a thread of its own, so that Ctrl-C works, and return its result."""
     found = list[Result]()
-    work_in_threads(lambda own: found.append(work(own)), [watch or Watch()])
+    work_in_threads(lambda watch: found.append(work(watch)), [Watch()])
     return found[0]
 
 

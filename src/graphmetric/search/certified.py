@@ -230,7 +230,7 @@ class QuerySearch:
         """Search, some graphs first, and make the result, also when all work must end."""
         self._asked.running[self._row] = self
         try:
-            self.search.run_here(first)
+            self.search.run(first)
         except KeyboardInterrupt:
             self._asked.interrupted[self._row] = self._result()
             raise
