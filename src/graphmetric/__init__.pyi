@@ -49,11 +49,11 @@ from graphmetric.metric_repair import repair_row as repair_row
 from graphmetric.metric_repair import shortest_path_closure as shortest_path_closure
 from graphmetric.metric_repair import triangle_violations as triangle_violations
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing as triangle_fixing
+from graphmetric.notebook.widget import explore as explore
+from graphmetric.remote.client import connect as connect
 from graphmetric.search import GraphIndex as GraphIndex
 from graphmetric.search import SearchHit as SearchHit
 from graphmetric.search.collection_map import plot_map as plot_map
-from graphmetric.serve.client import connect as connect
-from graphmetric.serve.widget import explore as explore
 
 __all__: list[str]
 __version__: str

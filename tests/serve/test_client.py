@@ -11,8 +11,8 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument, ServiceError
+from graphmetric.remote.client import RemoteIndex
 from graphmetric.search.hits import SearchProgress, SearchResult
-from graphmetric.serve.client import RemoteIndex
 from tests.serve.running import Running, hard_graphs, running
 from tests.serve.test_limits import TOKEN
 

@@ -1,5 +1,6 @@
-"""The HTTP service over an index, with its page, and the Python client (the extra ``serve`` is for the service only).
+"""The HTTP service over an index, with its page (the extra ``serve``).
 
 A request passes :mod:`guard` (token, host, size and time of the body), is checked by the models of :mod:`schema`, and
-waits for its turn in a lane of :mod:`lanes`, where :mod:`service` answers it in the form of :mod:`wire`.
+waits for its turn in a lane of :mod:`lanes`, where :mod:`service` answers it. :mod:`graphmetric.remote.serialization`
+writes the answers.
 """

@@ -1,8 +1,9 @@
 """Requests and answers, as the OpenAPI description has them. A request with anything unknown or too large is refused.
 
-The models of requests check; those of answers only describe what :mod:`wire` writes, and tests compare the two. Fields
-are counted before any is validated: valid requests have few objects of few fields, and lists no longer than the largest
-graph. A body with more is refused while it is parsed, since validation takes microseconds, and memory, for each field.
+The models of requests check; those of answers only describe what :mod:`graphmetric.remote.serialization` writes, and
+tests compare the two. Fields are counted before any is validated: valid requests have few objects of few fields, and
+lists no longer than the largest graph. A body with more is refused while it is parsed, since validation takes
+microseconds, and memory, for each field.
 """
 
 from __future__ import annotations

@@ -30,6 +30,15 @@ from graphmetric.formats.values import integer_from_text
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import label_to_json
+from graphmetric.remote.serialization import (
+    number,
+    write_alignment,
+    write_graph,
+    write_labels,
+    write_layout,
+    write_progress,
+    write_result,
+)
 from graphmetric.search import GraphIndex, SearchHit
 from graphmetric.search.collection_map import CollectionMap
 from graphmetric.search.hits import EXPLAIN_SECONDS, SearchProgress, SearchResult, find_edits
@@ -48,15 +57,6 @@ from graphmetric.serve.schema import (
     SearchRequest,
 )
 from graphmetric.serve.settings import ServiceSettings
-from graphmetric.serve.wire import (
-    number,
-    write_alignment,
-    write_graph,
-    write_labels,
-    write_layout,
-    write_progress,
-    write_result,
-)
 
 logger = logging.getLogger("graphmetric.serve")
 

@@ -16,8 +16,15 @@ from graphmetric.errors import GraphMetricError, InvalidArgument, needs_extra
 from graphmetric.formats.conversion import as_graph
 from graphmetric.formats.values import integer_from_text
 from graphmetric.graphs.graph import Graph
+from graphmetric.remote.serialization import (
+    read_graph,
+    write_alignment,
+    write_graph,
+    write_labels,
+    write_layout,
+    write_result,
+)
 from graphmetric.search import GraphIndex, SearchHit, SearchResult
-from graphmetric.serve.wire import read_graph, write_alignment, write_graph, write_labels, write_layout, write_result
 
 _MODULES = ("dom.js", "drawing.js", "pair.js", "sketch.js", "widget.js")
 _LARGEST_DRAWN = 150

@@ -20,9 +20,9 @@ from graphmetric.errors import GraphMetricError, InvalidArgument, ServiceError
 from graphmetric.formats.conversion import as_graph, is_molecule
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.graphs.graph import Graph
+from graphmetric.remote.serialization import read_alignment, read_graph, read_result, write_graph
 from graphmetric.search.hits import EXPLAIN_SECONDS, Explanation, SearchHit, SearchProgress, SearchResult
 from graphmetric.search.options import RangeOptions, RemoteKeywords
-from graphmetric.serve.wire import read_alignment, read_graph, read_result, write_graph
 
 _PATIENCE = 30.0
 """Seconds to wait for an answer beyond the time limit of a search."""

@@ -1,0 +1,1 @@
+"""An index explored in a notebook."""
