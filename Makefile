@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DOCS_READY := $(VENV)/.docs-ready
 NOTEBOOKS_READY := $(VENV)/.notebooks-ready
 # The benchmarks that need no argument; the others train models and take a data set or a folder.
-SPEED := approximations canonical certified_search edit_distance_peers embedding exact_search heads large_pairs loading metric_repair
+SPEED := canonical certified_search edit_distance_peers embedding exact_search heads large_pairs loading metric_repair
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help demo test test-fast test-random test-browser lint coverage wheel docs notebooks bench drills fuzz clean
@@ -16,13 +16,13 @@ help:  ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 # The stamp is written last, so an install that was cut off is done again.
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml research/pyproject.toml constraints.txt
 	@echo "==> setting up $(VENV) (once; a few minutes)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "graphmetric needs Python 3.11 or newer; try: make PYTHON=python3.11"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "==> installing pinned packages"
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]' --editable research
 	@touch $@
 	@echo "==> ready"
 
@@ -56,10 +56,10 @@ lint: $(READY)  ## style, types and layers
 coverage: $(READY)  ## the whole suite, and which lines it does not reach (also in coverage.xml)
 	@PYTHONHASHSEED=0 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term-missing --cov-report=xml
 
-wheel: $(READY)  ## the wheel in dist/, tested in a new environment outside of the checkout, without extras and with learn
-	@rm -rf build dist
-	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
-	@$(BIN)/python tools/try_wheel.py dist/graphmetric-*.whl
+wheel: $(READY)  ## both wheels in dist/, tested in a new environment outside of the checkout, without extras and with learn
+	@rm -rf build research/build dist
+	@$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . ./research
+	@$(BIN)/python tools/try_wheel.py dist/graphmetric-*.whl dist/graphmetric_research-*.whl
 
 $(DOCS_READY): $(READY)
 	@echo "==> installing what builds the documentation"
@@ -89,4 +89,4 @@ fuzz: $(READY)  ## 100,000 broken files through every reader; SEED=1 for others
 	@$(BIN)/python tests/fuzz/fuzz_readers.py --inputs 100000 --seed $(or $(SEED),0)
 
 clean:  ## remove what make made
-	rm -rf $(VENV) build dist demo-output docs/_build docs/_generated .coverage coverage.xml
+	rm -rf $(VENV) build research/build dist demo-output docs/_build docs/_generated .coverage coverage.xml

@@ -3,6 +3,8 @@
 Run it: python examples/classification.py                               which molecules have a carbonyl group?
         python examples/classification.py MUTAG --root FOLDER           a TUDataset, see docs/datasets.md
 
+The graph kernels beside it come with graphmetric-research, which must be installed: pip install -e research.
+
 Every method is cross-validated on the same folds and is one or more matrices of all graphs: the training part of a fold
 chooses among them, and the number of neighbours or the penalty of the SVM, by a cross-validation of its own.
 
@@ -29,8 +31,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 
 import graphmetric as gm
-from graphmetric.baselines import build_baseline
 from graphmetric.errors import DatasetNotFound, InvalidArgument
+from graphmetric_research.baselines import build_baseline
 
 ROUNDS = (1, 2, 3, 4)
 NEIGHBOURS = GridSearchCV(KNeighborsClassifier(metric="precomputed"), {"n_neighbors": [1, 3, 5, 9, 15]})

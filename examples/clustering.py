@@ -3,6 +3,8 @@
 Run it: python examples/clustering.py                          functions of Python's library, then families with truth
         python examples/clustering.py MUTAG --root FOLDER      clusters beside the classes of a TUDataset
 
+The graph kernels beside it come with graphmetric-research, which must be installed: pip install -e research.
+
 Classes are never learned from: they only tell how well clusters agree with them, by the adjusted Rand index and the
 adjusted mutual information (both 0 for chance, 1 for the same groups). Few classes are clusters of any distance.
 """
@@ -19,8 +21,8 @@ from sklearn.cluster import DBSCAN, HDBSCAN, AgglomerativeClustering
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import graphmetric as gm
-from graphmetric.baselines import build_baseline
 from graphmetric.errors import DatasetNotFound, InvalidArgument
+from graphmetric_research.baselines import build_baseline
 
 
 def group_functions(count: int = 200, max_steps: int = 300, **options: Any) -> tuple[list[int], list[int]]:

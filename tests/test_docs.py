@@ -35,7 +35,7 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if not path.relative_to(DOCS)
 FULL_TABLES = sorted(path for path in (RESEARCH / "results").glob("*.md") if path.name != "README.md")
 NOTES = [RESEARCH / "notes.md", RESEARCH / "results" / "README.md", *FULL_TABLES]
 RESEARCH_PAGES = [RESEARCH / "reproduce.md", RESEARCH / "scale.md"]
-RUN = [DOCS / "index.md", *sorted((DOCS / "howto").glob("*.md")), RESEARCH / "reproduce.md"]
+RUN = [DOCS / "index.md", *sorted((DOCS / "howto").glob("*.md"))]
 TOP = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 FENCE = re.compile(r"(?ms)(?:<!-- not run: (?P<reason>.+?) -->\n)?^```(?P<kind>\S*)\n(?P<text>.*?)^```$")
 MAP_ROW = re.compile(

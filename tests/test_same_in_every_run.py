@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import PROFILE
 from tests.clocks import counted_seconds
-from tests.conftest import PROFILE
 
 DRAWN = """
 from hypothesis import given, strategies as st
-import tests.conftest
+import conftest
 drawn = []
 @given(st.integers(), st.floats(), st.text())
 def draw(number, fraction, text):

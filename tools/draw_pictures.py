@@ -30,9 +30,9 @@ class Folder(NamedTuple):
 HOUSE: list[tuple[str, str, list[Folder]]] = [
     ("what people call", "#e8e4f4", [
         Folder("cli", "one file per command"),
-        Folder("reproduction", "the paper's tables, the demo"),
+        Folder("serve", "HTTP, the page, the client"),
+        Folder("demo.py", "the whole method, shown"),
         Folder("report", "a model measured, as HTML"),
-        Folder("baselines", "every rival, one interface"),
     ]),
     ("learn, store, search", "#dceaf7", [
         Folder("estimator.py", "GraphDistance: fit"),
@@ -55,7 +55,7 @@ HOUSE: list[tuple[str, str, list[Folder]]] = [
         Folder("graphs", "Definition 1"),
     ]),
     ("arrays only", "#f6e3df", [
-        Folder("evaluation", "scores, axioms, protocols"),
+        Folder("evaluation", "scores, axioms"),
         Folder("metric_repair", "Eq. 12-14, 16, Algorithm 1"),
         Folder("_foundation", "files, threads, compiling"),
         Folder("errors.py", "the exceptions"),

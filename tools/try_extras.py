@@ -52,7 +52,6 @@ COMMAND_LINES: dict[str, str | None] = {
     "repair distances.csv repaired.csv": None,
     "repair distances.csv repaired.parquet": "parquet",
     "repair distances.csv repaired.npy --figure repair.png": "plot",
-    "reproduce table1": "learn",
     "doctor": None,
 }
 """A command with its fewest arguments -> the extras that it needs, in the order in which they are missed."""

@@ -1,9 +1,9 @@
-"""Install a wheel into a new environment outside of the checkout, first plainly and then with what learns.
+"""Install the wheels into a new environment outside of the checkout: first one plainly, then with what learns.
 
 Without any extra, every public name and every command must work or say which extra it needs (``try_extras.py``). With
-the extra ``learn``, the README and the demo are run.
+the extra ``learn``, the README and the demo are run. The wheel of graphmetric-research comes last.
 
-    python tools/try_wheel.py dist/graphmetric-0.3.0-py3-none-any.whl
+    python tools/try_wheel.py dist/graphmetric-0.3.0-py3-none-any.whl dist/graphmetric_research-0.3.0-py3-none-any.whl
 
 The packages it depends on come in the versions of constraints.txt. Nothing of the checkout can be imported: programs
 run in a temporary folder, without the variables that tell Python where to look.
@@ -48,7 +48,9 @@ def main() -> None:
     """Make the environment, install, run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel", type=Path)
-    wheel = parser.parse_args().wheel.resolve()
+    parser.add_argument("research", type=Path)
+    given = parser.parse_args()
+    wheel, research = given.wheel.resolve(), given.research.resolve()
     readme = ROOT / "README.md"
     with tempfile.TemporaryDirectory(prefix="graphmetric-wheel-") as temporary:
         folder = Path(temporary)
@@ -64,7 +66,11 @@ def main() -> None:
         for program, *arguments in commands_of(readme.read_text(encoding="utf-8")):
             run([str(programs / program), *arguments], work)
         run([str(programs / "graphmetric"), "demo", "--quick"], work)
-    print(f"==> {wheel.name} works outside of the checkout")
+        run([*install, f"{wheel}[learn,plot]", str(research)], work)
+        quick = ("--quick", "--limit", "30", "--datasets", "molecules", "--only", "size difference")
+        run([str(programs / "graphmetric-research"), "protocol-a", *quick], work)
+        run([str(programs / "graphmetric"), "ged", "molecules:3", "molecules:8", "--method", "vj"], work)
+    print(f"==> {wheel.name} and {research.name} work outside of the checkout")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The public names of graphmetric and the modules they live in, for type checkers and for ``__init__.py``."""
 
-from graphmetric.baselines.published import Hungarian as Hungarian
-from graphmetric.baselines.published import VolgenantJonker as VolgenantJonker
 from graphmetric.datasets import Dataset as Dataset
 from graphmetric.datasets import load_dataset as load_dataset
 from graphmetric.edit_distance import BeamSearch as BeamSearch

@@ -225,18 +225,10 @@ def test_runs_as_a_module() -> None:
     assert done.stdout.strip().endswith(__version__), done.stderr
 
 
-@pytest.mark.slow
-def test_experiments_print_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    quick = ("--quick", "--limit", "30", "--datasets", "molecules", "--out", tmp_path, "--json")
-    code, text, errors = run(capsys, "reproduce", "protocol-a", "--only", "size difference", *quick)
-    assert code == 0, errors
-    report = json.loads(text)
-    assert report["out"] == str(tmp_path / "protocol-a")
-    assert {record["dataset"] for record in report["runs"]} == {"molecules"}
-    assert report["runs"][0]["scores"]["rho"] > 0
-    assert report["claims"] == []
-    report = json.loads(run(capsys, "reproduce", "figure2", *quick)[1])
-    assert [Path(path).name for path in report["files"]] == ["figure2.svg", "figure2.json"]
+def test_a_command_that_moved_says_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    code, text, errors = run(capsys, "reproduce", "table1", "--root", "data/")
+    assert (code, text) == (2, "")
+    assert "install graphmetric-research and run `graphmetric-research EXPERIMENT`" in " ".join(errors.split())
 
 
 def test_help_lists_each_option_once_and_no_argument(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,10 +13,6 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 from torch import nn
 
-from graphmetric.baselines import TrainingTask, build_baseline
-from graphmetric.errors import InvalidArgument
-from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training import train_model
 from graphmetric.training.optimizer import Muon, orthogonalize
 from tests.training.small_sets import (
@@ -24,7 +20,6 @@ from tests.training.small_sets import (
     QUICK,
     Stopped,
     new_model,
-    random_graphs,
     same_weights,
     small_set,
     stop_after,
@@ -92,11 +87,3 @@ def test_a_training_learns_and_goes_on_where_it_was_stopped(tmp_path: Path) -> N
     remembered = {name.rpartition("/")[2] for name in saved if name.startswith("optimizer.encoder.layers.0.")}
     assert remembered == {"momentum", "step", "exp_avg", "exp_avg_sq"}
     assert "optimizer.encoder.output.weight/exp_avg" in saved
-
-
-def test_other_encoders_are_refused() -> None:
-    graphs = GraphCollection(random_graphs(6))
-    labels = PairBounds.from_matrix(np.ones((6, 6)) - np.eye(6))
-    baseline = build_baseline("greed", training=replace(QUICK, optimizer="muon", steps=2))
-    with pytest.raises(InvalidArgument, match="'muon' is for the graph transformer"):
-        baseline.fit(TrainingTask(graphs, labels, labels.take(np.arange(0)), 0, 1))

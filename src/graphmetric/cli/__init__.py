@@ -28,16 +28,19 @@ COMMANDS = {
     "search": "Find the nearest graphs of an index, with proof if you like.",
     "serve": "Serve an index over HTTP, with a page to draw and search.",
     "repair": "Find the metric that is nearest to a distance matrix.",
-    "reproduce": "Run the experiments of the paper, and others beyond it.",
     "doctor": "Show versions, extras and the state of this installation.",
 }
 _MODULES = {
     **dict.fromkeys(("info", "convert"), "graph_files"),
     **dict.fromkeys(("ged", "label"), "edit_distance"),
     **dict.fromkeys(("distance", "embed", "evaluate"), "learned"),
-    "reproduce": "reproduction",
 }
 """The modules of commands that share one; each of the others has the name of its module."""
+_MOVED = {
+    "reproduce": "the experiments of the paper are a distribution of their own: install graphmetric-research and run "
+    "`graphmetric-research EXPERIMENT`"
+}
+"""Commands of earlier versions, and where they are now."""
 
 
 class _LazyGroup(click.Group):
@@ -47,6 +50,8 @@ class _LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _MOVED:
+            raise click.UsageError(_MOVED[cmd_name])
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"{__name__}.{_MODULES.get(cmd_name, cmd_name)}")
@@ -84,6 +89,11 @@ def cli(context: click.Context, verbose: bool) -> None:
 
     `graphmetric COMMAND --help` explains a command.
     """
+    prepare_logging(context, verbose=verbose)
+
+
+def prepare_logging(context: click.Context, *, verbose: bool = False) -> None:
+    """Send log lines and warnings to standard error as long as a command runs."""
     context.with_resource(warnings_as_notes())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(PlainFormatter("%(message)s"))
@@ -93,14 +103,19 @@ def cli(context: click.Context, verbose: bool) -> None:
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Run a command; an error of the user or the machine becomes one line, and a traceback means a bug of ours."""
+    """Run a command of ``graphmetric``."""
+    return run_program(cli, "graphmetric", arguments)
+
+
+def run_program(program: click.Command, name: str, arguments: list[str] | None = None) -> Any:
+    """Run a program; an error of the user or the machine becomes one line, and a traceback means a bug of ours."""
     # OpenMP reads this when torch, faiss or scikit-learn load it: its threads should sleep while they wait.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     prepare_streams()
     threshold = gc.get_threshold()
     gc.set_threshold(100_000, *threshold[1:])  # with the usual 700, importing torch takes .4 s more
     try:
-        result = cli.main(args=arguments, prog_name="graphmetric", standalone_mode=False)
+        result = program.main(args=arguments, prog_name=name, standalone_mode=False)
         flush_output()
         return result
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 (explained, with its traceback if it is unknown)

@@ -21,8 +21,7 @@ costs by c itself. Both hold for any such t. The choice of t decides how close t
 
 All of this is done for each pair separately, so the costs of one pair do not affect the precision of the others.
 
-At the end of the file are the sizes of encoded pairs, and the memory that their matrices take. The kernels of this
-folder are private to it; what kernels of other folders need to read encoded problems, they import from here.
+At the end of the file are the sizes of encoded pairs, and the memory that their matrices take.
 """
 
 from __future__ import annotations
@@ -38,16 +37,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.limits import available_memory
-from graphmetric.edit_distance._kernels.lower_bounds import Profiles as Profiles
-from graphmetric.edit_distance._kernels.lower_bounds import compare_incident_edges as compare_incident_edges
-from graphmetric.edit_distance._kernels.lower_bounds import profile_nodes as profile_nodes
-from graphmetric.edit_distance._kernels.lower_bounds import sum_hausdorff as sum_hausdorff
 from graphmetric.edit_distance._kernels.node_maps import TrueCosts, price_maps
-from graphmetric.edit_distance._kernels.packing import LARGEST_TOTAL, EditCostTables, PackedGraphs, tabulate_costs
-from graphmetric.edit_distance._kernels.packing import Integers as Integers
-from graphmetric.edit_distance._kernels.packing import PackedProblem as PackedProblem
-from graphmetric.edit_distance._kernels.packing import fill_adjacency as fill_adjacency
-from graphmetric.edit_distance._kernels.packing import integers as integers
+from graphmetric.edit_distance._kernels.packing import (
+    LARGEST_TOTAL,
+    EditCostTables,
+    PackedGraphs,
+    PackedProblem,
+    tabulate_costs,
+)
 from graphmetric.edit_distance._kernels.workspace import WorkspaceSize, count_bytes
 from graphmetric.edit_distance.costs import LARGEST_COST, SMALLEST_COST
 from graphmetric.errors import InvalidArgument

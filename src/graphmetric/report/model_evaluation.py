@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric._foundation.options import checked_count
 from graphmetric._foundation.random_streams import random_stream
+from graphmetric._foundation.versions import installed_versions
 from graphmetric.datasets import Dataset
 from graphmetric.distance import Axiom
 from graphmetric.edit_distance import EditCosts, normalized_distance
@@ -31,7 +32,6 @@ from graphmetric.evaluation import (
     SizeErrors,
     calibrate,
     errors_by_size,
-    installed_versions,
     measure_axioms,
     score_against_bounds,
     score_distances,

@@ -21,11 +21,12 @@ from graphmetric._foundation.progress import Progress, progress
 from graphmetric.datasets import Dataset
 from graphmetric.edit_distance import BranchBound, EditCosts, EditDistanceMethod, ExactSearch, pairwise_edit_distances
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation.protocols import Positions
 from graphmetric.evaluation.scores import Floats, nearest_for_certain, precision_between
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training.supervision import read_distances
+
+Positions = NDArray[np.int64]
 
 QUERIES = 100
 """How many queries are drawn from graphs without a split, by default."""

@@ -145,7 +145,7 @@ def _paper() -> tuple[ModelOptions, TrainingOptions]:
 
     Differs from the paper: k is the size of the largest training graph, which is what section 4.2 calls k_max. Section
     5.1 prints k for its data sets, 10 for AIDS and LINUX and 50 for IMDB, where the largest graph has 89 nodes; the
-    tables of ``graphmetric reproduce`` take these. FC is printed as "several fully connected layers" without widths:
+    tables of ``graphmetric-research`` take these. FC is printed as "several fully connected layers" without widths:
     here it has two hidden layers of the intermediate size. Alpha, the lengths of early stopping and of pre-training,
     and the size of mini-batches have no printed values either; alpha is 0.
     """
