@@ -360,13 +360,14 @@ class TestInput:
             lambda: model.align(query, directed),
             lambda: model.kneighbors([directed], [query], k=1),
             lambda: index.search(directed, 1),
-            lambda: index.search(directed, 1, certified=True),
             lambda: index.range(directed, 1.0),
             lambda: index.add([directed]),
             lambda: evaluate_model(model, [query, directed, query, query]),
         ):
             with pytest.raises(InvalidArgument, match=said):
                 ask()
+        with pytest.raises(InvalidArgument, match="is directed and graph 1 is not"):
+            index.search(directed, 1, certified=True)  # which asks no model
         assert model.distance(query, gm.Graph(2, node_labels="CC", directed=True)) > 0
         calls = [gm.Graph(n, [(k, k + 1) for k in range(n - 1)], directed=True) for n in range(2, 9)]
         other = gm.GraphDistance(**QUICK | {"max_steps": 2}).fit(calls)
