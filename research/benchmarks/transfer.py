@@ -226,7 +226,7 @@ def write_card(name: str, rows: Scores) -> None:
     """Add what was measured to the card of a model."""
     model = gm.GraphDistance.load(name)
     known = model.report_.get("held_out", {})
-    model.report_["held_out"] = {"measured_by": "benchmarks/transfer.py"} | known | rows
+    model.report_["held_out"] = {"measured_by": "research/benchmarks/transfer.py"} | known | rows
     model.save(find_model(name))
 
 

@@ -96,7 +96,7 @@ class TestWhatIsThere:
         assert model.report_["graphs"]["source"] in card
         assert model.report_["validation"]["mean_rank_correlation"] > 0.9
         assert "## On held-out graphs" in card
-        assert "| Measured by | benchmarks/transfer.py |" in card
+        assert "| Measured by | research/benchmarks/transfer.py |" in card
         assert card.count("of the ten nearest found, mean error") >= 1
         assert model.report_["labels"]["mutated_graphs_in_training_pairs"] > 50
 
