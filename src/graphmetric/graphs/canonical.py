@@ -101,7 +101,8 @@ def certify(columns: Columns, budget: int) -> tuple[list[str | None], list[int]]
     node_bytes = memoryview(solved.nodes.digest[solved.nodes.rank[first_node + outcome.order]].tobytes())
     end_bytes = memoryview(ends.astype("<i4").tobytes())
     edge_bytes = memoryview(solved.edges.digest[solved.edges.rank[source]].tobytes())
-    node_ptr, edge_ptr = columns.node_ptr.tolist(), columns.edge_ptr.tolist()
+    node_ptr = columns.node_ptr.tolist()
+    edge_ptr = columns.edge_ptr.tolist()
     empty = blake2b(digest_size=DIGEST_SIZE, person=b"graphmetric-cert")
     texts: list[str | None] = []
     for k, is_solved in enumerate(outcome.solved.tolist()):
@@ -233,7 +234,7 @@ def _combine(
 
 
 def could_be_isomorphic(g: Columns, h: Columns) -> bool:
-    """Whether the graphs agree in what takes no search: columns, sizes and degrees."""
+    """Return whether the graphs agree in columns, sizes and degrees, which need no search."""
     first, second = (np.sort(np.bincount(graph.edges.ravel(), minlength=graph.num_nodes)) for graph in (g, h))
     return np.array_equal(shapes(g), shapes(h)) and np.array_equal(first, second)
 
@@ -245,9 +246,9 @@ def require_igraph(name: str, budget: int) -> None:
 
 
 def is_isomorphic_by_igraph(g: Columns, h: Columns) -> bool:
-    """Whether two packed graphs are isomorphic, attributes, weights and all, without a limit on the work.
+    """Return whether two packed graphs are isomorphic, with all attributes and weights; the work is unlimited.
 
-    igraph knows colours of nodes only, so every edge becomes a path through coloured nodes.
+    igraph compares colors of nodes only, so every edge becomes a path through colored nodes.
     """
     if not could_be_isomorphic(g, h):
         return False
@@ -266,7 +267,9 @@ def _subdivided(graph: Columns, numbers: dict[tuple[str, bytes], int]) -> tuple[
     """
     import igraph
 
-    nodes, edges, directed = node_keys(graph), edge_keys(graph), bool(graph.flags[0] & Has.DIRECTION)
+    nodes = node_keys(graph)
+    edges = edge_keys(graph)
+    directed = bool(graph.flags[0] & Has.DIRECTION)
     colours = [numbers.setdefault(("node", nodes.digest[rank].tobytes()), len(numbers)) for rank in nodes.rank.tolist()]
     pairs: list[tuple[int, int]] = []
     for (u, v), rank in zip(graph.edges.tolist(), edges.rank.tolist(), strict=True):

@@ -128,11 +128,11 @@ class GraphCollection(Sequence[Graph]):
         return ptr[chosen + 1] - ptr[chosen]
 
     def any_has(self, what: Has) -> bool:
-        """Whether any of the graphs has this column."""
+        """Return whether any of the graphs has this column."""
         return bool((self.flags & what).any())
 
     def without(self, names: Iterable[str]) -> GraphCollection:
-        """The same graphs without some of their attributes, such as "edge_labels"; they are shared, not copied."""
+        """Return the graphs without some of their attributes, such as "edge_labels"; arrays are shared, not copied."""
         return GraphCollection._of(self._columns.without(names), self._index, self.reading)
 
     @property

@@ -1,4 +1,4 @@
-"""What nodes and edges may carry: one table of columns, and many graphs packed into one set of arrays.
+"""The attributes of nodes and edges: one table of columns, and many graphs packed into one set of arrays.
 
 :data:`COLUMNS` is the only list of the attributes a graph may have. ``Graph``, collections, files and features read
 names, types, checks and presence bits from it. :class:`Columns` holds the attributes of many graphs at once, and
@@ -23,7 +23,7 @@ AnyArray = TypeVar("AnyArray", bound=np.ndarray)
 
 
 def read_only(array: AnyArray) -> AnyArray:
-    """The same array, marked so that writing to it fails."""
+    """Make an array read-only and return it."""
     array.flags.writeable = False
     return array
 
@@ -34,7 +34,7 @@ def as_kernel_type(array: NDArray[Any]) -> NDArray[Any]:
 
 
 class Has(IntFlag):
-    """What a graph has, one bit each, so that graphs with and without a column can share a collection."""
+    """Presence bits of a graph, so that graphs with and without a column can share a collection."""
 
     DIRECTION = 1
     NODE_LABELS = 2
@@ -98,7 +98,7 @@ class Column:
 
     @property
     def coded(self) -> bool:
-        """Whether the column is a :class:`LabelColumn`."""
+        """True if the column is a :class:`LabelColumn`."""
         return not self.dtypes
 
     def read(self, values: Any, rows: int) -> Any:
@@ -222,7 +222,7 @@ class Columns:
         return {name: column for name, column in found if column is not None}
 
     def has_row(self, name: str) -> NDArray[np.bool_]:
-        """Which rows of a column belong to graphs that have it; the others hold fillers."""
+        """Return the mask of the rows of a column whose graphs have it; the others hold fillers."""
         column = COLUMNS[name]
         ptr = self.node_ptr if column.per == "node" else self.edge_ptr
         return np.repeat((self.flags & column.flag) != 0, np.diff(ptr))
@@ -240,14 +240,14 @@ class Columns:
         return replace(self, node_ptr=node_ptr, edge_ptr=edge_ptr, flags=flags, edges=edges, **changes)
 
     def without(self, names: Iterable[str]) -> Columns:
-        """The same graphs without some of their columns; all other arrays are shared."""
+        """Return the graphs without some of their columns; all other arrays are shared."""
         dropped: dict[str, Any] = {name: None for name in names if getattr(self, name) is not None}
         bits = sum(COLUMNS[name].flag for name in dropped)
         return replace(self, flags=read_only(self.flags & np.uint8(ALL_FLAGS & ~bits)), **dropped) if dropped else self
 
 
 def pointers(sizes: Any) -> NDArray[np.int64]:
-    """Where each run of rows starts, and where the last one ends."""
+    """Return the start of each run of rows, and the end of the last one."""
     ptr = np.zeros(len(sizes) + 1, dtype=np.int64)
     np.cumsum(sizes, out=ptr[1:])
     return read_only(ptr)
@@ -352,7 +352,8 @@ def assemble_columns(
         metadata: One mapping per graph.
         columns: Attributes by their names in :data:`COLUMNS`.
     """
-    node_starts, edge_starts = _checked_pointers("node_ptr", node_ptr), _checked_pointers("edge_ptr", edge_ptr)
+    node_starts = _checked_pointers("node_ptr", node_ptr)
+    edge_starts = _checked_pointers("edge_ptr", edge_ptr)
     if len(node_starts) != len(edge_starts):
         raise InvalidGraph(f"node_ptr is for {len(node_starts) - 1} graphs, edge_ptr for {len(edge_starts) - 1}")
     starts = {"node": node_starts, "edge": edge_starts}

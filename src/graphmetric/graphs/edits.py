@@ -63,7 +63,7 @@ def apply_edits(graph: Graph, edits: Iterable[Edit]) -> Graph:
 
 
 class NodeAttributes(NamedTuple):
-    """What a node carries besides its tag; None where the graph has no such column."""
+    """Attributes of a node besides its label; None if the graph has no such column."""
 
     features: tuple[float, ...] | None = None
     text: str | None = None
@@ -215,14 +215,14 @@ def _tag(label: Hashable) -> str:
 
 
 class DraftEdge(NamedTuple):
-    """What an edge carries."""
+    """Label and weight of an edge."""
 
     label: Hashable
     weight: float
 
 
 def edges_of(graph: Graph) -> dict[EdgeKey, DraftEdge]:
-    """What each edge carries, by its ends as ``graph.edges`` has them."""
+    """Return label and weight of each edge, keyed by its ends in the order of ``graph.edges``."""
     labels = graph.edge_labels or (None,) * graph.num_edges
     weights = [1.0] * graph.num_edges if graph.edge_weights is None else graph.edge_weights.tolist()
     return dict(zip(((u, v) for u, v in graph.edges.tolist()), map(DraftEdge, labels, weights), strict=True))
@@ -252,7 +252,7 @@ class Draft:
             self.attach(key, edge)
 
     def key(self, u: int, v: int) -> EdgeKey:
-        """How ``edges`` knows the edge from u to v."""
+        """Return the key of ``edges`` for the edge from u to v."""
         return edge_key(u, v, self.source.directed)
 
     def attach(self, key: EdgeKey, edge: DraftEdge) -> None:
@@ -269,7 +269,7 @@ class Draft:
             raise InvalidArgument(f"node {node} has label {self.nodes[node]!r}, not {label[0]!r}")
 
     def checked_key(self, u: int, v: int, label: Hashable) -> EdgeKey:
-        """How ``edges`` knows this edge, which must be there and have the label."""
+        """Return the key of ``edges`` for this edge, which must exist and have the label."""
         key = self.key(u, v)
         if key not in self.edges:
             raise InvalidArgument(f"there is no edge {key} at this point")
@@ -278,7 +278,7 @@ class Draft:
         return key
 
     def is_connected(self, without_node: int | None = None, without_edge: EdgeKey | None = None) -> bool:
-        """Whether every node reaches every other, directions aside; the empty graph counts as connected."""
+        """Return whether every node reaches every other, ignoring directions; the empty graph is connected."""
         start = next((node for node in self.nodes if node != without_node), None)
         if start is None:
             return True

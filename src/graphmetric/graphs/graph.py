@@ -50,7 +50,7 @@ class Adjacency(NamedTuple):
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
     edge: NDArray[np.int64]
-    """Which row of ``Graph.edges`` each entry comes from."""
+    """Row of ``Graph.edges`` of each entry."""
 
 
 class Graph:
@@ -227,11 +227,11 @@ class Graph:
         return _compressed_rows(self.num_nodes, self.edges[:, ::-1], np.arange(len(self.edges)))
 
     def degrees(self) -> NDArray[np.int64]:
-        """How many edge ends meet at each node: a self-loop counts twice, arcs count in both directions."""
+        """Number of edge ends at each node: a self-loop counts twice, arcs count in both directions."""
         return np.bincount(self.edges.ravel(), minlength=self.num_nodes)
 
     def relabeled(self, permutation: ArrayLike) -> Graph:
-        """The same graph with its nodes in another order: new node ``i`` is old node ``permutation[i]``."""
+        """Return the graph with its nodes in another order: new node ``i`` is old node ``permutation[i]``."""
         order = np.asarray(permutation)
         if order.shape != (self.num_nodes,) or not np.array_equal(np.sort(order), np.arange(self.num_nodes)):
             raise InvalidGraph(f"permutation must hold each of the nodes 0..{self.num_nodes - 1} once; got {order!r}")
@@ -296,7 +296,7 @@ class Graph:
         return text
 
     def is_isomorphic(self, other: Graph, *, budget: int = DEFAULT_BUDGET) -> bool:
-        """Whether some renumbering of the nodes turns one graph into the other, attributes, weights and all.
+        """Return whether a renumbering of the nodes turns one graph into the other, with all attributes and weights.
 
         Pairs that exceed the budget go to igraph when it is installed; otherwise :class:`WorkBudgetExceeded`.
         """

@@ -54,7 +54,7 @@ class LabelColumn:
         return LabelColumn(self.codes[rows], self.vocabulary)
 
     def compact(self) -> LabelColumn:
-        """The same column without tags that no row has."""
+        """Return the column without labels that no row has."""
         used = np.bincount(self.codes, minlength=len(self.vocabulary)) > 0
         codes = np.cumsum(used, dtype=np.int32)[self.codes] - 1
         return LabelColumn(codes, tuple(compress(self.vocabulary, used.tolist())))
@@ -96,7 +96,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _are_plain(values: Sequence[object]) -> bool:
-    """Whether all are strings, small integers or None, of which no two are equal and written differently."""
+    """Return whether all are strings, small integers or None, with no two equal values written differently."""
     kinds = set(map(type, values))
     if not kinds <= {str, int, type(None)}:
         return False

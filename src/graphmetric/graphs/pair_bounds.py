@@ -110,7 +110,7 @@ class PairBounds:
 
     @property
     def exact(self) -> NDArray[np.bool_]:
-        """Where the distance is known."""
+        """Mask of the pairs whose distance is known: lower == upper."""
         return np.asarray(self.lower == self.upper)
 
     @property
@@ -167,5 +167,6 @@ class PairBounds:
     def _refuse(self, wrong: NDArray[np.bool_], reason: str) -> None:
         if wrong.any():
             k = int(np.argmax(wrong))
-            pair, bounds = tuple(self.pairs[k].tolist()), f"[{self.lower[k]:g}, {self.upper[k]:g}]"
+            pair = tuple(self.pairs[k].tolist())
+            bounds = f"[{self.lower[k]:g}, {self.upper[k]:g}]"
             raise InvalidArgument(f"label {k}, of graphs {pair}, says {bounds}; {reason}")

@@ -1,4 +1,4 @@
-"""What is in a collection, at a glance, and what a user should know before computing with it."""
+"""Summary of a collection, with warnings about unusual data before computing with it."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class CollectionSummary:
     with_self_loops: int
     memory_bytes: int
     counts: tuple[str, ...]
-    """What an edit distance between these graphs counts unless something is ignored."""
+    """Attributes that an edit distance between these graphs compares by default."""
     unusual: tuple[str, ...]
-    """Sentences about what a user should know before computing with these graphs."""
+    """Warnings about these graphs, as sentences."""
 
 
 def summarize(graphs: GraphCollection) -> CollectionSummary:
@@ -107,7 +107,7 @@ def summarize(graphs: GraphCollection) -> CollectionSummary:
 
 
 def are_elements(labels: Collection[Hashable]) -> bool:
-    """Whether labels look like chemical elements, carbon among them."""
+    """Return whether labels look like chemical elements, carbon among them."""
     return "C" in labels and set(labels) <= set(_ELEMENTS.split())
 
 
@@ -119,7 +119,8 @@ def unequal_numbers(graphs: GraphCollection, ignored: Collection[str] = ()) -> l
     columns, found = graphs.columns.present(), []
     for name, remedy in _REMEDIES.items():
         if name in columns and name not in ignored and not (name == "node_labels" and len(graphs) < 2):
-            share, rows = _share_of_different(columns[name]), f"{COLUMNS[name].per}s"
+            share = _share_of_different(columns[name])
+            rows = f"{COLUMNS[name].per}s"
             if share > _MOSTLY:
                 found.append(
                     f"{name} are different on {share:.0%} of the {rows}, {remedy.format(name=name, rows=rows)}"
@@ -154,7 +155,7 @@ def _share_of_different(column: Any) -> float:
 
 
 def _label_counts(columns: Columns, name: str) -> dict[Hashable, int]:
-    """How often each label occurs, most frequent first."""
+    """Count each label, most frequent first."""
     column = getattr(columns, name)
     if column is None:
         return {}
