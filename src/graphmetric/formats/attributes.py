@@ -43,7 +43,7 @@ _BYTES_PER_VALUE = 64
 
 @dataclass(frozen=True, slots=True)
 class AttributeOptions:
-    """Which attributes of a file's nodes and edges become which columns of the graph."""
+    """Choice of the attributes of a file's nodes and edges that become columns of the graph."""
 
     node_label: str | Sequence[str] | None = ("label", "symbol", "chem", "type")
     """The node attribute that becomes ``node_labels``. Of several names, the first that any node has."""
@@ -57,7 +57,7 @@ class AttributeOptions:
     """Node attributes that become ``node_features``, in this order; ``"numeric"`` takes all remaining attributes that
     are numbers (or lists of numbers) on every node, in natural order of their names (x2 before x10)."""
     directed: bool | None = None
-    """Whether edges are arcs, where the file does not say."""
+    """Whether edges are arcs, if the file does not specify it."""
 
 
 attribute_format = partial(FileFormat, holds=EVERYTHING - {"node_images"}, options=AttributeOptions, names_nodes=True)
@@ -99,7 +99,7 @@ class AttributeRows:
         return (common - self._without) | set(self.defaults)
 
     def has(self, name: str) -> bool:
-        """Whether any row has this attribute."""
+        """Return whether any row has this attribute."""
         return name in self.names()
 
     def choose(self, names: str | Sequence[str] | None, parameter: str) -> str | None:
@@ -112,7 +112,7 @@ class AttributeRows:
         return found
 
     def described(self) -> str:
-        """Which attributes there are, for a message."""
+        """List the attributes, for a message."""
         names = sorted(self.names(), key=natural_key)
         return f"{self.kind}s have {', '.join(map(repr, names[:20])) or 'no attributes'}"
 
@@ -246,13 +246,13 @@ def _weights(
 
 
 def are_node_numbers(names: Sequence[Hashable]) -> bool:
-    """Whether the names of the nodes are the integers 0..n-1, in any order."""
+    """Return whether the names of the nodes are the integers 0..n-1, in any order."""
     integers = all(isinstance(name, int | np.integer) and not isinstance(name, bool) for name in names)
     return integers and set(names) == set(range(len(names)))
 
 
 def only_number(names: Sequence[Hashable]) -> bool:
-    """Whether names just count the nodes, like 0, 1, 2 or n0, n1, n2 or _1, _2, _3."""
+    """Return whether names just number the nodes, like 0, 1, 2 or n0, n1, n2 or _1, _2, _3."""
     if names == list(range(len(names))) and {int}.issuperset(map(type, names)):
         return True
     first = re.fullmatch("([^0-9]{0,8})([01])", str(names[0])) if names else None
@@ -282,7 +282,7 @@ def names_to_write(graph: Graph, kinds: tuple[type, ...]) -> list[Any] | None:
 
 
 def node_ids(graph: Graph, prefix: str = "") -> list[str]:
-    """What nodes are called in the file: by their names if they have some, else by number."""
+    """Return the ids of the nodes in the file: their names if they have any, else numbers."""
     return names_to_write(graph, (str,)) or [f"{prefix}{number}" for number in range(graph.num_nodes)]
 
 

@@ -24,10 +24,10 @@ _MOST_ROWS = 100_000
 
 @dataclass(slots=True, eq=False)
 class ParsedGraph:
-    """What a reader found of one graph, as plain lists whose types are right and whose content is not yet checked."""
+    """The content of one graph in a file, as plain lists with correct types and unchecked values."""
 
     where: str | int | None
-    """The place in the file for errors that name none."""
+    """The location in the file for errors without one."""
     carefully: Callable[[], Graph] | None = None
     """Builds the graph with an error that names the line or element at fault; None where its ``where`` says enough."""
     num_nodes: int = 0

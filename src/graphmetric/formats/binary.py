@@ -62,7 +62,7 @@ def checksum(parts: Iterable[bytes | memoryview]) -> int:
 
 
 def _counts(columns: Columns) -> dict[str, int]:
-    """How much one block holds; the end mark repeats the sums."""
+    """Count the contents of one block; the end mark repeats the sums."""
     return {"blocks": 1, "graphs": columns.num_graphs, "nodes": columns.num_nodes, "edges": len(columns.edges)}
 
 

@@ -1,4 +1,4 @@
-"""Whatever people have at hand, as a graph or a collection of graphs; and every conversion by its name."""
+"""Conversion of common objects to graphs and collections; and every conversion by its name."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def is_graph(thing: Any) -> bool:
 
 
 def is_molecule(thing: Any) -> bool:
-    """Whether this is a SMILES string or an RDKit molecule, which ``reading`` is for."""
+    """Return whether this is a SMILES string or an RDKit molecule, to which ``reading`` applies."""
     return _converter(thing) in _OF_MOLECULES
 
 
@@ -112,7 +112,7 @@ def _iterable(things: Any) -> Iterable[Any]:
 
 
 def _converter(thing: Any) -> Converter | None:
-    """How to make this thing a graph; None where it is not one graph."""
+    """Return the converter to one graph for this object; None if it is not one graph."""
     if isinstance(thing, tuple):
         return (lambda _, pair: from_edge_list(*pair)) if _is_edges_and_labels(thing) else None
     if isinstance(thing, np.ndarray):
@@ -131,7 +131,7 @@ def _converter_of_type(kind: type) -> Converter | None:
 
 
 def _is_edges_and_labels(pair: tuple[Any, ...]) -> bool:
-    """Whether this tuple is one graph rather than two: pairs of integers or strings, then labels."""
+    """Return whether this tuple is one graph rather than two: pairs of integers or strings, then labels."""
     if len(pair) != 2:
         return False
     edges, labels = pair

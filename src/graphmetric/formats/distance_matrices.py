@@ -90,7 +90,8 @@ def write_matrix(
 
     ``condensed`` writes each pair once, taken from above the diagonal; only .npz keeps the names of the items then.
     """
-    target, square = Path(path), np.asarray(matrix, dtype=np.float64)
+    target = Path(path)
+    square = np.asarray(matrix, dtype=np.float64)
     writer = _format_of(target).write
     if square.ndim != 2 or square.shape[0] != square.shape[1]:
         raise InvalidArgument(f"a matrix to write must be square; got shape {square.shape}")
@@ -264,7 +265,7 @@ def _read_lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_header(first: list[str], names: list[str]) -> bool:
-    """Whether the first line has names: it is one line too many, or text, or the plain numbering of a table program."""
+    """Return whether the first line has names: it is one line too many, or text, or a table program's numbering."""
     if len(first) > 1 and len(names) == len(first):
         return True
     numbering = ["", *map(str, range(len(names)))]
@@ -341,7 +342,7 @@ def _pyarrow() -> tuple[Any, Any]:
 
 
 class _Format(NamedTuple):
-    """How the files of one suffix are read and written."""
+    """Reader and writer of the files of one suffix."""
 
     read: Callable[[Path, int], _Content]
     write: Callable[[BinaryIO, NDArray[np.float64], _Names], None]

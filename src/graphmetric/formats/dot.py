@@ -67,7 +67,7 @@ class _Token(NamedTuple):
 
 @dataclass(slots=True)
 class _Scope:
-    """What statements inside one pair of braces inherit, and the nodes that they name."""
+    """Defaults inherited by the statements inside one pair of braces, and the nodes that they name."""
 
     node: Row = field(default_factory=dict)
     edge: Row = field(default_factory=dict)

@@ -16,7 +16,7 @@ from graphmetric.graphs.columns import COLUMNS, Columns
 from graphmetric.graphs.graph import Graph
 
 Part: TypeAlias = Graph | Columns
-"""What a reader yields: one graph, or many already packed."""
+"""The items of a reader: one graph, or many already packed."""
 
 Writer: TypeAlias = "Callable[[Iterable[Graph], BinaryIO, NotKept], None]"
 """Writes graphs as one file, and remembers what the file does not keep."""
@@ -35,13 +35,13 @@ class FileFormat:
     """A format by which graphs are read and perhaps written."""
 
     name: str
-    """What ``format=`` takes."""
+    """The value for ``format=``."""
     suffixes: tuple[str, ...]
     """File name endings that choose this format, lower case, without ``.gz``."""
     description: str
     """One line for listings."""
     holds: frozenset[str]
-    """Which of :data:`EVERYTHING` a file of this format can carry."""
+    """The members of :data:`EVERYTHING` that a file of this format can hold."""
     read: Callable[[FileSource, Any], Iterator[Part]]
     """Graphs of one source, lazily where the format permits."""
     write: Writer | None = None
@@ -53,7 +53,7 @@ class FileFormat:
     names_nodes: bool = False
     """Whether nodes have names in such files, so that ``metadata["node_names"]`` needs no place of its own."""
     claims_folder: Callable[[Path], bool] | None = None
-    """Whether a folder as a whole is of this format; None if the format has no folder layout."""
+    """Tests whether a folder as a whole is of this format; None if the format has no folder layout."""
     write_folder: Callable[[Iterable[Graph], Path, str, NotKept], None] | None = None
     """Fill an empty folder with graphs; the text is the folder's final name."""
 
@@ -103,7 +103,8 @@ class NotKept:
 
     def __init__(self, function: str = "", advice: str = "") -> None:
         """``function`` is what leaves things out, ``advice`` what to do about it."""
-        self._function, self._advice = function, f"; {advice}" if advice else ""
+        self._function = function
+        self._advice = f"; {advice}" if advice else ""
         self._left_out: dict[str, None] = {}
         self._changes: set[str] = set()
         self.molecule_facts: set[str] = set()

@@ -25,7 +25,7 @@ _WORDS = {
     "node_values": "values per node",
     "filler_bytes": "bytes for columns that only some of the graphs have",
 }
-"""What a limit counts, where its name does not say it."""
+"""The unit of a limit, if its name does not contain it."""
 _BUFFER = 1 << 18
 _MOST_NAMES = 12
 _RATIO_FROM = 1 << 24
@@ -84,13 +84,13 @@ _LIMIT_OF = {limit.name.removeprefix("max_"): limit.name for limit in fields(Lim
 
 @dataclass(slots=True, eq=False)
 class ReadingCall:
-    """What the files of one call of a reader share."""
+    """State shared by the files of one call of a reader."""
 
     limits: Limits
     skips: bool = False
-    """Whether graphs that cannot be read are passed over."""
+    """Whether graphs that cannot be read are skipped."""
     skipped: int = 0
-    """Number of graphs, or of whole files, that were passed over."""
+    """Number of graphs, or of whole files, that were skipped."""
     first_error: FileError | None = None
     """Why the first of them was."""
     noticed: set[str] = field(default_factory=set)
@@ -108,7 +108,7 @@ class FileSource:
 
     @property
     def is_folder(self) -> bool:
-        """Whether this is a folder; a name that the system refuses is not one."""
+        """Return whether this is a folder; a name that the system rejects is not one."""
         return self.path is not None and os.path.isdir(self.path)
 
     def beside(self, name: str) -> FileSource:

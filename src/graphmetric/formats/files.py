@@ -45,7 +45,7 @@ _CHUNK = 10_000
 Readable = str | os.PathLike[str] | BinaryIO
 
 OnError = Literal["raise", "skip"]
-"""What to do with a graph that cannot be read: end with an error, or go on and say at the end how many there were."""
+"""Treatment of a graph that cannot be read: raise an error, or skip it and report the number at the end."""
 
 
 def read_graphs(
@@ -160,7 +160,7 @@ def _parts(
 
 
 def _sources(path: Readable, format: str | None, call: ReadingCall) -> Iterator[tuple[FileSource, FileFormat, bool]]:
-    """What to read, in which format, and whether graphs without an id are called after their file."""
+    """Yield the sources to read, their formats, and whether graphs without an id are named after their file."""
     named = None if format is None else format_by_name(format)
     if isinstance(path, str | os.PathLike) and path != "-":
         given = Path(path)

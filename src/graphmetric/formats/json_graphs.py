@@ -135,7 +135,8 @@ class _JsonReader:
 
     def _parsed_node_link(self, data: dict[str, Any]) -> dict[str, Any] | None:
         """Node-link data whose nodes go by strings or by small integers; None, or some error, for anything else."""
-        nodes, links = data["nodes"], data["links"] if "links" in data else data["edges"]
+        nodes = data["nodes"]
+        links = data["links"] if "links" in data else data["edges"]
         if type(links) is not list or len(links) > self._source.limits.max_edges:
             return None
         names = [node["id"] for node in nodes]
@@ -149,7 +150,8 @@ class _JsonReader:
             numbers = {name: number for number, name in enumerate(names)}
             if len(numbers) < len(names):
                 return None
-            tails, heads = list(map(numbers.__getitem__, tails)), list(map(numbers.__getitem__, heads))
+            tails = list(map(numbers.__getitem__, tails))
+            heads = list(map(numbers.__getitem__, heads))
         return {
             "num_nodes": len(nodes),
             "tails": tails,
@@ -171,7 +173,7 @@ class _JsonReader:
         return given | known | {"metadata": facts}
 
     def _columns(self, nodes: list[dict[str, Any]], links: list[dict[str, Any]]) -> dict[str, Any]:
-        """What :func:`choose_columns` gives, without its questions where labels are the only attributes."""
+        """Choose the columns as :func:`choose_columns` does, with a shortcut if labels are the only attributes."""
         shapes = frozenset(map(tuple, nodes)), frozenset(map(tuple, links))
         usual = self._usual.get(shapes)
         if usual is not None:

@@ -59,7 +59,7 @@ LABEL, FEATURES, TEXT, IMAGE, WEIGHT = map(IfPresent, ("label", "x", "text", "im
 
 
 class _Roles(NamedTuple):
-    """Which attribute becomes which column."""
+    """The attribute that becomes each column."""
 
     node_label: Attribute
     node_features: Attribute | Sequence[str]
@@ -257,7 +257,7 @@ def _complete_values(rows: AttributeRows, choice: Attribute, parameter: str) -> 
 
 
 def _graph_attributes(graph: Graph) -> dict[str, Any]:
-    """What :func:`_built` reads again: metadata, id, and columns without a node or edge to sit on."""
+    """Return the attributes that :func:`_built` reads back: metadata, id, and columns without nodes or edges."""
     facts = {name: fact for name, fact in graph.metadata.items() if name not in _RESERVED}
     if hidden := {name: fact for name, fact in graph.metadata.items() if name in _RESERVED}:
         facts["metadata"] = hidden
@@ -309,7 +309,8 @@ def from_pyg(
     if directed is None and "directed" in fields:
         directed = bool(fields["directed"])
     rows = merge_parallel_edges(arcs, True, parallel_edges)
-    features, labels = _array(fields, "x"), fields.get("node_labels")
+    features = _array(fields, "x")
+    labels = fields.get("node_labels")
     if one_hot and features is not None:
         labels, features = _one_hot_labels(features, "x"), None
     graph = Graph(
@@ -387,7 +388,8 @@ def _arcs(fields: dict[str, Any], edge_attr: EdgeAttr, one_hot: bool) -> EdgeRow
         index = np.empty((2, 0), dtype=np.int64)
     if index.ndim != 2 or len(index) != 2:
         raise InvalidGraph(f"edge_index must have shape (2, arcs); got {index.shape}")
-    labels, weights = fields.get("edge_labels"), _array(fields, "edge_weight")
+    labels = fields.get("edge_labels")
+    weights = _array(fields, "edge_weight")
     attributes = _array(fields, "edge_attr") if edge_attr else None
     if attributes is not None and edge_attr == "weight":
         weights = attributes
@@ -415,7 +417,7 @@ def _array(fields: dict[str, Any], name: str) -> NDArray[Any] | None:
 
 
 def _has_fractions(rows: NDArray[Any] | None) -> bool:
-    """Whether any number is not an integer, so that rows are measurements rather than codes."""
+    """Return whether any number is not an integer, so that rows are measurements rather than codes."""
     return rows is not None and rows.dtype.kind == "f" and bool((np.isfinite(rows) & (rows != np.rint(rows))).any())
 
 

@@ -32,7 +32,7 @@ _Rows = list[tuple[int, list[str]]]
 
 @dataclass(frozen=True, slots=True)
 class LineOptions:
-    """How to understand a ``t/v/e`` file."""
+    """Reading options of a ``t/v/e`` file."""
 
     directed: bool | None = None
     """Whether ``e u v`` is an arc from u to v; None: it is not."""
@@ -106,7 +106,9 @@ class _LineReader:
             for graph in graphs:
                 if texts:
                     yield texts
-                texts, nodes, edges = [(number, graph)], graph.count("\nv"), graph.count("\ne")
+                texts = [(number, graph)]
+                nodes = graph.count("\nv")
+                edges = graph.count("\ne")
                 number += graph.count("\n") + 1
         if texts:
             yield texts
@@ -155,7 +157,9 @@ class _LineReader:
         if nodes is None or edges is None:
             return None
         count, label = self._counts.__getitem__, self._labels.__getitem__
-        numbers, tails, heads = list(map(count, nodes[0])), list(map(count, edges[0])), list(map(count, edges[1]))
+        numbers = list(map(count, nodes[0]))
+        tails = list(map(count, edges[0]))
+        heads = list(map(count, edges[1]))
         start = 1 if numbers[0] == 1 else 0
         counts, limits = (len(numbers), len(tails)), self._source.limits
         if numbers != list(range(start, start + len(numbers))) or announced not in (None, counts):

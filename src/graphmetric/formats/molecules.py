@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from rdkit.Chem import Mol
 
 DISTINCTIONS = ("charge", "stereo", "aromaticity", "isotope", "hydrogens")
-"""What can tell atoms and bonds apart besides elements and bond types."""
+"""Optional properties that distinguish atoms and bonds, besides elements and bond types."""
 
 _MAY_HAVE_FACTS = re.compile(r"[@/\\]|\[\d|\[[^\]]*[+-]")
-"""A SMILES without any of these has no stereochemistry, isotope or charge. To look at its atoms takes longer."""
+"""A SMILES without any of these has no stereochemistry, isotope or charge. Checking its atoms takes longer."""
 LONGEST_SMILES = 5_000
 """Characters. RDKit's time grows faster than the square of the length: some texts of 50,000 take minutes."""
 
@@ -151,7 +151,7 @@ _converted: Callable[..., Graph] = from_rdkit.__wrapped__  # type: ignore[attr-d
 
 
 def _facts_that_do_not_count(molecule: Mol, distinguish: Sequence[str], known: set[str]) -> set[str]:
-    """Which of :data:`MOLECULE_FACTS` this molecule has that are neither distinguished nor known already."""
+    """Return those of :data:`MOLECULE_FACTS` in this molecule that are neither distinguished nor known already."""
     wanted = [name for name in MOLECULE_FACTS if name not in distinguish and name not in known]
     chem, atoms = _chem(), molecule.GetAtoms()
     found = {
@@ -287,7 +287,7 @@ def _problem_of_smiles(smiles: str) -> str:
 
 
 def _problem_of_chemistry(molecule: Any) -> str:
-    """What RDKit says against these atoms and bonds; nothing where it has no reason that is about the molecule."""
+    """Return RDKit's objection to these atoms and bonds; empty if it has none that is about the molecule."""
     try:
         with _silent_rdkit():
             _chem().SanitizeMol(molecule)
@@ -300,10 +300,10 @@ def _problem_of_chemistry(molecule: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MoleculeOptions:
-    """How to read molecules. An index keeps it, so that queries are read like its graphs."""
+    """Reading options of molecules. An index stores them, so that queries are read like its graphs."""
 
     distinguish: str | Sequence[str] = ()
-    """What else tells atoms and bonds apart, besides elements and bond types: ``"charge"``, ``"stereo"``,
+    """Properties that distinguish atoms and bonds, besides elements and bond types: ``"charge"``, ``"stereo"``,
     ``"aromaticity"``, ``"isotope"``, ``"hydrogens"``, several of them, or ``"all"``."""
 
     def __post_init__(self) -> None:

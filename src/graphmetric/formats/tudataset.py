@@ -33,7 +33,7 @@ _COLUMNS = {
 
 @dataclass(frozen=True, slots=True)
 class TUDatasetOptions:
-    """How to understand a TUDataset folder."""
+    """Reading options of a TUDataset folder."""
 
     directed: bool | None = None
     """Whether rows of ``DS_A.txt`` are arcs; otherwise the two directions of an edge are merged."""
@@ -97,7 +97,7 @@ class _Tables:
         return table
 
     def graphs(self) -> tuple[NDArray[np.int64], list[int | tuple[int, ...]] | None]:
-        """Where each graph's nodes start, and the graphs' classes if they have some."""
+        """Return the start of each graph's nodes, and the graphs' classes if they have any."""
         source = self._file("graph_indicator")
         table = _read_table(source, _INTEGERS)
         if table.shape[1] != 1:
@@ -136,7 +136,8 @@ class _Tables:
                 a, b = int(first[differ[0]]) + 1, differ[0] + 1
                 problem = f"lines {a} and {b} are the two directions of one edge and differ; read with directed=True"
                 raise self._file(kind).error(problem, b)
-        labels, weights = tables["edge_labels"], tables["edge_attributes"] if with_weights else None
+        labels = tables["edge_labels"]
+        weights = tables["edge_attributes"] if with_weights else None
         if weights is not None and weights.shape[1] != 1:
             self._folder.notice_left_out("tables", ["edge_attributes"], ": edges have one weight, not several numbers")
             weights = None
@@ -173,7 +174,7 @@ def _label_column(table: NDArray[np.int64]) -> LabelColumn:
 
 
 class _Kind(NamedTuple):
-    """What a table holds."""
+    """The type of a table's entries."""
 
     name: str
     dtype: DTypeLike

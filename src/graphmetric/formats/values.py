@@ -54,12 +54,12 @@ def shortened(value: object, limit: int = 60) -> str:
 
 
 def is_integer(value: object) -> TypeGuard[int]:
-    """Whether a JSON value is an integer (``true`` is not)."""
+    """Return whether a JSON value is an integer (``true`` is not)."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a JSON value is a number that fits a float (``true`` is not)."""
+    """Return whether a JSON value is a number that fits a float (``true`` is not)."""
     if isinstance(value, float):
         return math.isfinite(value)
     return is_integer(value) and abs(value) < 2**1023
@@ -103,7 +103,7 @@ def _refuse_hash_floods(labels: Sequence[Hashable]) -> None:
 
 
 def safe_key(name: Hashable) -> Hashable:
-    """What stands for a name in a dictionary: itself where at most a few others can have its hash, else its text."""
+    """Return the dictionary key of a name: itself if at most a few others can have its hash, else its ``repr``."""
     if isinstance(name, str) or (isinstance(name, int) and -(2**63) < name < 2**63):
         return name
     return type(name), repr(name)

@@ -44,7 +44,7 @@ _BYTES_PER_ENTRY = 100
 
 
 class _Dialect(NamedTuple):
-    """What a format calls the parts of a graph."""
+    """Element and attribute names of a format."""
 
     root: str
     id: str
@@ -56,7 +56,7 @@ class _Dialect(NamedTuple):
     tail: str
     head: str
     node_prefix: str
-    """What stands before the number of a node that has no name."""
+    """Prefix of the number of a node that has no name."""
     namespace: str = ""
     grouped: bool = False
     """Whether nodes stand in an element <nodes>, and edges in <edges>; there is no place for metadata then."""
@@ -110,14 +110,15 @@ class _Declared(NamedTuple):
     kind: str
     default: Any
     place: str
-    """What may have it: "node", "edge", "graph" or "all"."""
+    """Elements that may have it: "node", "edge", "graph" or "all"."""
 
 
 def _declarations(elements: Iterable[Element], name: str, kind: str, source: FileSource) -> dict[str, _Declared]:
     """Declared attributes by their ids; ``name`` and ``kind`` are the XML attributes with their names and types."""
     table: dict[str, _Declared] = {}
     for element in elements:
-        id, type_name = required(element, "id", source), element.get(kind, "string")
+        id = required(element, "id", source)
+        type_name = element.get(kind, "string")
         default = next(children(element, "default"), None)
         value = None if default is None else typed_value(default.text, type_name, source, line_of(default))
         table[id] = _Declared(element.get(name) or id, type_name, value, element.get("for", "all"))
@@ -339,7 +340,8 @@ def _put_gxl_attributes(element: Element, kind: str, row: Row) -> None:
     for name, value in row.items():
         attribute = etree.SubElement(element, "attr")
         put(attribute, "name", name)
-        tag, text = etree.SubElement(attribute, _TAGS[type(value)]), scalar_text(value)
+        tag = etree.SubElement(attribute, _TAGS[type(value)])
+        text = scalar_text(value)
         if text != text.strip():
             tag.set(_SPACE, "preserve")
         put(tag, None, text)
@@ -387,7 +389,7 @@ def _read_gxl_folder(source: FileSource, options: AttributeOptions) -> Iterator[
 
 
 def _has_lists(folder: Path) -> bool:
-    """Whether a folder holds GXL files together with CXL lists of them."""
+    """Return whether a folder holds GXL files together with CXL lists of them."""
     return {".gxl", ".cxl"} <= {path.suffix.lower() for path in folder.iterdir()}
 
 
