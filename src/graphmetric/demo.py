@@ -53,7 +53,7 @@ _SINGLE_PRECISION = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class DemoOptions:
-    """How much of everything is done. The defaults take about two minutes on two cores, compilation included."""
+    """Sizes of the steps of the demo. The defaults take about two minutes on two cores, with compilation."""
 
     graphs: int | None = None
     """Number of molecules, in the proportions of the split; None means all."""
@@ -200,7 +200,8 @@ class _Demo:
             paper = GraphDistance("paper", epochs=epochs, pretrain=False, n_jobs=self.n_jobs)
             paper, _ = fit_once(paper, self.out / "paper-model", *self._learning_data(labels))
             chosen = np.sort(self.data.test)[: self.options.matrix]
-            graphs, exact = self.data.graphs[chosen], square_matrix(labels, chosen)
+            graphs = self.data.graphs[chosen]
+            exact = square_matrix(labels, chosen)
             predicted = paper.pairwise(graphs).astype(np.float64)
             result = triangle_fixing(predicted, n_jobs=self.n_jobs)
             files = {"matrix.csv": predicted, "matrix-repaired.csv": result.matrix}

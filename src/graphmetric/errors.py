@@ -133,7 +133,7 @@ class SearchInterrupted(KeyboardInterrupt):
     def __init__(self, known: Any) -> None:
         super().__init__(f"stopped by Ctrl-C; known by then: {known!r}")
         self.known = known
-        """What was found so far: a :class:`~graphmetric.EditDistance` with valid bounds, or the result of a search."""
+        """The result so far: a :class:`~graphmetric.EditDistance` with valid bounds, or the result of a search."""
 
 
 class ConversionWarning(UserWarning):

@@ -65,7 +65,7 @@ class CatalogueEntry:
     layouts: tuple[str, ...]
     """Names in ``_LAYOUTS``; "embedded" for sets that need no files."""
     edge_labels_count: bool = True
-    """Whether the known distances, and so the set by default, see edge labels."""
+    """Whether the known distances, and so the set by default, compare edge labels."""
     are_molecules: bool = False
     """Whether node labels are element symbols and edge labels bond types, so that a SMILES is a query for the set."""
     sha256: str | None = None
@@ -117,7 +117,8 @@ def load_dataset(
     entry = _find(name)
     folder = Path(root if root is not None else os.environ.get(DATA_FOLDER_VARIABLE) or "data")
     stored = _read_embedded(entry) if entry.embedded else _read_folder(entry, folder)
-    counted, has_labels = entry.edge_labels_count, stored.graphs.any_has(Has.EDGE_LABELS)
+    counted = entry.edge_labels_count
+    has_labels = stored.graphs.any_has(Has.EDGE_LABELS)
     labelled = (counted if edge_labels is None else edge_labels) and has_labels
     known, kind = stored.known, stored.distance_kind
     if known is not None and has_labels and counted != labelled:

@@ -68,7 +68,8 @@ def listed_distances(size: int, i: ArrayLike, j: ArrayLike, distance: ArrayLike)
     values = np.asarray(distance, dtype=np.float64)
     if not first.shape == second.shape == values.shape or values.ndim != 1:
         raise InvalidArgument("i, j and the distances must be three columns of the same length")
-    low, high = np.minimum(first, second), np.maximum(first, second)
+    low = np.minimum(first, second)
+    high = np.maximum(first, second)
     if len(low) and not 0 <= low.min() <= high.max() < size:
         raise InvalidArgument(f"a pair names graph {max(high.max(), -low.min())}; there are {size} graphs")
     if not (values >= 0).all():
@@ -238,7 +239,8 @@ def hold_out_validation(
         >>> [len(part) for part in hold_out_validation(range(560), range(560, 700))]
         [420, 140, 140]
     """
-    train, test = np.sort(np.asarray(given_train, np.int64)), np.sort(np.asarray(given_test, np.int64))
+    train = np.sort(np.asarray(given_train, np.int64))
+    test = np.sort(np.asarray(given_test, np.int64))
     if not 0 <= fraction < 1:
         raise InvalidArgument(f"the validation fraction must be at least 0 and below 1; got {fraction}")
     wanted = math.floor(fraction * (len(train) + len(test)) + 0.5)
