@@ -32,7 +32,7 @@ NodeMap = Sequence[int | None]
 
 
 class Alignment(Protocol):
-    """What there is to draw: the result of an edit distance has all of this."""
+    """The data to draw; the result of an edit distance has these attributes."""
 
     @property
     def first(self) -> Graph: ...
@@ -79,7 +79,8 @@ def draw_aligned_pair(result: Alignment, colors: Mapping[str, str]) -> tuple[str
     left.draw(first, scale.place(positions), scale, colors)
     right.draw(second, scale.place(positions), scale, colors)
     for canvas in (first, second):
-        canvas.width, canvas.height = max(first.width, second.width), max(first.height, second.height)
+        canvas.width = max(first.width, second.width)
+        canvas.height = max(first.height, second.height)
     return first.to_svg(), second.to_svg()
 
 
@@ -110,11 +111,13 @@ class _Side(NamedTuple):
 
     def _node_style(self, v: int, colors: Mapping[str, str] | None) -> NodeStyle:
         labels, other_labels, match = self.graph.node_labels, self.other.node_labels, self.partner[v]
-        label, number = "" if labels is None else str(labels[v]), self.places[v]
+        label = "" if labels is None else str(labels[v])
+        number = self.places[v]
         fill, ring = "#ffffff", self.unmatched
         if match is not None:
             relabeled = labels is not None and other_labels is not None and labels[v] != other_labels[match]
-            fill, ring = _hue(number) if colors is None else colors.get(label, PLAIN), CHANGED if relabeled else INK
+            fill = _hue(number) if colors is None else colors.get(label, PLAIN)
+            ring = CHANGED if relabeled else INK
         return NodeStyle(fill, shorten(label, LONGEST_LABEL), ring, match is None, str(number), label)
 
 

@@ -175,7 +175,8 @@ def _spread(positions: Positions) -> Positions:
             return moved
         between = moved[pairs[:, 0]] - moved[pairs[:, 1]]
         apart = np.hypot(*between.T)
-        towards, anywhere = between / np.maximum(apart, 1e-6)[:, None], _directions(pairs @ (_GOLDEN_ANGLE, 1.0))
+        towards = between / np.maximum(apart, 1e-6)[:, None]
+        anywhere = _directions(pairs @ (_GOLDEN_ANGLE, 1.0))
         push = 0.55 * (1.02 * CLEARANCE - apart)[:, None] * np.where(apart[:, None] > 1e-6, towards, anywhere)
         np.add.at(moved, pairs[:, 0], push)
         np.add.at(moved, pairs[:, 1], -push)
@@ -183,7 +184,7 @@ def _spread(positions: Positions) -> Positions:
 
 
 def nearest_distances(positions: Positions) -> Floats:
-    """How far the nearest other node is from each of two or more."""
+    """Return the distance from each of two or more nodes to the nearest other node."""
     return np.asarray(scipy.spatial.cKDTree(positions).query(positions, k=2)[0])[:, 1]
 
 

@@ -108,10 +108,10 @@ _MORE = [hls_color(k / 24, lightness, 0.6) for lightness in (0.35, 0.5, 0.65, 0.
 
 
 class Scale(NamedTuple):
-    """How large a layout is drawn."""
+    """The size at which a layout is drawn."""
 
     unit: float
-    """Pixels between neighbours."""
+    """Pixels between neighbors."""
     radius: float
     """The radius of a node in pixels."""
 
@@ -132,7 +132,7 @@ def choose_scale(positions: Positions) -> Scale:
 
 @dataclass(frozen=True, slots=True)
 class NodeStyle:
-    """How one node looks."""
+    """The appearance of one node."""
 
     fill: str
     text: str
@@ -232,8 +232,10 @@ def add_graph(
     colors: Mapping[str, str] | None = None,
 ) -> None:
     """Draw nodes and edges at the given points; styles default to colours by label."""
-    radius, pale = scale.radius, edge_colors is None and graph.num_edges > _DENSE * graph.num_nodes
-    size, labels = radius / RADIUS, graph.edge_labels or (None,) * graph.num_edges
+    radius = scale.radius
+    pale = edge_colors is None and graph.num_edges > _DENSE * graph.num_nodes
+    size = radius / RADIUS
+    labels = graph.edge_labels or (None,) * graph.num_edges
     for k, (u, v) in enumerate(graph.edges.tolist()):
         color = INK if edge_colors is None else edge_colors[k]
         dashed = dashed_edges is not None and dashed_edges[k]
