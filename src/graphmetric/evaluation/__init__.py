@@ -1,4 +1,4 @@
-"""How good predicted distances are, measured on arrays: no graphs, no torch.
+"""Quality of predicted distances, measured on arrays: no graphs, no torch.
 
 ::
 

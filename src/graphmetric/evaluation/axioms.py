@@ -16,7 +16,7 @@ from graphmetric.metric_repair import TriangleViolations, triangle_violations
 
 
 class AxiomCheck(NamedTuple):
-    """Whether one axiom holds on the graphs that were measured."""
+    """The result for one axiom on the measured graphs."""
 
     name: str
     holds: bool
@@ -26,7 +26,7 @@ class AxiomCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredAxioms:
-    """How far distances are from being a metric."""
+    """Violations of the metric axioms by measured distances."""
 
     graphs: int
     identity: float
@@ -44,12 +44,12 @@ class MeasuredAxioms:
 
     @property
     def is_pseudo_metric(self) -> bool:
-        """Whether everything except separation holds, on these graphs and within the tolerance."""
+        """True if all axioms except separation hold, on these graphs and within the tolerance."""
         return all(axiom.holds for axiom in self.check() if axiom.name != "separation")
 
     @property
     def is_metric(self) -> bool | None:
-        """Whether all axioms hold, on these graphs and within the tolerance; None if separation was not measured."""
+        """True if all axioms hold, on these graphs and within the tolerance; None if separation was not measured."""
         return self.is_pseudo_metric and (None if self.unseparated is None else self.unseparated == 0)
 
     def check(self, symmetry_slack: float = 0.0, triangle_slack: float = 0.0) -> Iterator[AxiomCheck]:
@@ -85,7 +85,8 @@ class MeasuredAxioms:
 
 
 def _check_triangles(found: TriangleViolations, allowed: float) -> AxiomCheck:
-    holds, words = found.count == 0, f"none of {found.tested:,} is broken"
+    holds = found.count == 0
+    words = f"none of {found.tested:,} is broken"
     if not holds and found.max_depth <= allowed:
         holds, words = True, f"{words} by more than the solver's tolerance, {found.max_depth:.3g} at most"
     elif not holds:

@@ -1,6 +1,6 @@
-"""How good predicted distances are: rankings against the true ranking, errors, and where the errors are.
+"""Quality of predicted distances: rankings against the true ranking, errors, and errors by distance and size.
 
-All functions take predicted and true distances as arrays of one shape; NaN in the true ones leaves a pair out.
+All functions take predicted and true distances as arrays of one shape; pairs whose true distance is NaN are omitted.
 
 For large graphs hardly any edit distance can be proven, but every one has a lower and an upper bound. A score is then
 itself an interval that contains the score against the truth, whatever the truth is. Where the bounds of every distance
@@ -24,7 +24,7 @@ from graphmetric.errors import InvalidArgument
 Floats = NDArray[np.float64]
 
 _ROUNDING = 1e-6
-"""How far a distance in single precision may lie outside of [0, 1]."""
+"""Accepted excess of a distance in single precision over [0, 1]."""
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles of the predictions at one true distance: the median, and the ends of the middle half and nine tenths."""
@@ -32,7 +32,8 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def check_against_truth(predicted: ArrayLike, true: ArrayLike) -> tuple[Floats, Floats]:
     """Both as arrays of one shape. NaN in ``true`` marks a pair that is not known; elsewhere both must be finite."""
-    guesses, truth = np.asarray(predicted, dtype=np.float64), np.asarray(true, dtype=np.float64)
+    guesses = np.asarray(predicted, dtype=np.float64)
+    truth = np.asarray(true, dtype=np.float64)
     if guesses.shape != truth.shape:
         raise InvalidArgument(
             f"predicted and true distances must be of one shape; got {guesses.shape} and {truth.shape}"
@@ -275,7 +276,7 @@ def _check_paper_scale(name: str, distances: Floats) -> None:
 
 
 def title_of(name: str) -> str:
-    """What a table calls a score, its unit included."""
+    """Return the title of a score in tables, with its unit."""
     _check_name(name)
     return {"mse": "MSE e-3", "mae": "MAE"}.get(name, name)
 
@@ -296,7 +297,7 @@ def _check_name(name: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
-    """What was predicted for pairs of about the same true distance; one row per bin, empty bins left out."""
+    """Predictions for pairs of about the same true distance; one row per bin, without empty bins."""
 
     true: Floats
     """The mean true distance of the bin."""
@@ -346,7 +347,8 @@ def errors_by_size(
     None: one bin for each mean size that occurs.
     """
     guesses, truth = check_against_truth(predicted, true)
-    rows, columns = np.asarray(sizes, dtype=np.float64), np.asarray(other_sizes, dtype=np.float64)
+    rows = np.asarray(sizes, dtype=np.float64)
+    columns = np.asarray(other_sizes, dtype=np.float64)
     if truth.shape != (*rows.shape, *columns.shape) or truth.ndim != 2:
         raise InvalidArgument(f"a matrix of shape {truth.shape} needs as many sizes; got {rows.shape}, {columns.shape}")
     known = ~np.isnan(truth)
@@ -390,7 +392,7 @@ class BoundScores:
     mae: Interval
     """The mean absolute error is at least the mean distance to the interval, and at most that to its further end."""
     mse: Interval
-    """The same for the squared error."""
+    """Bounds of the mean squared error."""
     order: float
     """Over pairs of graphs whose order the bounds decide, one being nearer to the query than the other whatever the
     truth is: the share that the prediction has in this order minus the share that it has in the other; averaged over
@@ -461,7 +463,7 @@ def precision_between(predicted: Floats, lower: Floats, upper: Floats, k: int) -
 
 
 def nearest_for_certain(lower: Floats, upper: Floats, k: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which graphs are certainly among the k nearest, ties included, and which may be.
+    """Return masks of the graphs that are certainly among the k nearest, ties included, and of those that may be.
 
     A graph is among them exactly if fewer than k others are truly nearer.
     """

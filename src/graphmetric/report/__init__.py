@@ -1,4 +1,4 @@
-"""How good a trained model is on your own graphs, as numbers and as an HTML page.
+"""Evaluation of a trained model on your own graphs, as numbers and as an HTML page.
 
 ::
 

@@ -1,4 +1,4 @@
-"""How good a trained model is on your own graphs: rankings, errors, axioms and examples, in one record."""
+"""Evaluation of a trained model on your own graphs: rankings, errors, axioms and examples, in one record."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ LABEL_BUDGET = 50_000
 TIME_LIMIT = 120.0
 """Seconds of the search for true distances."""
 _NEAREST = 10
-"""How many nearest graphs are asked for, where there are enough."""
+"""Number of nearest graphs to find, if there are enough."""
 _ENOUGH_CANDIDATES = 20
-"""A ranking of fewer says little; see :func:`_drop_thin_queries`."""
+"""Minimum length of an informative ranking; see :func:`_drop_thin_queries`."""
 _WELL_COVERED = 0.5
 """Share of the pairs that a data set must know for its distances to be used instead of the search."""
 _MOST_BINS = 40
@@ -108,11 +108,11 @@ class AxiomResult:
     promised: bool
     """Whether it holds by construction, for all graphs and weights."""
     within: str = ""
-    """How closely it is promised, such as " within 0.04 edits"; empty: exactly, up to rounding."""
+    """Tolerance of the guarantee, such as " within 0.04 edits"; empty: exact, up to rounding."""
 
     @property
     def promise(self) -> str:
-        """Whether it is promised, in words."""
+        """The guarantee, as text."""
         return f"by construction{self.within}" if self.promised else "not promised"
 
 
@@ -121,7 +121,7 @@ class ModelEvaluation:
     """Everything that was measured, as arrays and records; :func:`~graphmetric.report.write_report` shows it."""
 
     name: str
-    """What the data are called."""
+    """Name of the data."""
     graphs: GraphCollection
     task: RankingTask
     predicted: Floats
@@ -129,7 +129,7 @@ class ModelEvaluation:
     bounds: TrueBounds
     """Bounds of the true distances, in edits."""
     truth_source: str
-    """Where the true distances come from, in words."""
+    """Origin of the true distances, as text."""
     nearest: int
     """The k of the first precision: 10 where there are enough candidates."""
     scores: Scores | None
@@ -139,24 +139,24 @@ class ModelEvaluation:
     bound_scores: BoundScores
     """In edits, against the bounds of all pairs, whether proven or not."""
     size_scores: Scores | None
-    """What the difference of the numbers of nodes and edges alone would score, in edits: a model must beat it."""
+    """Scores of the difference of the numbers of nodes and edges alone, in edits: a model must beat it."""
     size_bound_scores: BoundScores
-    """The same against the bounds."""
+    """Scores of that difference against the bounds."""
     error_of_median: float
-    """Mean absolute error in edits of always predicting the median true distance: the score of knowing nothing."""
+    """Mean absolute error in edits of always predicting the median true distance: an uninformed baseline."""
     whole: bool
-    """Whether all true distances are whole numbers, so that exact hits mean something."""
+    """Whether all true distances are integers, so that exact hits are meaningful."""
     measured_axioms: MeasuredAxioms
     axioms: tuple[AxiomResult, ...]
     calibration: Calibration
     size_errors: SizeErrors
     examples: tuple[ExampleQuery, ...]
     queries_trained_on: int | None
-    """How many queries are training graphs or copies of them; None if that is not known."""
+    """Number of queries that are training graphs or isomorphic to one; None if that is not known."""
     facts: Facts
-    """What the model card says."""
+    """Content of the model card."""
     notes: tuple[str, ...]
-    """What a reader must know to read the scores right."""
+    """Caveats for the interpretation of the scores."""
     date: str
 
     @property
@@ -264,7 +264,8 @@ def evaluate_model(
     if len(collection) < 3:
         raise InvalidArgument(f"a ranking needs three graphs or more; got {len(collection)}")
     learned.featurizer_.check_direction(collection)
-    plan, rng = plan_rankings(len(collection), dataset, train), random_stream(seed, "evaluated rankings")
+    plan = plan_rankings(len(collection), dataset, train)
+    rng = random_stream(seed, "evaluated rankings")
     wanted = queries or (len(plan.queries) if plan.split else QUERIES)
     known = _find_known(distances, dataset, plan, len(collection))
     if known is None:
@@ -274,7 +275,8 @@ def evaluate_model(
         truth_source = f"edit distances at {costs}, by the exact search"
     else:
         task = known.draw(plan, wanted, rng)
-        bounds, truth_source = known.between(task.queries, task.database), known.origin
+        bounds = known.between(task.queries, task.database)
+        truth_source = known.origin
     task, bounds, thin = _drop_thin_queries(task, bounds, known is None)
     seen = _count_queries_trained_on(learned, collection[task.queries])
     notes = [_describe_seen(learned, task, seen), *thin, *_notes_on_truth(learned, task, bounds, known is None)]
@@ -339,7 +341,7 @@ def _score(graphs: GraphCollection, task: RankingTask, predicted: Floats, bounds
 
 
 def _are_ranked(bounds: TrueBounds) -> bool:
-    """Whether enough is proven that scores of the proven distances alone speak for all."""
+    """Return whether enough distances are proven that their scores represent all."""
     return bounds.proven >= _NEARLY_ALL and bool(((~np.isnan(bounds.exact)).sum(axis=1) >= 2).all())
 
 
@@ -445,8 +447,9 @@ def _count_queries_trained_on(model: GraphDistance, queries: GraphCollection) ->
 
 
 def _describe_seen(model: GraphDistance, task: RankingTask, seen: int | None) -> str:
-    """Whether the model was trained on the queries, for the reader of the scores."""
-    learned, ranked = int(model.report_["graphs"]["training_graphs"]), len(task.database)
+    """Describe whether the model was trained on the queries."""
+    learned = int(model.report_["graphs"]["training_graphs"])
+    ranked = len(task.database)
     if seen == 0:
         return "None of the queries is a graph that the model was fitted to, nor a copy of one."
     if seen is not None:

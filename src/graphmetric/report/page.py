@@ -193,7 +193,7 @@ def _metric_card(found: ModelEvaluation) -> Markup:
 
 
 def _notes(found: ModelEvaluation) -> Markup:
-    """What a reader must know before believing the numbers."""
+    """Return the section of caveats about the numbers."""
     items = (element("li", say(note)) for note in found.notes)
     title = element("h2", say("Before you trust these numbers"))
     return element("section", title, element("ul", *items), class_="notes")
@@ -238,7 +238,7 @@ def _errors(found: ModelEvaluation) -> Markup:
 
 
 def _axioms(found: ModelEvaluation) -> Markup:
-    """What holds by construction, and what was measured."""
+    """Return the section of axioms: guaranteed ones and measured ones."""
     rows = []
     for axiom in found.axioms:
         _, formula, meaning = AXIOMS[axiom.name]
@@ -277,7 +277,7 @@ def _scores(found: ModelEvaluation) -> Markup:
 
 
 def _measurement(found: ModelEvaluation) -> Markup:
-    """What was asked of the model, and the model card."""
+    """Return the section of the measurement's settings and of the model card."""
     seen = found.queries_trained_on
     asked = {
         "data": found.name,
@@ -339,7 +339,9 @@ def draw_calibration(bins: Calibration) -> Markup:
 
 def draw_size_errors(bins: SizeErrors) -> Markup:
     """Mean error as bars, bias as points, by the size of the graphs."""
-    size, absolute, bias = bins.mean_size.tolist(), bins.absolute.tolist(), bins.bias.tolist()
+    size = bins.mean_size.tolist()
+    absolute = bins.absolute.tolist()
+    bias = bins.bias.tolist()
     step = float(np.diff(bins.mean_size).min()) if len(size) > 1 else 1.0
     heights = (1.1 * min(0.0, *bias), 1.1 * max(0.1, *absolute, *bias))
     axes = {"x_name": "mean number of nodes of the two graphs", "y_name": "error, in edits"}
@@ -358,7 +360,8 @@ class Gallery:
     def __init__(self, graphs: GraphCollection, positions: Iterable[int]) -> None:
         shown = {position: graphs[position] for position in positions}
         labels = (label for graph in shown.values() for label in graph.node_labels or ())
-        self._graphs, self._labels = graphs, Counter(str(label) for label in labels if label is not None)
+        self._graphs = graphs
+        self._labels = Counter(str(label) for label in labels if label is not None)
         self._colors = label_colors(self._labels)
         self._drawn = {position: self._draw(position) for position in shown}
 

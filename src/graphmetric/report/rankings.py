@@ -1,4 +1,4 @@
-"""Which graphs are queries, which graphs they rank, in truth and by a model, and a few of these rankings as examples.
+"""Choice of queries and database, true and predicted rankings, and a few of these rankings as examples.
 
 The truth are known distances, or those that the exact search finds. For large graphs it proves few within a reasonable
 time. What it has by then are bounds, and models can be scored against bounds, too: see
@@ -29,7 +29,7 @@ from graphmetric.training.supervision import read_distances
 Positions = NDArray[np.int64]
 
 QUERIES = 100
-"""How many queries are drawn from graphs without a split, by default."""
+"""Default number of queries drawn from graphs without a split."""
 EXAMPLES = 5
 _FEWEST_QUERIES = 25
 """A budget of distances is met by fewer queries down to this number, then by a smaller database."""
@@ -42,12 +42,12 @@ class RankingTask:
     queries: Positions
     database: Positions
     rule: str
-    """How both were chosen, as the end of a sentence about the queries."""
+    """The choice of both, as the end of a sentence about the queries."""
     split: bool
     """Whether the queries are meant to be graphs that no model has seen."""
 
     def draw(self, count: int, rng: np.random.Generator) -> RankingTask:
-        """The same task with at most ``count`` of the queries, chosen at random."""
+        """Return the task with at most ``count`` of the queries, chosen at random."""
         return replace(self, queries=np.sort(rng.permutation(self.queries)[:count]))
 
     def within(self, budget: int, rng: np.random.Generator) -> RankingTask:
@@ -90,7 +90,7 @@ class Neighbour:
     upper: float
     """Bounds of the true distance, equal where it is known."""
     right: bool | None
-    """Whether it is truly among the nearest, ties with the last of them included; None if the bounds leave it open."""
+    """Whether it is truly among the nearest, ties with the last included; None if the bounds do not decide it."""
 
     @property
     def true(self) -> str:
@@ -111,7 +111,7 @@ class ExampleQuery:
 
     @property
     def right(self) -> int:
-        """How many of the model's nearest are certainly right."""
+        """Number of the model's nearest that are certainly right."""
         return sum(neighbour.right is True for neighbour in self.by_model)
 
     @property
@@ -197,7 +197,7 @@ class KnownDistances:
     """The number of graphs in the collection."""
     bounds: PairBounds
     origin: str
-    """Where they come from, in words."""
+    """Their origin, as text."""
 
     @classmethod
     def given(cls, distances: Any, graphs: int) -> KnownDistances:
@@ -244,7 +244,7 @@ class KnownDistances:
 
 
 def affordable_pairs(sizes: NDArray[np.int64], time_limit: float | None) -> int:
-    """How many pairs of graphs of these sizes can be searched in the time, well enough to say something about them."""
+    """Estimate the number of pairs of graphs of these sizes that can be usefully searched in the time."""
     if time_limit is None:
         return 10**12
     middle = float(np.median(sizes)) if len(sizes) else 0.0
@@ -268,7 +268,8 @@ def search_bounds(
     rows, columns = np.nonzero(task.queries[:, None] != task.database)
     asked = np.sort(np.stack([task.queries[rows], task.database[columns]], axis=1), axis=1)
     pairs, place = np.unique(asked, axis=0, return_inverse=True)
-    lower, upper = np.zeros(len(pairs)), np.full(len(pairs), np.inf)
+    lower = np.zeros(len(pairs))
+    upper = np.full(len(pairs), np.inf)
     until = Deadline.after(time_limit)
 
     def improve(order: Positions, method: Callable[[int], EditDistanceMethod], shown: Progress | None) -> None:
