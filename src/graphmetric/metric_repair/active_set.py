@@ -76,7 +76,8 @@ class ScanAndSweep:
         self._merged, self._problem = merged, merged.small
         self._active = ActiveSet(merged.small, duals)
         self._scanner = TriangleScanner(len(merged.kept), threads)
-        self._tolerance, self._smallest = tolerance, tolerance * merged.whole.largest
+        self._tolerance = tolerance
+        self._smallest = tolerance * merged.whole.largest
         self._closing, self._working, self._last_steps = closing, deadline, deadline
         if deadline.exists:
             ending = _ENDING * (clock() - started)
@@ -110,7 +111,7 @@ class ScanAndSweep:
         return self._merged.whole.answer(*found, self._sweeps, self._scans, started, duals)
 
     def _is_solved_already(self) -> bool:
-        """Whether the given matrix is a metric, up to rounding, and within the bounds."""
+        """Return whether the given matrix is a metric, up to rounding, and within the bounds."""
         if not self._active.is_idle:
             return False
         self._scans += 1
@@ -149,7 +150,7 @@ class ScanAndSweep:
         return self._find(_LISTED * self._smallest, only_worst=False), True
 
     def _set_goal(self) -> None:
-        """Where distances are fixed, what the sweeps leave stays; else shortest paths remove it at the end."""
+        """Set the accepted violation for fixed distances: no shortest paths remove the rest then."""
         if self._problem.fixed is not None:
             largest = min(float(self._active.x.max(initial=0.0)), self._problem.upper)
             self._smallest = max(self._tolerance * largest, ROUNDING * self._problem.largest)
@@ -292,7 +293,7 @@ class SweptList:
         return objective, _dot(force, self._given) - _dot(bounds.sign * bounds.limit, bounds.multiplier) - objective
 
     def _find_step(self, triangles: Floats, bounds: Floats, moved: Floats) -> float:
-        """Where the dual objective, a parabola, is highest along a direction of multipliers; x moves by ``moved``."""
+        """Return the step that maximizes the dual objective along a direction of multipliers; x moves by ``moved``."""
         x, sides, bound = self.values, self._constraints.sides, self._bounds
         violation = x[sides[:, 0]] - x[sides[:, 1]] - x[sides[:, 2]]
         slope = _dot(triangles, violation) + _dot(bounds * bound.sign, x[bound.pair] - bound.limit)
@@ -319,7 +320,7 @@ class ActiveSet:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there are no constraints, so that ``x`` is the given matrix."""
+        """True if there are no constraints, so that ``x`` is the given matrix."""
         return len(self._triangles) == 0 and len(self._bounded) == 0
 
     def add(self, triangles: Triangles) -> None:

@@ -1,16 +1,16 @@
-r"""Items that a problem cannot tell apart are solved for only once.
+r"""Merge indistinguishable items and solve for them once.
 
-Two items are copies of each other if swapping them changes nothing: they have the same distances to all others, the
-same weights, and the same ones are fixed. A swap of copies turns the nearest metric into a nearest metric, and there is
-only one: copies are copies in the result too. They come in groups, since two copies of the same item are copies of each
-other, (q r) = (p q)(p r)(p q). So the result has one number x_AB for all distances between two groups and one number
-x_AA for all within a group, and such a matrix is a metric exactly if
+Two items are duplicates of each other if swapping them changes nothing: they have the same distances to all others, the
+same weights, and the same ones are fixed. A swap of duplicates turns the nearest metric into a nearest metric, and
+there is only one: duplicates stay duplicates in the result. They form groups, since two duplicates of one item are
+duplicates of each other, (q r) = (p q)(p r)(p q). So the result has one number x_AB for all distances between two
+groups and one number x_AA for all within a group, and such a matrix is a metric exactly if
 
 .. math:: x_{AB} \le x_{AC} + x_{BC}, \quad x_{AA} \le 2 x_{AB}, \quad 0 \le x_{AA}.
 
 These are the triangles of a small matrix that has two items of each group. Where the members of a group are given at
 distance 0 and may stay there, one is enough: for any x_AB, the nearest x_AA that is allowed is 0. With the weights of
-all pairs that a pair of the small matrix stands for, both matrices have the same objective, and sums of multipliers are
+all pairs that a pair of the small matrix represents, both matrices have the same objective, and sums of multipliers are
 multipliers, with the same lower bound. Nothing is approximated.
 
 A thousand small graphs are often a hundred different ones, so this saves much time.
@@ -27,12 +27,12 @@ from graphmetric.metric_repair.nearness import Matrix, NearnessProblem, RepairDu
 
 Items = NDArray[np.int64]
 
-_ROUNDING = 1e-14  # of a sum, for each of its numbers; copies that are missed cost time only
+_ROUNDING = 1e-14  # of a sum, for each of its numbers; missed duplicates cost time only
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MergedProblem:
-    """A problem and the small one that takes its place; both are the same object if there are no copies to merge."""
+    """A problem and the small one that takes its place; both are one object if there are no duplicates."""
 
     whole: NearnessProblem
     small: NearnessProblem
@@ -41,12 +41,12 @@ class MergedProblem:
     kept: Items
     """(r,) the items of the whole that the small problem has, ascending."""
     first: Items
-    """(groups,) the item of the small problem that stands for the group."""
+    """(groups,) the item of the small problem that represents the group."""
     second: Items
-    """(groups,) the other item that stands for it; the same as the first where one is enough."""
+    """(groups,) the other item that represents it; the same as the first if one is enough."""
 
     def expand(self, x: Matrix) -> Matrix:
-        """The matrix of the whole from one of the small problem, in which two items of a group may differ a little.
+        """Expand a matrix of the small problem, in which two items of a group may differ a little, to the whole.
 
         Their mean is no further away and violates nothing by more; where they agree it has the same bits.
         """
@@ -61,10 +61,10 @@ class MergedProblem:
         return expanded
 
     def merge_duals(self, duals: RepairDuals) -> RepairDuals:
-        """Multipliers of the small problem from those of the whole, or of its first items."""
+        """Convert multipliers of the whole, or of its first items, to those of the small problem."""
         m = len(duals.copy_of)
         if (self.group[duals.copy_of] != self.group[:m]).any():
-            duals = duals.spread()  # items that were copies then are not copies now
+            duals = duals.spread()  # items that were duplicates then are none now
         if self.small is self.whole:
             return duals
         odd = np.arange(len(self.group)) % 2 == 1
@@ -73,7 +73,7 @@ class MergedProblem:
         return duals.rename(stand_in.astype(np.int32))
 
     def expand_duals(self, duals: RepairDuals) -> RepairDuals:
-        """Multipliers of the whole from those of the small problem."""
+        """Convert multipliers of the small problem to those of the whole."""
         if self.small is self.whole:
             return duals
         named = duals.rename(self.kept.astype(np.int32))
@@ -81,22 +81,22 @@ class MergedProblem:
 
 
 def merge_copies(problem: NearnessProblem) -> MergedProblem:
-    """Find the groups of copies and put one or two items in the place of each."""
+    """Find the groups of duplicates and replace each by one or two items."""
     firsts, group = np.unique(_find_first_copies(problem), return_inverse=True)
     seconds = _choose_seconds(problem, firsts, group)
     kept = np.union1d(firsts, seconds)
     whole = small = problem
     if len(kept) < len(group):
         small = _shrink(problem, kept, group)
-        whole = replace(problem, largest_inverse=small.largest_inverse)  # copies move together
+        whole = replace(problem, largest_inverse=small.largest_inverse)  # duplicates move together
     return MergedProblem(whole, small, group, kept, np.searchsorted(kept, firsts), np.searchsorted(kept, seconds))
 
 
 def _find_first_copies(problem: NearnessProblem) -> Items:
-    """For each item the first one that it is a copy of, most often itself.
+    """Return the first duplicate of each item, most often the item itself.
 
-    Almost all rows that are not copies are told apart by one number each: without v_pq, the rows of copies p and q have
-    the same sum, in which every column has a random factor.
+    One number per row distinguishes almost all rows that are no duplicates: without v_pq, the rows of duplicates p and
+    q have the same sum, in which every column has a random factor.
     """
     parts = [values for values in (problem.given, problem.inverse_weights) if values is not None]
     first = np.arange(len(problem.given))
@@ -116,7 +116,7 @@ def _find_first_copies(problem: NearnessProblem) -> Items:
 
 
 def _can_swap(values: Matrix, p: int, others: Items) -> NDArray[np.bool_]:
-    """Which rows equal that of p bit for bit, except in column p and in their own."""
+    """Return the mask of rows equal to that of p bit for bit, except in column p and in their own."""
     same = values[others] == values[p]
     same[:, p] = True
     same[np.arange(len(others)), others] = True
@@ -124,7 +124,7 @@ def _can_swap(values: Matrix, p: int, others: Items) -> NDArray[np.bool_]:
 
 
 def _choose_seconds(problem: NearnessProblem, firsts: Items, group: Items) -> Items:
-    """The last item of each group whose members may end up apart from each other, otherwise the first."""
+    """Return the last item of each group whose members may end up apart, otherwise the first."""
     last = np.zeros_like(firsts)
     np.maximum.at(last, group, np.arange(len(group)))
     together = (problem.given[firsts, last] == 0) & (problem.lower == 0)
@@ -132,7 +132,7 @@ def _choose_seconds(problem: NearnessProblem, firsts: Items, group: Items) -> It
 
 
 def _shrink(problem: NearnessProblem, kept: Items, group: Items) -> NearnessProblem:
-    """The problem for the kept items, with the weights of all pairs that theirs stand for."""
+    """Return the problem of the kept items, with the weights of all pairs that theirs represent."""
     corner = np.ix_(kept, kept)
     inverse = 1.0 if problem.inverse_weights is None else problem.inverse_weights[corner]
     fixed = None if problem.fixed is None else problem.fixed[corner]
@@ -145,7 +145,7 @@ def _shrink(problem: NearnessProblem, kept: Items, group: Items) -> NearnessProb
 
 
 def _count_pairs(group: Items, kept: Items) -> Matrix:
-    """How many pairs of the whole each pair of kept items stands for; between two groups that may be a fraction."""
+    """Count the pairs that each pair of kept items represents; between two groups this may be a fraction."""
     mine = group[kept]
     size, shown = np.bincount(group)[mine], np.bincount(mine)[mine]
     within = np.maximum(1, size * (size - 1) / 2)  # at least 1, since the diagonal is divided by it

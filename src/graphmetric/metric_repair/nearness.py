@@ -23,7 +23,7 @@ ROUNDING = 1e-12
 """Violations up to this part of the largest distance are rounding errors and do not count."""
 
 ASYMMETRY = 1e-6
-"""How far d(i, j) may be from d(j, i), and d(i, i) from zero, as a part of the largest distance.
+"""Accepted difference of d(i, j) and d(j, i), and of d(i, i) and zero, relative to the largest distance.
 
 Single precision rounds the two directions of a model's distance differently; anything larger is a mistake.
 """
@@ -57,7 +57,7 @@ class RepairResult:
     duality_gap: float
     """(objective - lower bound of it) / objective: how much a nearer metric could save at most; 0 when unchanged."""
     objective: float
-    """What was minimized: the weighted sum over pairs i < j of (x_ij - d_ij)^2 / 2, or the value of another norm."""
+    """The minimized value: the weighted sum over pairs i < j of (x_ij - d_ij)^2 / 2, or the value of another norm."""
     changed_pairs: int
     """Number of pairs i < j whose distance differs from the given one."""
     sweeps: int
@@ -67,7 +67,7 @@ class RepairResult:
     seconds: float
     """Wall-clock time, without the time to compile kernels."""
     duals: RepairDuals | None = None
-    """Where :func:`triangle_fixing` can start from again; None for other norms."""
+    """Multipliers for a warm start of :func:`triangle_fixing`; None for other norms."""
 
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
@@ -151,7 +151,7 @@ class RepairDuals:
 
 
 class Certificate(NamedTuple):
-    """How near a matrix is to the nearest metric; see :class:`RepairResult`."""
+    """Distance of a matrix from the optimum, the nearest metric; see :class:`RepairResult`."""
 
     converged: bool
     max_violation: float
@@ -200,7 +200,7 @@ class NearnessProblem:
         return largest if norm == "linf" else total / (4 if norm == "l2" else 2)  # every pair was met twice
 
     def is_tight(self, objective: float, bound: float, tolerance: float, norm: Norm = "l2") -> bool:
-        """Whether the objective is known well enough, given that no metric has one below ``bound``.
+        """Return whether the objective is close enough to ``bound``, a lower bound of that of every metric.
 
         In l2 it is enough if every distance is known up to the tolerance: a gap g leaves it uncertain by at most
         sqrt(2 g / w).
@@ -215,7 +215,8 @@ class NearnessProblem:
         self, x: Matrix, bound: float, tolerance: float, *, violation: float = 0.0, norm: Norm = "l2"
     ) -> Certificate:
         """Compare the objective of ``x``, whose largest violation is given, with a lower bound of all objectives."""
-        objective, largest = self.measure(x, norm), float(x.max(initial=0.0))
+        objective = self.measure(x, norm)
+        largest = float(x.max(initial=0.0))
         gap = abs(objective - bound) if norm == "l2" else max(objective - bound, 0.0)
         return Certificate(
             violation <= tolerance * largest and self.is_tight(objective, bound, tolerance, norm),
@@ -297,7 +298,7 @@ def as_square(values: ArrayLike, name: str) -> Matrix:
 
 
 def check_mask(fixed: ArrayLike, shape: tuple[int, ...]) -> Mask:
-    """Which distances stay as they are."""
+    """Check and copy the mask of the distances that must not change."""
     mask = np.array(fixed)
     if mask.dtype != np.bool_ or mask.shape != shape:
         raise InvalidArgument(

@@ -63,29 +63,33 @@ def repair_row(
     fixed: ArrayLike | None = None,
     tolerance: float = 1e-6,
 ) -> RowRepair:
-    """The nearest row, in L2, that extends a metric by one item; the metric stays as it is.
+    """Extend a metric by one item, changing the estimated distances as little as possible.
 
-    There is always exactly one. It takes some ten milliseconds at m = 1,000. The method is dual coordinate ascent over
-    a list of the constraints that are violated or hold the row back, as in :func:`triangle_fixing`.
+    Finds the unique row nearest to ``row`` in weighted L2 for which the extended matrix is a metric; ``base`` is
+    unchanged. Solved by dual coordinate ascent over an active set, as in :func:`triangle_fixing`; about 10 ms for 1,000
+    items.
 
     Args:
-        base: (m, m) the metric, such as the matrix of a :class:`RepairResult`. Its triangles are not checked again,
+        base: (m, m) metric, such as the matrix of a :class:`RepairResult`. Its triangle inequalities are not checked,
             which would take longer than the repair.
-        row: (m,) estimated distances of the new item.
-        weights: (m,) above 0: how much each estimate counts.
-        fixed: (m,) True where the distance is known and must stay.
-        tolerance: The violation, as a part of the largest distance of metric and row, and the relative gap that are
-            accepted.
+        row: (m,) estimated distances to the new item.
+        weights: (m,) positive weight of each estimate. Default: all 1.
+        fixed: (m,) mask of distances that are known and must not change.
+        tolerance: Accepted violation, relative to the largest distance of metric and row, and accepted relative gap.
+
+    Returns:
+        The repaired row with its optimality gap; ``converged`` is False if the tolerance was not reached.
     """
     metric = check_matrix(base, "base")
     m = len(metric)
     given = _check_row(row, "row", m)
     check_tolerance(tolerance)
-    give = np.ones(m) if weights is None else _check_row(weights, "weights", m)
-    if (give == 0).any():
-        at = int((give == 0).argmax())
+    weight = np.ones(m) if weights is None else _check_row(weights, "weights", m)
+    if (weight == 0).any():
+        at = int((weight == 0).argmax())
         raise InvalidArgument(f"weights[{at}] = 0; weights must be above 0; a small one makes a distance matter little")
-    give, mask = 1 / give, np.zeros(m, dtype=np.bool_) if fixed is None else check_mask(fixed, (m,))
+    give = 1 / weight
+    mask = np.zeros(m, dtype=np.bool_) if fixed is None else check_mask(fixed, (m,))
     give[mask] = 0.0
     _refuse_contradictions(metric, given, np.flatnonzero(mask), tolerance)
     return _project(RowProblem(metric, given, give), tolerance, clock())
@@ -101,13 +105,13 @@ def repair_rows(
     time_limit: float | None = None,
     n_jobs: int | None = -1,
 ) -> RepairResult:
-    """The nearest extension of a metric by several items at once, whose distances to each other move too.
+    """Extend a metric by several items at once; their distances to each other change too.
 
     Args:
-        base: (m, m) the metric, which stays as it is.
+        base: (m, m) metric, which is unchanged.
         rows: (k, m) estimated distances of the new items to the known ones.
         among: (k, k) those of the new items to each other.
-        fixed: (k, m) True where a distance of ``rows`` is known and must stay.
+        fixed: (k, m) mask of the distances of ``rows`` that are known and must not change.
         tolerance: As for :func:`repair_row`.
         time_limit: Seconds after which the best so far is returned.
         n_jobs: Threads; -1: one per core.
@@ -115,13 +119,15 @@ def repair_rows(
     Returns:
         The repair of the whole (m + k, m + k) matrix, the new items last.
     """
-    metric, given = check_matrix(base, "base"), np.asarray(rows, dtype=np.float64)
+    metric = check_matrix(base, "base")
+    given = np.asarray(rows, dtype=np.float64)
     new = check_matrix(among, "among")
     m, k = len(metric), len(new)
     if given.shape != (k, m):
         raise InvalidArgument(f"rows must be of shape {(k, m)}, new items by known ones; got {given.shape}")
     mask = np.zeros((k, m), dtype=np.bool_) if fixed is None else check_mask(fixed, (k, m))
-    kept, free = np.ones((m, m), dtype=np.bool_), np.zeros((k, k), dtype=np.bool_)
+    kept = np.ones((m, m), dtype=np.bool_)
+    free = np.zeros((k, k), dtype=np.bool_)
     return triangle_fixing(
         np.block([[metric, given.T], [given, new]]),
         fixed=np.block([[kept, mask.T], [mask, free]]),
@@ -138,7 +144,9 @@ def _project(problem: RowProblem, tolerance: float, started: float) -> RowRepair
     """
     ones, group = np.unique(_first_twins(problem.base), return_inverse=True)
     small = problem if len(ones) == len(group) else _join_twins(problem, ones, group)
-    y, codes, multipliers = small.given, np.empty(0, np.int64), np.empty(0)
+    y = small.given
+    codes = np.empty(0, np.int64)
+    multipliers = np.empty(0)
     least = bound = 0.0
     sweeps = scans = 0
     longest = float(problem.base.max(initial=0.0))
@@ -158,7 +166,8 @@ def _project(problem: RowProblem, tolerance: float, started: float) -> RowRepair
     free = problem.give > 0
     row = np.where(free, y[group], problem.given)
     objective = float(((row - problem.given)[free] ** 2 / problem.give[free]).sum() / 2)
-    gap, excess = abs(least - bound) / objective if objective else 0.0, float(find_largest_excess(small, y))
+    gap = abs(least - bound) / objective if objective else 0.0
+    excess = float(find_largest_excess(small, y))
     violation = relative_violation(excess, max(longest, float(row.max(initial=0.0))))
     certificate = Certificate(excess <= allowed and gap <= tolerance, violation, gap, objective)
     changed = int(np.count_nonzero(row != problem.given))
@@ -167,7 +176,10 @@ def _project(problem: RowProblem, tolerance: float, started: float) -> RowRepair
 
 def _list_constraints(problem: RowProblem, codes: NDArray[np.int64], multipliers: Floats) -> SweptList:
     """The constraints as triangles whose third side, a distance of the metric, is fixed; it follows the entries."""
-    m, i, j, is_sum = len(problem.given), codes >> 32, (codes >> 1) & 0x7FFFFFFF, (codes & 1).astype(np.bool_)
+    m = len(problem.given)
+    i = codes >> 32
+    j = (codes >> 1) & 0x7FFFFFFF
+    is_sum = (codes & 1).astype(np.bool_)
     third = m + np.arange(len(codes))
     sides = np.where(is_sum, (third, i, j), (i, j, third)).T
     gain = 1 / (problem.give[i] + problem.give[j])
@@ -192,7 +204,8 @@ def _join_twins(problem: RowProblem, ones: NDArray[np.int64], group: NDArray[np.
     weight = np.divide(1.0, problem.give, out=np.ones_like(problem.give), where=~fixed)
     total = np.bincount(group, weight)
     given, give = np.bincount(group, weight * problem.given) / total, 1 / total
-    given[group[fixed]], give[group[fixed]] = problem.given[fixed], 0.0
+    given[group[fixed]] = problem.given[fixed]
+    give[group[fixed]] = 0.0
     return RowProblem(np.ascontiguousarray(problem.base[np.ix_(ones, ones)]), given, give)
 
 

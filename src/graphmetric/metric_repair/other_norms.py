@@ -106,7 +106,8 @@ def repair_matrix(
     if time_limit is not None:
         raise InvalidArgument(f"time_limit is for the norm l2; the norm {norm} ends when it is solved")
     check_tolerance(tolerance)
-    started, problem = clock(), pose_problem(distances, weights, fixed, bounds)
+    started = clock()
+    problem = pose_problem(distances, weights, fixed, bounds)
     _refuse_too_large(len(problem.given), norm)
     scanner = TriangleScanner(len(problem.given), effective_n_jobs(n_jobs))
     if problem.fixed is not None:
@@ -304,7 +305,7 @@ def _allowed(problem: NearnessProblem, inverse: Matrix, change: float) -> tuple[
 
 
 def _slope(problem: NearnessProblem, inverse: Floats, change: float, path: list[int]) -> float:
-    """How fast the gap between the ends of a path closes as the allowed change grows."""
+    """Return the rate at which the gap between the ends of a path closes as the allowed change grows."""
     given, i, j = problem.given, path[0], path[-1]
     along = (inverse[a, b] for a, b in pairwise(path) if given[a, b] + change * inverse[a, b] < problem.upper)
     return float(sum(along) + inverse[i, j] * (given[i, j] - change * inverse[i, j] > problem.lower))

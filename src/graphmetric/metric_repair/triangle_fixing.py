@@ -203,7 +203,8 @@ def dense_fixing(
             most the tolerance, as :func:`triangle_fixing` does.
         max_sweeps: Give up after this number of sweeps.
     """
-    started, problem = clock(), pose_problem(distances, None, None, None)
+    started = clock()
+    problem = pose_problem(distances, None, None, None)
     m = len(problem.given)
     sides = count_inequalities(m)
     if m > MOST_ITEMS_DENSE:
@@ -214,7 +215,10 @@ def dense_fixing(
     check_tolerance(tolerance)
     if stop not in ("changes", "certificate"):
         raise InvalidArgument(f"stop must be 'changes' or 'certificate'; got {stop!r}")
-    x, z, sweeps, finished = problem.given.copy(), np.zeros(sides), 0, sides == 0
+    x = problem.given.copy()
+    z = np.zeros(sides)
+    sweeps = 0
+    finished = sides == 0
     while not finished and sweeps < max_sweeps:
         changes = sweep_triangles(x, z)
         sweeps += 1

@@ -8,7 +8,7 @@ and in terms of the matrix
 
 .. math:: D(i, j) \le D(i, k) + D(j, k) \quad \forall i, j, k \in \{1, \dots, m\}. \qquad (13)
 
-Each triple of items stands for three inequalities, one for each side as the long one; at most one of them is violated.
+Each triple of items has three inequalities, one for each side as the long one; at most one of them is violated.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ViolatedTriangle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TriangleViolations:
-    """How a matrix breaks the triangle inequality."""
+    """Violations of the triangle inequality by a matrix."""
 
     count: int
     """Violated inequalities among those tested. A triple has at most one, so this is the number of violated triples."""
@@ -83,7 +83,7 @@ class TriangleViolations:
 
     @property
     def exact(self) -> bool:
-        """Whether all inequalities were tested."""
+        """True if all inequalities were tested."""
         return self.tested == self.total
 
     def __str__(self) -> str:
@@ -131,14 +131,16 @@ def triangle_violations(
             f"got tolerance={tolerance}, worst={worst}, sample={sample}"
         )
     matrix = check_matrix(distances)
-    largest, total = float(matrix.max(initial=0.0)), count_inequalities(len(matrix))
+    largest = float(matrix.max(initial=0.0))
+    total = count_inequalities(len(matrix))
     threshold = tolerance * largest
     exact = sample is None or len(matrix) < 3
     if sample is None or exact:
         scanner = TriangleScanner(len(matrix), effective_n_jobs(n_jobs))
         tested, (count, depth, sides, depths) = total, scanner.count(matrix, threshold, max(worst, 1))
     else:
-        tested, sides = sample, draw_triangles(len(matrix), sample, np.random.default_rng(random_state))
+        tested = sample
+        sides = draw_triangles(len(matrix), sample, np.random.default_rng(random_state))
         depths = measure_depths(matrix, sides)
         sides, depths = sides[depths > threshold], depths[depths > threshold]
         count, depth = len(depths), float(depths.sum())
@@ -187,7 +189,8 @@ def _rank(sides: Triangles, depths: Floats, most: int) -> tuple[ViolatedTriangle
     first = np.ones(len(order), dtype=bool)
     first[1:] = (sides[1:] != sides[:-1]).any(axis=1)
     chosen = np.flatnonzero(first)[:most]
-    triangles, worst = sides[chosen].tolist(), depths[order[chosen]].tolist()
+    triangles = sides[chosen].tolist()
+    worst = depths[order[chosen]].tolist()
     return tuple(ViolatedTriangle(i, j, k, depth) for (i, j, k), depth in zip(triangles, worst, strict=True))
 
 
@@ -253,17 +256,21 @@ class TriangleScanner:
     def _scan(
         self, x: Matrix, threshold: float, mode: int, until: Deadline, *, enough: int = _NO_END, worst: int = 1
     ) -> list[FoundTriangles]:
-        """What was found in each block of rows: all that was listed, or the ``worst`` of those counted."""
+        """Return the violations in each block of rows: all that were listed, or the ``worst`` of those counted."""
         span = float(x.max(initial=0.0)) - min(0.0, float(x.min(initial=0.0)))
         self._unit = span / UNITS or 1.0
         quantise(x, self._unit, self._coarse, self._half_range)
-        rows, m = ScanRows(x, self._coarse, self._half_range), len(x)
+        rows = ScanRows(x, self._coarse, self._half_range)
+        m = len(x)
         legs = max(SCANNED_ROWS, _SLICE // max(m, 1))
 
         def scan(block: range) -> FoundTriangles:
-            room, place = max(min(enough, _LIST), worst) + SCANNED_ROWS * m, np.array([block.start, 0, 0])
+            room = max(min(enough, _LIST), worst) + SCANNED_ROWS * m
+            place = np.array([block.start, 0, 0])
             found = FoundTriangles(np.empty((room, 3), np.int32), place, np.zeros(1 + worst))
-            tile, parts, total = np.empty((SCANNED_ROWS, m), np.int16), [found.triangles[:0]], 0
+            tile = np.empty((SCANNED_ROWS, m), np.int16)
+            parts = [found.triangles[:0]]
+            total = 0
             while place[0] < block.stop and total < enough:
                 until.check()
                 count = scan_rows(rows, block.stop, threshold, mode, legs, tile, found)
