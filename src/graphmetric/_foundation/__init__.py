@@ -1,1 +1,1 @@
-"""What every stage builds on: atomic files, the compilation cache, limits, options, progress and threads."""
+"""Shared foundation of all stages: atomic files, the compilation cache, limits, options, progress and threads."""

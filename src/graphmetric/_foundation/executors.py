@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar
 from graphmetric.errors import GraphMetricError, InvalidArgument, WorkerLost, needs_extra
 
 ATTEMPTS = 4
-"""How often a task is handed out before the job ends because its worker was lost each time."""
+"""Attempts per task before the job fails because its worker was lost each time."""
 _AT_ONCE = {False: (16, 3), True: (4, 2)}
 """The least number of tasks that are handed out at once, and how many for each worker: enough that none waits for the
 caller. True: where results are taken in order; those that come too early, and may be large, count among them."""
@@ -48,7 +48,7 @@ class _Task(Generic[Key]):
     key: Key
     arguments: tuple[Any, ...]
     carries: bool
-    """Whether it carries what all tasks need."""
+    """Whether it contains the data shared by all tasks."""
     attempts: int = 0
 
 
@@ -67,7 +67,7 @@ def as_executor(executor: Any) -> Executor:
 
 
 def count_workers(executor: Executor) -> int:
-    """How many tasks the executor works on at a time, as far as that is known."""
+    """Return the number of tasks that the executor runs at a time, if it is known."""
     client = getattr(executor, "_client", None)
     if client is not None and callable(getattr(client, "nthreads", None)):
         return sum(client.nthreads().values())

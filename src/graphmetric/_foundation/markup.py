@@ -56,7 +56,7 @@ def shorten(text: str, most: int) -> str:
 
 
 def notebook_view(title: str, *parts: Markup) -> str:
-    """What a notebook shows of a result: a title, then its parts."""
+    """Return the notebook view of a result: a title, then its parts."""
     return element("div", element("p", element("strong", say(title))), *parts)
 
 

@@ -84,7 +84,7 @@ def announce(message: str) -> None:
 
 
 def is_terminal() -> bool:
-    """Whether standard error is a terminal."""
+    """Return whether standard error is a terminal."""
     try:
         return sys.stderr.isatty()
     except (AttributeError, ValueError):  # None, as under pythonw, or closed
@@ -92,12 +92,12 @@ def is_terminal() -> bool:
 
 
 def _is_silenced() -> bool:
-    """Whether the caller wants no progress, by ``verbose=False`` or by the level of our loggers."""
+    """Return whether progress is disabled, by ``verbose=False`` or by the level of our loggers."""
     return _verbosity.get() is False or logging.getLogger("graphmetric").level > logging.INFO
 
 
 def _is_logged() -> bool:
-    """Whether the program has set up logging, for everything or for us."""
+    """Return whether the program has set up logging, for everything or for us."""
     handlers = logging.getLogger().handlers + logging.getLogger("graphmetric").handlers
     return any(not isinstance(handler, logging.NullHandler) for handler in handlers)
 
@@ -109,7 +109,7 @@ def _kind_of_display() -> type[Progress]:
 
 
 def _is_notebook() -> bool:
-    """Whether this runs in a notebook; IPython on a terminal is none."""
+    """Return whether this runs in a notebook; IPython in a terminal is none."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
 

@@ -60,7 +60,7 @@ def working_threads(count: int | None) -> Iterator[None]:
 
 
 def allowed_threads() -> int:
-    """How many threads our loops may use; outside of :func:`working_threads`, as many as torch is set to."""
+    """Return the number of threads for our loops; outside of :func:`working_threads`, that of torch."""
     return _allowed.get() or torch.get_num_threads()
 
 
