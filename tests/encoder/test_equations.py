@@ -13,7 +13,7 @@ from torch import Tensor
 import graphmetric.encoder
 from graphmetric.encoder import EncoderOptions, GraphEncoder, normalised_adjacency, to_tensors
 from graphmetric.encoder.embeddings import PositionEmbed
-from graphmetric.encoder.graph_transformer import Surroundings, TypedMessages
+from graphmetric.encoder.graph_transformer import LayerContext, TypedMessages
 from graphmetric.features import FeatureOptions, GraphFeaturizer
 from graphmetric.graphs.graph import Graph
 from tests.naive import encoder_equations as paper
@@ -158,7 +158,7 @@ def test_typed_messages_against_plain_loops() -> None:
         for source, target, back in ((u, v, 0), (v, u, featurizer.schema.num_relations)):
             sent = states[1, source] + messages.kind[codes[label] + back] + weight * messages.weight
             received[1, target] += sent.clamp(min=0)
-    around = Surroundings(batch, None, None)
+    around = LayerContext(batch, None, None)
     torch.testing.assert_close(messages(states, around), received @ messages.receive.weight.T)
 
 

@@ -7,20 +7,20 @@ import pytest
 
 from graphmetric.errors import InvalidGraph
 from graphmetric.features import GraphFeaturizer
-from graphmetric.features.attributes import ImageScale, TagVocabulary, TextVocabulary, VectorScale, split_words
+from graphmetric.features.attributes import FeatureScaler, ImageScale, LabelVocabulary, TextVocabulary, split_words
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 
 
 def test_tags_by_frequency_and_zero_for_unseen() -> None:
     column = LabelColumn.from_values(["a", "b", "b", None])
-    tags = TagVocabulary.fit(column)
+    tags = LabelVocabulary.fit(column)
     assert tags.encode(LabelColumn.from_values(["b", None, "a", "new"])).tolist() == [1, 2, 3, 0]
     assert tags.num_codes == 4
 
 
 def test_equal_numbers_are_one_tag_whatever_their_type() -> None:
-    tags = TagVocabulary.fit(LabelColumn.from_values([1, 1.0, True, 2]))
+    tags = LabelVocabulary.fit(LabelColumn.from_values([1, 1.0, True, 2]))
     assert tags.encode(LabelColumn.from_values([1.0, 1, 2.0])).tolist() == [1, 1, 2]
 
 
@@ -30,7 +30,7 @@ def test_tags_of_graphs_without_any_do_not_count() -> None:
 
 
 def test_vectors_are_standardised_from_the_training_set() -> None:
-    scale = VectorScale.fit(np.array([[1.0, 5.0, 1e200], [3.0, 5.0, -1e200]]))
+    scale = FeatureScaler.fit(np.array([[1.0, 5.0, 1e200], [3.0, 5.0, -1e200]]))
     assert scale.scale(np.array([[1.0, 5.0, 1e200], [2.0, 6.0, 0.0]])).tolist() == [[-1, 0, 1], [0, 1, 0]]
     assert scale.scale(np.array([[1e308, -1e308, 1e308]])).tolist() == [[100, -100, 100]]
 

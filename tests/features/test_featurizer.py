@@ -218,10 +218,10 @@ def test_what_counts_is_what_features_show() -> None:
     known = Graph(2, [(0, 1)], node_labels="CO")
     featurizer = GraphFeaturizer().fit([known, Graph(1, node_labels="N")])
     strange = [known.replace(node_labels=["C", label], edge_labels=[bond]) for label in "XYC" for bond in (1, 2)]
-    kept = list(featurizer.keep_what_counts(GraphCollection(strange)))
+    kept = list(featurizer.drop_unused_attributes(GraphCollection(strange)))
     assert [graph == kept[0] for graph in kept] == [True] * 4 + [False] * 2
     assert all(graph.edge_labels is None for graph in kept)
     assert kept[4].node_labels == ("C", "C")
     plain = GraphCollection([known, known.replace(node_labels="NN")])
-    assert featurizer.keep_what_counts(plain) is plain
-    assert featurizer.keep_what_counts(plain, ["node_labels"])[0].node_labels is None
+    assert featurizer.drop_unused_attributes(plain) is plain
+    assert featurizer.drop_unused_attributes(plain, ["node_labels"])[0].node_labels is None

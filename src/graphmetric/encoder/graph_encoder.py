@@ -11,7 +11,7 @@ from graphmetric.encoder.embeddings import BatchTensors, InputEmbedding, clear_p
 from graphmetric.encoder.graph_transformer import (
     GraphResidual,
     GraphTransformer,
-    Surroundings,
+    LayerContext,
 )
 from graphmetric.encoder.options import EncoderOptions
 from graphmetric.features import FeatureSchema
@@ -65,9 +65,9 @@ class GraphEncoder(nn.Module):
         if self.input_norm is not None:
             hidden = self.dropout(self.input_norm(hidden))
         states: Tensor = clear_padding(hidden, batch)
-        around = Surroundings(batch, padding_bias(batch), self.residual(states, batch))
+        context = LayerContext(batch, padding_bias(batch), self.residual(states, batch))
         for layer in self.layers:
-            states = layer(states, around)
+            states = layer(states, context)
         if self.final_norm is not None:
             states = self.final_norm(states)
         if self.output is not None:

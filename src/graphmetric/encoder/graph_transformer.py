@@ -15,7 +15,7 @@ from graphmetric.encoder.options import EncoderOptions
 from graphmetric.features import FeatureSchema
 
 
-class Surroundings(NamedTuple):
+class LayerContext(NamedTuple):
     """What a layer knows besides the states."""
 
     batch: BatchTensors
@@ -76,31 +76,31 @@ class GraphTransformer(nn.Module):
         self.norm = nn.LayerNorm(size)
         self.feed_forward = FeedForward(options) if options.intermediate_size else None
 
-    def forward(self, states: Float[Tensor, "graphs k d_h"], around: Surroundings) -> Float[Tensor, "graphs k d_h"]:
+    def forward(self, states: Float[Tensor, "graphs k d_h"], context: LayerContext) -> Float[Tensor, "graphs k d_h"]:
         if self.printed:
             assert self.attention is not None
-            states = self.attention(states, around.bias)
+            states = self.attention(states, context.bias)
         else:
-            states = self._bert_block(states, around)
-        if around.residual is not None:
-            states = states + around.residual
-        return clear_padding(states, around.batch)
+            states = self._bert_block(states, context)
+        if context.residual is not None:
+            states = states + context.residual
+        return clear_padding(states, context.batch)
 
-    def _bert_block(self, states: Tensor, around: Surroundings) -> Tensor:
-        seen = clear_padding(self.norm(states), around.batch) if self.pre_norm else states
-        states = states + self._update(seen, around)
+    def _bert_block(self, states: Tensor, context: LayerContext) -> Tensor:
+        seen = clear_padding(self.norm(states), context.batch) if self.pre_norm else states
+        states = states + self._update(seen, context)
         if not self.pre_norm:
             states = self.norm(states)
         return states if self.feed_forward is None else self.feed_forward(states)
 
-    def _update(self, seen: Tensor, around: Surroundings) -> Tensor:
+    def _update(self, seen: Tensor, context: LayerContext) -> Tensor:
         parts = []
         if self.attention is not None and self.mix is not None:
-            parts.append(self.mix(self.attention(seen, around.bias)))
+            parts.append(self.mix(self.attention(seen, context.bias)))
         if self.messages is not None:
-            parts.append(self.messages(seen, around))
+            parts.append(self.messages(seen, context))
         update: Tensor = self.dropout(reduce(torch.add, parts))
-        return update if self.context is None else update + self.context(seen, around.batch)
+        return update if self.context is None else update + self.context(seen, context.batch)
 
 
 class FeedForward(nn.Module):
@@ -135,8 +135,8 @@ class TypedMessages(nn.Module):
         self.weight = draw_normal(hidden_size, scale=hidden_size**-0.5) if schema.weighted else None
         self.receive = nn.Linear(hidden_size, hidden_size, bias=False)
 
-    def forward(self, states: Float[Tensor, "graphs k d_h"], around: Surroundings) -> Float[Tensor, "graphs k d_h"]:
-        batch = around.batch
+    def forward(self, states: Float[Tensor, "graphs k d_h"], context: LayerContext) -> Float[Tensor, "graphs k d_h"]:
+        batch = context.batch
         assert batch.arc_ends is not None
         assert batch.arc_relation is not None
         rows = states.flatten(0, 1)

@@ -29,14 +29,14 @@ _UNSEEN = ("a tag that was never seen",)
 
 
 @dataclass(frozen=True)
-class TagVocabulary:
+class LabelVocabulary:
     """Tags of nodes or edges: code 0 for one never seen, then by frequency."""
 
     tags: tuple[object, ...]
     """As JSON has them."""
 
     @classmethod
-    def fit(cls, column: LabelColumn) -> TagVocabulary:
+    def fit(cls, column: LabelColumn) -> LabelVocabulary:
         """Number the tags, frequent ones first."""
         counts = np.bincount(column.codes, minlength=len(column.vocabulary)).tolist()
         seen = [(-count, label_key(tag), tag) for tag, count in zip(column.vocabulary, counts, strict=True) if count]
@@ -77,14 +77,14 @@ class TagVocabulary:
 
 
 @dataclass(frozen=True)
-class VectorScale:
+class FeatureScaler:
     """Real vectors: each coordinate with mean 0 and standard deviation 1 on the training set."""
 
     mean: tuple[float, ...]
     deviation: tuple[float, ...]
 
     @classmethod
-    def fit(cls, features: NDArray[np.float64]) -> VectorScale:
+    def fit(cls, features: NDArray[np.float64]) -> FeatureScaler:
         """Take mean and deviation; a constant coordinate gets deviation 1."""
         unit = np.maximum(np.abs(features).max(axis=0, initial=0), 1e-300)  # squares of 1e200 overflow otherwise
         scaled = features / unit
@@ -195,11 +195,11 @@ KINDS = {
 }
 """The column that each fitted piece is for."""
 PIECES: dict[str, Any] = {
-    "tags": TagVocabulary,
-    "vectors": VectorScale,
+    "tags": LabelVocabulary,
+    "vectors": FeatureScaler,
     "texts": TextVocabulary,
     "images": ImageScale,
-    "edge_tags": TagVocabulary,
+    "edge_tags": LabelVocabulary,
 }
 """What each of them is: a dataclass of plain data."""
 
@@ -259,7 +259,7 @@ def encode_attributes(columns: Columns, parts: dict[str, Any]) -> dict[str, Any]
     return found
 
 
-def encode_relations(columns: Columns, tags: TagVocabulary | None) -> NDArray[np.int32]:
+def encode_relations(columns: Columns, tags: LabelVocabulary | None) -> NDArray[np.int32]:
     """One code per edge: 1 + label code for edges, and as many further codes for arcs.
 
     Label code 0 stands for a label never seen and for none at all.

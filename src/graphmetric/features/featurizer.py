@@ -202,7 +202,7 @@ class GraphFeaturizer:
             **encode_attributes(columns, parts),
         )
 
-    def keep_what_counts(self, graphs: GraphCollection, ignored: Iterable[str] = ()) -> GraphCollection:
+    def drop_unused_attributes(self, graphs: GraphCollection, ignored: Iterable[str] = ()) -> GraphCollection:
         """The graphs without ignored columns and what their features do not show; the same object if that is nothing.
 
         Features do not show kinds of attributes that the training graphs lacked, nor which of the tags that were never

@@ -298,7 +298,7 @@ class LearnedDistance:
         options = self.featurizer.options
         if self.strict:
             return certificates(graphs)
-        seen = self.featurizer.keep_what_counts(graphs, self.costs.ignore)
+        seen = self.featurizer.drop_unused_attributes(graphs, self.costs.ignore)
         if not options.canonical:
             return [fingerprint(seen[k : k + 1]) for k in range(len(seen))]
         return known if known is not None and seen is graphs else identify_graphs(seen, options.canonical_budget)
