@@ -24,8 +24,8 @@ from graphmetric.distance import (
     BlockNorm,
     Comparison,
     ConcaveHead,
+    DistanceHead,
     Matching,
-    PairDistance,
     Representation,
     SquaredFC,
     distance_matrix,
@@ -37,7 +37,7 @@ CENTRES = 12
 TRAINING_PAIRS = 4096
 
 
-def make_heads(dim: int) -> dict[str, PairDistance]:
+def make_heads(dim: int) -> dict[str, DistanceHead]:
     return {
         "SquaredFC (Eq. 9)": SquaredFC(dim),
         "SquaredFC, one hidden layer": SquaredFC(dim, hidden=(dim // 2,)),
@@ -68,9 +68,9 @@ def best_of(work: Callable[[], object], repeats: int = 3) -> tuple[float, float]
     return min(wall), min(cpu)
 
 
-def training_step(head: PairDistance, graphs: Representation, pairs: torch.Tensor) -> None:
+def training_step(head: DistanceHead, graphs: Representation, pairs: torch.Tensor) -> None:
     z, rows = (tensor.clone().requires_grad_() for tensor in (graphs.z, graphs.rows))
-    head.among(graphs._replace(z=z, rows=rows), pairs).sum().backward()
+    head.batch_distances(graphs._replace(z=z, rows=rows), pairs).sum().backward()
 
 
 def measure_heads(dim: int, nodes: int) -> None:

@@ -454,7 +454,7 @@ class TestInput:
             ("nothing to train on", lambda: gm.GraphDistance().fit(few, np.full((4, 4), np.nan))),
             ("graphs 0..7", lambda: gm.GraphDistance().fit(few, ([[0, 7]], [1.0]))),
             ("k must be", lambda: model.kneighbors(few, few, k=5)),
-            ("no view", lambda: model.distance(few[0], few[1], view="square")),  # type: ignore[arg-type]
+            ("unknown view", lambda: model.distance(few[0], few[1], view="square")),  # type: ignore[arg-type]
         ]
         for said, call in cases:
             with pytest.raises(InvalidArgument, match=said):

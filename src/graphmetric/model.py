@@ -16,8 +16,8 @@ with needs_extra("learn", "a model"):
     from torch import Tensor, nn
 
 from graphmetric._foundation.threads import map_in_threads, prefetch_in_threads, send, working_threads
+from graphmetric.distance import DistanceHead, Representation
 from graphmetric.distance import HeadOptions as HeadOptions
-from graphmetric.distance import PairDistance, Representation
 from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, to_tensors
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable, GraphFeaturizer
 from graphmetric.features.table import group_by_size
@@ -46,7 +46,7 @@ class GraphDistanceModel(nn.Module):
     width of its vectors. ``options``, a dataclass, describes the model: :class:`ModelOptions`, or that of a baseline.
     """
 
-    def __init__(self, options: Any, encoder: nn.Module, head: PairDistance) -> None:
+    def __init__(self, options: Any, encoder: nn.Module, head: DistanceHead) -> None:
         super().__init__()
         self.options, self.encoder, self.head = options, encoder, head
 
@@ -69,7 +69,7 @@ class GraphDistanceModel(nn.Module):
 
     def forward(self, batch: BatchTensors, pairs: Tensor) -> Tensor:
         """Distances, on the scale of the head, of pairs (n, 2) of positions in the batch."""
-        return self.head.among(self.encode(batch), pairs)
+        return self.head.batch_distances(self.encode(batch), pairs)
 
     def encode(self, batch: BatchTensors) -> Representation:
         """A padded batch as the distance sees it."""

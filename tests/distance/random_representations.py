@@ -7,11 +7,11 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from graphmetric.distance import BlockNorm, ConcaveHead, Matching, PairDistance, Representation, SquaredFC
+from graphmetric.distance import BlockNorm, ConcaveHead, DistanceHead, Matching, Representation, SquaredFC
 
 DIM = 8
 
-HEADS: dict[str, Callable[[], PairDistance]] = {
+HEADS: dict[str, Callable[[], DistanceHead]] = {
     "paper": lambda: SquaredFC(DIM),
     "deep paper": lambda: SquaredFC(DIM, hidden=(6, 5)),
     "block norm": lambda: BlockNorm(DIM, blocks=3, width=2),
@@ -38,7 +38,7 @@ class Coarse(BlockNorm):
         return exact if torch.is_grad_enabled() else (exact / self.tolerance).floor() * self.tolerance
 
 
-def random_head(name: str, seed: int = 0, dtype: torch.dtype = torch.float64) -> PairDistance:
+def random_head(name: str, seed: int = 0, dtype: torch.dtype = torch.float64) -> DistanceHead:
     """A head with weights of any size, as training might leave them."""
     torch.manual_seed(seed)
     head = HEADS[name]().to(dtype)

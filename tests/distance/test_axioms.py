@@ -17,7 +17,7 @@ from graphmetric.distance import (
     View,
     distance_matrix,
 )
-from graphmetric.distance.pair_distance import CONCAVE, PairDistance
+from graphmetric.distance.pair_distance import CONCAVE, DistanceHead
 from tests.distance.random_representations import DIM, HEADS, Coarse, from_rows, random_graphs, random_head
 
 ROUNDING = 1e-9
@@ -26,23 +26,23 @@ every_head = pytest.mark.parametrize("name", HEADS)
 METRICS = [*(name for name in HEADS if HEADS[name]().is_metric), "coarse"]
 
 
-def metric_head(name: str, seed: int) -> PairDistance:
+def metric_head(name: str, seed: int) -> DistanceHead:
     return Coarse(DIM).double().eval() if name == "coarse" else random_head(name, seed)
 
 
-def excess_of(d: torch.Tensor, head: PairDistance | None = None) -> torch.Tensor:
+def excess_of(d: torch.Tensor, head: DistanceHead | None = None) -> torch.Tensor:
     """[i, j, k] = d(i, j) - d(i, k) - d(j, k), less what the head declares that the two sides may be too short."""
     sides = d if head is None else d + head.tolerance
     return d.unsqueeze(2) - sides.unsqueeze(1) - sides.unsqueeze(0)
 
 
-def all_distances(head: PairDistance, graphs: Representation) -> torch.Tensor:
+def all_distances(head: DistanceHead, graphs: Representation) -> torch.Tensor:
     n = graphs.num_graphs
     with torch.no_grad():
-        return head.among(graphs, torch.cartesian_prod(torch.arange(n), torch.arange(n))).reshape(n, n)
+        return head.batch_distances(graphs, torch.cartesian_prod(torch.arange(n), torch.arange(n))).reshape(n, n)
 
 
-def worst_violation(head: PairDistance, graphs: Representation) -> tuple[float, int]:
+def worst_violation(head: DistanceHead, graphs: Representation) -> tuple[float, int]:
     """The largest violation relative to the largest distance, and how many are clearly positive."""
     d = all_distances(head, graphs)
     excess = excess_of(d)
@@ -85,10 +85,10 @@ def test_triangle_inequality_within_the_declared_tolerance(name: str, spread: fl
 
 def test_what_heads_declare() -> None:
     assert not any(HEADS[name]().tolerance for name in HEADS)
-    assert Coarse(DIM).promise().endswith("triangle inequality within 0.04 edits")
-    assert HEADS["matching"]().promise().endswith("zero on isomorphic graphs, triangle inequality")
-    assert Coarse(DIM).promise(strict=True).startswith("a metric: ")
-    assert HEADS["paper"]().promise(strict=True) == (
+    assert Coarse(DIM).guarantee().endswith("triangle inequality within 0.04 edits")
+    assert HEADS["matching"]().guarantee().endswith("zero on isomorphic graphs, triangle inequality")
+    assert Coarse(DIM).guarantee(strict=True).startswith("a metric: ")
+    assert HEADS["paper"]().guarantee(strict=True) == (
         "symmetric, zero exactly on isomorphic graphs; not guaranteed: triangle inequality"
     )
 

@@ -15,8 +15,8 @@ from graphmetric.distance import HEADS as REGISTERED
 from graphmetric.distance import (
     METRIC,
     Axiom,
+    DistanceHead,
     HeadOptions,
-    PairDistance,
     Representation,
     check_declarations,
 )
@@ -30,7 +30,7 @@ from tests.distance.random_representations import DIM, HEADS, random_head
 GRAPHS = gm.GraphCollection(gm.Graph(n, [(k, k + 1) for k in range(n - 1)]) for n in range(2, 8))
 
 
-class Squares(PairDistance):
+class Squares(DistanceHead):
     """Squared Euclidean distances of the pooled vectors."""
 
     def __init__(self, dim: int) -> None:
@@ -64,11 +64,11 @@ def registry() -> Iterator[None]:
     REGISTERED.update(before)
 
 
-def declare(base: type[PairDistance], *axioms: Axiom, **attributes: object) -> PairDistance:
+def declare(base: type[DistanceHead], *axioms: Axiom, **attributes: object) -> DistanceHead:
     return type(base.__name__, (base,), {"axioms": frozenset(axioms), **attributes})(DIM)  # type: ignore[no-any-return]
 
 
-def model_with(kind: type[PairDistance]) -> LearnedDistance:
+def model_with(kind: type[DistanceHead]) -> LearnedDistance:
     """An untrained network with a head of this class."""
     class_ = type("Registered", (kind,), {}, kind="squares")
     options = preset("small")[0]
@@ -84,7 +84,9 @@ def test_a_head_declares_nothing_unless_it_says_so() -> None:
     assert head.axioms == frozenset()
     assert not head.is_metric
     check_declarations(head, DIM)
-    assert head.promise() == ("zero on isomorphic graphs; not guaranteed: symmetric, non-negative, triangle inequality")
+    assert head.guarantee() == (
+        "zero on isomorphic graphs; not guaranteed: symmetric, non-negative, triangle inequality"
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +98,7 @@ def test_a_head_declares_nothing_unless_it_says_so() -> None:
         (Negative, Axiom.NON_NEGATIVE, r"d\(a, b\) = -"),
     ],
 )
-def test_false_declarations_are_refused(base: type[PairDistance], axiom: Axiom, values: str) -> None:
+def test_false_declarations_are_refused(base: type[DistanceHead], axiom: Axiom, values: str) -> None:
     message = rf"{base.__name__} declares the axiom '{axiom.value}', which random graphs refute: {values}"
     with pytest.raises(InvalidArgument, match=message + rf".*Leave Axiom\.{axiom.name} out"):
         check_declarations(declare(base, axiom), DIM)

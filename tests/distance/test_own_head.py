@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import graphmetric as gm
-from graphmetric.distance import HEADS, HeadOptions, PairDistance
+from graphmetric.distance import HEADS, DistanceHead, HeadOptions
 from graphmetric.errors import InvalidArgument
 
 PAGE = Path(__file__).parents[2] / "docs" / "howto" / "own_head.md"
@@ -65,5 +65,5 @@ def test_a_model_of_an_unknown_head_is_refused_with_what_to_do(example: dict[str
 def test_a_name_is_taken_once() -> None:
     with pytest.raises(InvalidArgument, match="Matching is already the head 'matching'"):
 
-        class Other(PairDistance, kind="matching"):
+        class Other(DistanceHead, kind="matching"):
             pass

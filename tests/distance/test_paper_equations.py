@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric.distance import SquaredFC, interval_loss, mask_weights, weigh_near_pairs
+from graphmetric.distance import SquaredFC, interval_loss, mask_weights, proximity_weights
 from graphmetric.distance.masked_loss import masked_loss
 from graphmetric.errors import InvalidArgument
 from tests.distance.random_representations import DIM, random_graphs, random_head
@@ -88,7 +88,7 @@ def test_a_label_is_an_interval_of_one_point() -> None:
 
 
 def test_near_pairs_weigh_more() -> None:
-    assert weigh_near_pairs(torch.tensor([0.0, 2, 4, 8]), halving=2).tolist() == [1, 0.5, 0.25, 0.0625]
+    assert proximity_weights(torch.tensor([0.0, 2, 4, 8]), halving=2).tolist() == [1, 0.5, 0.25, 0.0625]
 
 
 def test_refusals() -> None:
@@ -102,7 +102,7 @@ def test_refusals() -> None:
         (lambda: interval_loss(one, 2 * one, one), "pair 0 has lower bound 2 and upper bound 1"),
         (lambda: interval_loss(one, one * torch.nan, one), "neither be NaN"),
         (lambda: interval_loss(one, one, one, p=math.inf), "p must be finite"),
-        (lambda: weigh_near_pairs(one, halving=0), "halving must be positive"),
+        (lambda: proximity_weights(one, halving=0), "halving must be positive"),
     ):
         with pytest.raises(InvalidArgument, match=message):
             wrong()

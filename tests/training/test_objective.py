@@ -23,7 +23,7 @@ def distances_of(options_name: str, labels: PairBounds) -> tuple[Objective, np.n
     options = {"matching": MATCHING, "paper": PAPER}[options_name]
     data, model = small_set(options), new_model(options).eval()
     with torch.no_grad():
-        found = model.head.among(model.encode_table(data.table), torch.from_numpy(labels.pairs.copy()))
+        found = model.head.batch_distances(model.encode_table(data.table), torch.from_numpy(labels.pairs.copy()))
     return Objective(model, data.table, INTERVAL), found.double().numpy(), data.table.sizes[labels.pairs].sum(axis=1)
 
 

@@ -159,7 +159,7 @@ def test_simgnn_head(batch: Batch, pair: tuple[int, int]) -> None:
     )
     assert histogram.sum() == pytest.approx(1)
     expected = naive.simgnn_distance(np.concatenate([bilinear, histogram]), [weights_of(w) for w in head.layers])
-    assert head.among(graphs, torch.tensor([pair])).item() == pytest.approx(expected, abs=1e-12)
+    assert head.batch_distances(graphs, torch.tensor([pair])).item() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("pair", [(0, 1), (1, 0), (0, 0), (0, 2)])
@@ -167,7 +167,7 @@ def test_hausdorff_head(batch: Batch, pair: tuple[int, int]) -> None:
     states, sizes = random_states(batch), (3, 5, 0)
     edits = naive.hausdorff_edits(rows(states, pair[0]), rows(states, pair[1]))
     expected = 1 - np.exp(-2 * edits / (sizes[pair[0]] + sizes[pair[1]]))
-    found = HausdorffDistance().among(represent(batch, states), torch.tensor([pair])).item()
+    found = HausdorffDistance().batch_distances(represent(batch, states), torch.tensor([pair])).item()
     assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -186,7 +186,7 @@ def test_graph_matching_network(batch: Batch, pair: tuple[int, int]) -> None:
     gate, value = weights_of(head.gate), weights_of(head.value)
     vectors = [np.zeros(3) + naive.gated_sum(side, gate, value) for side in sides]
     expected = naive.squared_distance(*vectors, array(head.distance.layers[0].weight)[0])
-    assert head.among(graphs, torch.tensor([pair])).item() == pytest.approx(expected, abs=1e-12)
+    assert head.batch_distances(graphs, torch.tensor([pair])).item() == pytest.approx(expected, abs=1e-12)
 
 
 def _exchange(head: MatchingDistance, adjacency: np.ndarray, own: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -207,7 +207,7 @@ def test_a_table_is_made_of_pairs(batch: Batch) -> None:
     graphs = Representation.from_padded(encoder.double()(batch.tensors))
     table = head.compare(graphs.unsqueeze(1), graphs.unsqueeze(0))
     pairs = torch.cartesian_prod(torch.arange(3), torch.arange(3))
-    torch.testing.assert_close(table.flatten(), head.among(graphs, pairs), atol=1e-12, rtol=0)
+    torch.testing.assert_close(table.flatten(), head.batch_distances(graphs, pairs), atol=1e-12, rtol=0)
     assert table[2, 2] == 0
 
 

@@ -3,9 +3,9 @@
 from graphmetric.errors import needs_extra
 
 with needs_extra("learn", "a distance of encoded graphs"):
-    from graphmetric.distance.comparison import Comparison, axioms_of_view, view_distances
+    from graphmetric.distance.comparison import Comparison, view_distances
     from graphmetric.distance.declared import check_declarations
-    from graphmetric.distance.masked_loss import interval_loss, mask_weights, weigh_near_pairs
+    from graphmetric.distance.masked_loss import interval_loss, mask_weights, proximity_weights
     from graphmetric.distance.matching import Matching
     from graphmetric.distance.matrix import distance_matrix, pair_distances, write_distance_matrix
     from graphmetric.distance.pair_distance import (
@@ -14,8 +14,8 @@ with needs_extra("learn", "a distance of encoded graphs"):
         Axiom,
         BlockNorm,
         ConcaveHead,
+        DistanceHead,
         HeadOptions,
-        PairDistance,
         SquaredFC,
     )
     from graphmetric.distance.representation import Representation
@@ -28,19 +28,18 @@ __all__ = [
     "BlockNorm",
     "Comparison",
     "ConcaveHead",
+    "DistanceHead",
     "HeadOptions",
     "Matching",
-    "PairDistance",
     "Representation",
     "SquaredFC",
     "View",
-    "axioms_of_view",
     "check_declarations",
     "distance_matrix",
     "interval_loss",
     "mask_weights",
     "pair_distances",
+    "proximity_weights",
     "view_distances",
-    "weigh_near_pairs",
     "write_distance_matrix",
 ]

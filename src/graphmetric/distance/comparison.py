@@ -1,11 +1,11 @@
-r"""Two collections of graphs, ready to be compared by a head: on any scale, and strictly if wanted.
+r"""Comparison of two collections of graphs by a head, on any scale and optionally strict.
 
 **Three views** show the same distance on different scales:
 
 =============  ===================================================  ===========================================
-view           formula                                              promises
+view           formula                                              guarantees
 =============  ===================================================  ===========================================
-``raw``        :math:`g`, in edits                                  what the distance itself promises
+``raw``        :math:`g`, in edits                                  the guarantees of the head
 ``steinhaus``  :math:`2g / (g(G, \emptyset) + g(H, \emptyset) + g)`  a metric in [0, 1] whenever g is one
 ``paper``      :math:`1 - \exp(-2g / (n_1 + n_2))`, in [0, 1)       the paper's tables; no triangle inequality
 =============  ===================================================  ===========================================
@@ -17,7 +17,7 @@ discrete metric on certificates, :math:`\epsilon \cdot [\mathrm{certificate}(G) 
 a metric, and so is its sum with a pseudo-metric; the sum is 0 exactly when the graphs are isomorphic. If answers lie up
 to t below the pseudo-metric, :math:`\epsilon \ge 2t` keeps the triangle inequality: a detour pays :math:`\epsilon`
 twice, the direct way once. So a head that solves its distances to a tolerance has an epsilon of its own
-(``PairDistance.epsilon``).
+(``DistanceHead.epsilon``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from graphmetric.distance.pair_distance import Axiom, PairDistance, Scale
+from graphmetric.distance.pair_distance import Axiom, DistanceHead, Scale
 from graphmetric.distance.representation import Representation
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import InvalidArgument
@@ -44,8 +44,8 @@ NOT_FINITE = (
 """The error that is raised instead of answering with NaN."""
 
 
-class Side(NamedTuple):
-    """One collection, as rows or as columns."""
+class PreparedGraphs(NamedTuple):
+    """Prepared graphs of one collection, as rows or as columns."""
 
     graphs: Representation
     """Projected by the head."""
@@ -55,8 +55,8 @@ class Side(NamedTuple):
     """Numbered certificates; graphs that share one are at distance 0. None if they are not known."""
 
     @classmethod
-    def of(cls, graphs: Representation, to_empty: Tensor, certificate: Tensor | None, epsilon: float) -> Side:
-        """Graphs that are projected already; the head's distances to the empty graph become strict, too."""
+    def of(cls, graphs: Representation, to_empty: Tensor, certificate: Tensor | None, epsilon: float) -> PreparedGraphs:
+        """Hold graphs that are already projected, and make their distances to the empty graph strict."""
         if certificate is not None:
             to_empty = add_discrete_metric(to_empty, graphs.size > 0, epsilon)
         return cls(graphs, to_empty, certificate)
@@ -66,33 +66,33 @@ class Side(NamedTuple):
         """The number of nodes of each graph."""
         return self.graphs.size.to(self.to_empty)
 
-    def take(self, graphs: Tensor | slice) -> Side:
-        """Some of the graphs, by position."""
+    def take(self, graphs: Tensor | slice) -> PreparedGraphs:
+        """Return some of the graphs, by position."""
         certificate = None if self.certificate is None else self.certificate[graphs]
-        return Side(self.graphs.take(graphs), self.to_empty[graphs], certificate)
+        return PreparedGraphs(self.graphs.take(graphs), self.to_empty[graphs], certificate)
 
-    def unsqueeze(self, axis: int) -> Side:
-        """A batch axis of length one, to broadcast against the other side."""
+    def unsqueeze(self, axis: int) -> PreparedGraphs:
+        """Add a batch axis of length one, to broadcast against the other side."""
         certificate = None if self.certificate is None else self.certificate.unsqueeze(axis)
-        return Side(self.graphs.unsqueeze(axis), self.to_empty.unsqueeze(axis), certificate)
+        return PreparedGraphs(self.graphs.unsqueeze(axis), self.to_empty.unsqueeze(axis), certificate)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """Distances on demand, between any of the left graphs and any of the right ones."""
 
-    head: PairDistance
+    head: DistanceHead
     view: View
-    left: Side
-    right: Side
+    left: PreparedGraphs
+    right: PreparedGraphs
     epsilon: float
-    """What is added between graphs whose certificates differ; 0 if the distance is not strict."""
+    """Distance added between graphs with different certificates; 0 if the distance is not strict."""
 
     @classmethod
     @torch.no_grad()
     def prepare(
         cls,
-        head: PairDistance,
+        head: DistanceHead,
         left: Representation,
         right: Representation | None = None,
         *,
@@ -123,15 +123,15 @@ class Comparison:
                 f"a metric, or 0; got {epsilon}"
             )
         numbers = _number_certificates(left, right, certificates, other_certificates)
-        rows = Side.of(head.prepare(left), head.distance_to_empty(left), numbers[0], epsilon)
+        rows = PreparedGraphs.of(head.prepare(left), head.distance_to_empty(left), numbers[0], epsilon)
         columns = rows
         if right is not None:
-            columns = Side.of(head.prepare(right), head.distance_to_empty(right), numbers[-1], epsilon)
+            columns = PreparedGraphs.of(head.prepare(right), head.distance_to_empty(right), numbers[-1], epsilon)
         return cls(head, view, rows, columns, epsilon)
 
     @property
     def symmetric(self) -> bool:
-        """Whether one half of the matrix determines the other: rows and columns are the same, and so are directions."""
+        """True if one half of the matrix determines the other: equal rows and columns, and a symmetric head."""
         return self.left is self.right and Axiom.SYMMETRIC in self.head.axioms
 
     @property
@@ -139,19 +139,19 @@ class Comparison:
         return self.left.graphs.num_graphs, self.right.graphs.num_graphs
 
     def table(self, rows: slice, columns: slice) -> Tensor:
-        """Distances of all these rows to all these columns."""
+        """Return the distances of all these rows to all these columns."""
         return self._measure(self.left.take(rows).unsqueeze(1), self.right.take(columns).unsqueeze(0))
 
     def from_only_row(self, columns: Tensor) -> Tensor:
-        """Distances of the left graph, which must be one, to these columns."""
+        """Return the distances of the only left graph to these columns."""
         return self._measure(self.left, self.right.take(columns))
 
     def of_pairs(self, pairs: Tensor) -> Tensor:
-        """Distances of (n, 2) chosen pairs."""
+        """Return the distances of (n, 2) chosen pairs."""
         return self._measure(self.left.take(pairs[:, 0]), self.right.take(pairs[:, 1]))
 
     def digest(self) -> str:
-        """A digest of everything the distances depend on."""
+        """Return a digest of everything the distances depend on."""
         digest = blake2b(f"{self.head!r} {self.view} {self.epsilon} {self.symmetric}".encode(), digest_size=16)
         for tensor in self._tensors():
             array = tensor.detach().cpu().contiguous().numpy()
@@ -160,7 +160,7 @@ class Comparison:
         return digest.hexdigest()
 
     @torch.no_grad()
-    def _measure(self, left: Side, right: Side) -> Tensor:
+    def _measure(self, left: PreparedGraphs, right: PreparedGraphs) -> Tensor:
         distances = self.head.compare(left.graphs, right.graphs)
         if left.certificate is not None and right.certificate is not None:
             distances = add_discrete_metric(distances, left.certificate != right.certificate, self.epsilon)
@@ -177,10 +177,10 @@ class Comparison:
                 yield side.certificate
 
 
-def view_distances(distances: Tensor, scale: Scale, view: View, left: Side, right: Side) -> Tensor:
-    """Distances on ``scale`` as ``view`` shows them; differentiable."""
+def view_distances(distances: Tensor, scale: Scale, view: View, left: PreparedGraphs, right: PreparedGraphs) -> Tensor:
+    """Convert distances on ``scale`` to ``view``; differentiable."""
     if view not in get_args(View):
-        raise InvalidArgument(f"no view {view!r}; there are: {', '.join(get_args(View))}")
+        raise InvalidArgument(f"unknown view {view!r}; choose from {', '.join(get_args(View))}")
     if scale == view:
         return distances
     if view == "paper":
@@ -190,11 +190,6 @@ def view_distances(distances: Tensor, scale: Scale, view: View, left: Side, righ
         distances = from_paper(distances, left.nodes, right.nodes)
         to_empty = [from_paper(side.to_empty, side.nodes, torch.zeros_like(side.nodes)) for side in (left, right)]
     return distances if view == "raw" else to_steinhaus(distances, *to_empty)
-
-
-def axioms_of_view(head: PairDistance, view: View) -> frozenset[Axiom]:
-    """The promises of the head that also hold in the view."""
-    return head.axioms if view != "paper" or head.scale == "paper" else head.axioms - {Axiom.TRIANGLE_INEQUALITY}
 
 
 def to_steinhaus(raw: Tensor, left_to_empty: Tensor, right_to_empty: Tensor) -> Tensor:
@@ -209,7 +204,7 @@ def to_paper(raw: Tensor, left_nodes: Tensor, right_nodes: Tensor) -> Tensor:
 
 
 def from_paper(scaled: Tensor, left_nodes: Tensor, right_nodes: Tensor) -> Tensor:
-    """The inverse of :func:`to_paper`. A value that rounding made 1 is taken as the largest number below."""
+    """Invert :func:`to_paper`. A value that rounding made 1 counts as the largest number below."""
     largest = 1 - torch.finfo(scaled.dtype).eps / 2
     return -torch.log1p(-scaled.clamp(max=largest)) * (left_nodes + right_nodes) / 2
 
@@ -222,7 +217,7 @@ def add_discrete_metric(distances: Tensor, differs: Tensor, epsilon: float) -> T
 def _number_certificates(
     left: Representation, right: Representation | None, first: ArrayLike | None, second: ArrayLike | None
 ) -> list[Tensor | None]:
-    """The certificates of each side as integers that are equal where the certificates are."""
+    """Number the certificates of each side; equal numbers mean equal certificates."""
     if first is None and second is None:
         return [None]
     if first is None or (second is None) != (right is None):

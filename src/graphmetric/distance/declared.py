@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from graphmetric._foundation.random_streams import random_stream
-from graphmetric.distance.pair_distance import Axiom, PairDistance
+from graphmetric.distance.pair_distance import Axiom, DistanceHead
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
@@ -35,7 +35,7 @@ class _Violation(NamedTuple):
     """The distances that violate it, as text."""
 
 
-def check_declarations(head: PairDistance, dim: int) -> None:
+def check_declarations(head: DistanceHead, dim: int) -> None:
     """Refuse a head whose declared axioms, or bound by vectors, fail on random graphs.
 
     The graphs are the same in every run. In half of the triples the second graph lies between the other two, where
@@ -58,7 +58,7 @@ def check_declarations(head: PairDistance, dim: int) -> None:
             _check_vector_bound(tried, graphs)
 
 
-def _name(head: PairDistance) -> str:
+def _name(head: DistanceHead) -> str:
     return repr(head.kind) if head.kind else type(head).__name__
 
 
@@ -83,11 +83,11 @@ def _random_triples(dim: int, spread: float) -> Representation:
 
 
 @torch.no_grad()
-def _measure(head: PairDistance, left: Representation, right: Representation) -> Tensor:
+def _measure(head: DistanceHead, left: Representation, right: Representation) -> Tensor:
     return head.compare(head.prepare(left), head.prepare(right)).double()
 
 
-def _find_violations(head: PairDistance, graphs: Representation) -> Iterator[_Violation]:
+def _find_violations(head: DistanceHead, graphs: Representation) -> Iterator[_Violation]:
     """The worst violation of each axiom that fails."""
     a, b, c = (graphs.take(slice(k, None, 3)) for k in range(3))
     ab, bc, ac = _measure(head, a, b), _measure(head, b, c), _measure(head, a, c)
@@ -115,7 +115,7 @@ def _find_violations(head: PairDistance, graphs: Representation) -> Iterator[_Vi
 
 
 @torch.no_grad()
-def _check_vector_bound(head: PairDistance, graphs: Representation) -> None:
+def _check_vector_bound(head: DistanceHead, graphs: Representation) -> None:
     """Refuse ``vector_blocks`` if the bound that it declares exceeds a distance."""
     vectors = head.index_vectors(graphs).numpy()
     for query in range(3):

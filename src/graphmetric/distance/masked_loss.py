@@ -1,6 +1,6 @@
 """Losses over pairs of graphs: the paper's, for known distances, and one for bounds.
 
-The paper's loss takes unknown distances to be 1. The interval loss counts a pair as wrong only outside of its bounds.
+The paper's loss assumes that unknown distances are 1. The interval loss penalizes a pair only outside its bounds.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ UNLABELLED = 1.0
 
 
 def masked_loss(distances: Tensor, truth: Tensor, weights: Tensor, p: float = 2.0, mean: bool = False) -> Tensor:
-    r"""The weighted error of a matrix, or of a list of pairs.
+    r"""Compute the weighted error of a matrix, or of a list of pairs.
 
     .. math:: \ell(D) = \lVert M \odot (D - \bar{D}) \rVert_p \qquad (10)
 
     with the norm taken over entries, as the paper's experiments (MSE) suggest, not as an operator norm.
 
-    Differs from the paper: training asks for ``mean``, which divides the norm by N^(1/p), N the number of entries. The
+    Differs from the paper: training sets ``mean``, which divides the norm by N^(1/p), N the number of entries. The
     minimum stays where it is, and a learning rate means the same for mini-batches of any size.
 
     Args:
@@ -45,7 +45,7 @@ def masked_loss(distances: Tensor, truth: Tensor, weights: Tensor, p: float = 2.
 
 
 def mask_weights(labelled: Tensor, same: Tensor, alpha: float = 0.0, beta: float = 1e3) -> Tensor:
-    r"""Weights by kind of pair.
+    r"""Weight pairs by kind.
 
     .. math:: M(i, j) = \begin{cases} 1 & \bar{D}(i, j) \text{ is labelled} \\
               \alpha & \bar{D}(i, j) \text{ is unlabelled} \land i \ne j \\
@@ -75,16 +75,16 @@ def mask_weights(labelled: Tensor, same: Tensor, alpha: float = 0.0, beta: float
 def interval_loss(
     distances: Tensor, lower: Tensor, upper: Tensor, weights: Tensor | None = None, p: float = 2.0
 ) -> Tensor:
-    r"""Weighted mean of :math:`\max(l - d, 0, d - u)^p`.
+    r"""Compute the weighted mean of :math:`\max(l - d, 0, d - u)^p`.
 
-    Nothing is paid inside [lower, upper]. A labelled pair is the case lower = upper; a pair about which nothing is
+    The loss is zero inside [lower, upper]. A labelled pair is the case lower = upper; a pair about which nothing is
     known is [0, inf]. Views of a distance are increasing, so predictions and both bounds may be on any one scale.
 
     Args:
         distances: Predictions, of any shape.
         lower: A lower bound of each distance.
         upper: An upper bound of each; may be infinite.
-        weights: How much each pair counts; equally by default.
+        weights: Weight of each pair; equal by default.
         p: At least 1.
     """
     if not 1 <= p < float("inf"):
@@ -100,8 +100,8 @@ def interval_loss(
     return penalties.mean() if weights is None else (weights * penalties).sum() / weights.sum()
 
 
-def weigh_near_pairs(known: Tensor, halving: float) -> Tensor:
-    """Weights that halve with every ``halving`` units of known distance, so that near pairs count more."""
+def proximity_weights(known: Tensor, halving: float) -> Tensor:
+    """Halve the weight with every ``halving`` units of known distance, so that near pairs count more."""
     if not halving > 0:
         raise InvalidArgument(f"halving must be positive; got {halving}")
     return torch.exp2(-known / halving)

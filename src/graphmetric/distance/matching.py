@@ -26,7 +26,7 @@ from graphmetric.distance._kernels.matching import (
     measure_pairs,
     sort_runs,
 )
-from graphmetric.distance.pair_distance import METRIC, Floats, HeadOptions, PairDistance, StoredGraphs
+from graphmetric.distance.pair_distance import METRIC, DistanceHead, Floats, HeadOptions, StoredGraphs
 from graphmetric.distance.representation import Representation
 from graphmetric.errors import InvalidArgument
 
@@ -40,7 +40,7 @@ Integers = NDArray[np.int64]
 NodeMaps = list[tuple[int | None, ...]]
 
 
-class Matching(PairDistance, kind="matching"):
+class Matching(DistanceHead, kind="matching"):
     r"""Least cost of turning the nodes of one graph into those of the other.
 
     .. math:: g(G, H) = \min_\pi \sum_i \lVert h_i - h'_{\pi(i)} \rVert_2

@@ -119,7 +119,7 @@ def _fill_rows(comparison: Comparison, out: Matrix, rows: slice) -> None:
 
 
 def _mirror(square: Matrix, finished: int) -> None:
-    """Copy what the first rows have above the diagonal to below it."""
+    """Copy the values above the diagonal of the first rows to below it."""
     corner = square[:finished, :finished]
     below = np.tril_indices(finished, -1)
     corner[below] = corner.T[below]
@@ -135,7 +135,7 @@ def _tile_pairs(comparison: Comparison) -> int:
 
 
 def _read_marker(part: Path, marker: Path, wanted: Mapping[str, object]) -> int | None:
-    """How many rows are finished; None if there is nothing to go on from."""
+    """Return the number of finished rows; None if there is nothing to resume."""
     if not (part.exists() and marker.exists()):
         return None
     try:

@@ -29,9 +29,9 @@ Scale = Literal["raw", "paper"]
 Concave = Literal["saturating", "log1p", "sqrt", "ratio"]
 Floats = NDArray[np.float32]
 Arrays = Mapping[str, NDArray[Any]]
-"""What an index keeps of graphs, by name."""
+"""Stored arrays of an index, by name."""
 
-HEADS: dict[str, type[PairDistance]] = {}
+HEADS: dict[str, type[DistanceHead]] = {}
 """Every registered head, by its kind."""
 
 COUPLING_REMOVED = (
@@ -41,11 +41,11 @@ COUPLING_REMOVED = (
 """The error message for models and programs that name them."""
 
 _ROUNDING = 1e-6
-"""Where the square root turns into a line: its slope at 0 is 1 / (2 sqrt(1e-6)) = 500 instead of infinite."""
+"""Scale at which the square root turns into a line: its slope at 0 is 1 / (2 sqrt(1e-6)) = 500, not infinite."""
 
 
 class Axiom(StrEnum):
-    """What a distance can promise for all graphs and all weights. None promises that only equal graphs are at 0."""
+    """Guarantees of a distance for all graphs and all weights. None is that only equal graphs are at 0."""
 
     SYMMETRIC = "symmetric"
     NON_NEGATIVE = "non-negative"
@@ -63,14 +63,14 @@ class StoredGraphs(NamedTuple):
     graphs: Representation
     """Prepared by the head."""
     arrays: Arrays
-    """What the index keeps of them."""
+    """The stored arrays."""
 
 
-class PairDistance(nn.Module, ABC):
+class DistanceHead(nn.Module, ABC):
     """A distance between two graphs that an encoder has represented.
 
     A subclass writes :meth:`compare`, and :meth:`project` if part of its formula concerns one graph alone. With
-    ``class Mine(PairDistance, kind="mine")`` it can be trained, saved and loaded under that name.
+    ``class Mine(DistanceHead, kind="mine")`` it can be trained, saved and loaded under that name.
     """
 
     kind: ClassVar[str] = ""
@@ -80,9 +80,9 @@ class PairDistance(nn.Module, ABC):
     None unless declared, as ``axioms = METRIC``; what is declared is tried on random graphs when a model is saved or
     indexed."""
     tolerance: float = 0.0
-    """How far an answer may lie below the value of the formula, rounding aside, in the units of the head."""
+    """Largest difference by which an answer may lie below the formula, rounding aside, in the units of the head."""
     epsilon: float = 1e-4
-    """What a strict distance adds between graphs that differ: far above the rounding of distances near 0, and at least
+    """Distance that a strict distance adds between graphs that differ: far above the rounding of distances near 0, and at least
     twice the tolerance, so that two sides that are answered too short are still as long as the third."""
     scale: Scale = "raw"
     """The units of the values: edits, or the paper's [0, 1)."""
@@ -91,7 +91,7 @@ class PairDistance(nn.Module, ABC):
     needs_states: bool = False
     """Whether it compares node states; an index then keeps them."""
     aligns: bool = False
-    """Whether :meth:`align` says which nodes correspond."""
+    """Whether :meth:`align` returns which nodes correspond."""
     vector_blocks: int | None = None
     """Set this if index vectors bound the distance from below: cut the difference of two of them into this many equal
     pieces, and the Euclidean norms of the pieces add up to at most the distance, on the scale of the head."""
@@ -113,19 +113,19 @@ class PairDistance(nn.Module, ABC):
         return cls(dim, **options.own)
 
     def project(self, z: Tensor) -> Tensor:
-        """The part of the formula that concerns the pooled vector (..., d) of a single graph; done once per graph."""
+        """Compute the part of the formula that needs the pooled vector (..., d) of one graph only; once per graph."""
         return z
 
     @abstractmethod
     def compare(self, left: Representation, right: Representation) -> Tensor:
-        """Distances of projected graphs; batch axes broadcast, so (n, 1) against (1, m) is a whole matrix."""
+        """Compute distances of projected graphs; batch axes broadcast, so (n, 1) against (1, m) is a whole matrix."""
 
     def prepare(self, graphs: Representation) -> Representation:
-        """The same graphs with projected vectors, as :meth:`compare` takes them."""
+        """Project the vectors of graphs, as :meth:`compare` requires."""
         return graphs._replace(z=self.project(graphs.z))
 
     def forward(self, left: Representation, right: Representation) -> Tensor:
-        """Distances of left[0] to right[0], left[1] to right[1] and so on."""
+        """Compute the distances of left[0] to right[0], left[1] to right[1] and so on."""
         if left.start.shape != right.start.shape:
             raise InvalidArgument(
                 f"both sides must have the same number of graphs; got {left.num_graphs} and {right.num_graphs}. "
@@ -133,21 +133,21 @@ class PairDistance(nn.Module, ABC):
             )
         return self.compare(self.prepare(left), self.prepare(right))
 
-    def among(self, graphs: Representation, pairs: Tensor) -> Tensor:
-        """Distances of pairs (n, 2) of positions in one batch, each graph projected once."""
+    def batch_distances(self, graphs: Representation, pairs: Tensor) -> Tensor:
+        """Compute the distances of pairs (n, 2) of positions in one batch, projecting each graph once."""
         prepared = self.prepare(graphs)
         return self.compare(prepared.take(pairs[:, 0]), prepared.take(pairs[:, 1]))
 
     def distance_to_empty(self, graphs: Representation) -> Tensor:
-        """Distances to the graph without nodes."""
+        """Compute the distances to the graph without nodes."""
         return self.compare(self.prepare(graphs), self.prepare(graphs.empty_graph()))
 
     def align(self, left: Representation, right: Representation) -> list[tuple[int | None, ...]]:
-        """For each pair left[k], right[k]: the partner in the second graph of each node of the first, or None."""
+        """Match the nodes of each pair left[k], right[k]: the partner of each node of the first graph, or None."""
         raise InvalidArgument("only heads that match nodes align them: fit with head='matching'")
 
     def index_vectors(self, graphs: Representation) -> Tensor:
-        """(graphs, width): the vectors by which an index finds near graphs.
+        """Return the vectors, (graphs, width), by which an index finds near graphs.
 
         By default the projected vectors where they bound the distance (``vector_blocks``), else the pooled ones.
         """
@@ -155,7 +155,7 @@ class PairDistance(nn.Module, ABC):
 
     @torch.no_grad()
     def index_arrays(self, graphs: Representation) -> Arrays:
-        """What an index keeps of graphs (on the CPU, compacted) in order to find, bound and measure them later."""
+        """Return the arrays that an index stores of graphs (on the CPU, compacted), to find, bound and compare them."""
         arrays = {"to_empty": self.distance_to_empty(graphs), "vectors": self.index_vectors(graphs)}
         if self.needs_states:
             arrays["states"] = graphs.rows
@@ -164,14 +164,14 @@ class PairDistance(nn.Module, ABC):
         return {name: array.numpy() for name, array in arrays.items()}
 
     def read_arrays(self, arrays: Arrays, node_ptr: Tensor) -> Representation:
-        """Prepared graphs from what :meth:`index_arrays` gave; graph k has the nodes node_ptr[k] .. node_ptr[k + 1]."""
+        """Rebuild prepared graphs from :meth:`index_arrays`; graph k has the nodes node_ptr[k] .. node_ptr[k + 1]."""
         vectors = torch.from_numpy(arrays["vectors"])
         z = torch.from_numpy(arrays["projected"]) if "projected" in arrays else vectors[:, : self.width]
         rows = torch.from_numpy(arrays["states"]) if "states" in arrays else vectors[:0]
         return Representation(z, rows, node_ptr[:-1], node_ptr.diff())
 
     def gaps(self, query: Floats, vectors: Floats) -> Floats:
-        """Distances of one index vector to others; lower bounds of the distance if ``vector_blocks`` is set."""
+        """Compute distances of an index vector to others; lower bounds of the distance if ``vector_blocks`` is set."""
         return vector_distances(vectors, query, self.vector_blocks or 1)
 
     def tighten(self, gaps: Floats, query: Representation, stored: StoredGraphs, chosen: Tensor) -> Floats:
@@ -183,11 +183,11 @@ class PairDistance(nn.Module, ABC):
 
     @property
     def is_metric(self) -> bool:
-        """Whether every axiom holds by construction, within the tolerance."""
+        """True if every axiom holds by construction, within the tolerance."""
         return self.axioms == METRIC
 
-    def promise(self, strict: bool = False) -> str:
-        """What holds for all graphs and all weights, in words."""
+    def guarantee(self, strict: bool = False) -> str:
+        """Describe the guarantees of this head, for all graphs and all weights."""
         zero = "zero exactly on isomorphic graphs" if strict else "zero on isomorphic graphs"
         if self.is_metric:
             kind, within = ("a metric", "") if strict else ("a pseudo-metric", self.within)
@@ -199,13 +199,13 @@ class PairDistance(nn.Module, ABC):
 
     @property
     def within(self) -> str:
-        """How nearly the triangle inequality holds, in words: two sides may be answered too short."""
+        """The tolerance of the triangle inequality as text: two sides may be answered too short."""
         return f" within {2 * self.tolerance:g} edits" if self.tolerance else ""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadOptions:
-    """Which head is put on the encoder. Only the fields of the chosen kind matter."""
+    """Kind and parameters of the head. Only the fields of the chosen kind matter."""
 
     kind: str = "squared-fc"
     """"squared-fc" is Eq. 9 of the paper, "block-norm" a sum of norms, "matching" matches node states, "concave" takes
@@ -238,12 +238,12 @@ class HeadOptions:
         if "concave" in self.bases:
             raise InvalidArgument("a concave head cannot start from another one; give it more hidden layers")
 
-    def build(self, dim: int) -> PairDistance:
+    def build(self, dim: int) -> DistanceHead:
         """Make the head for vectors and states of width ``dim``."""
         return HEADS[self.kind].build(self, dim)
 
 
-class SquaredFC(PairDistance, kind="squared-fc"):
+class SquaredFC(DistanceHead, kind="squared-fc"):
     r"""The paper's distance of the pooled vectors.
 
     .. math:: d(G^{(i)}, G^{(j)}) = 1 - \exp\left(-\mathrm{FC}\left((z^{(i)} - z^{(j)})^{2}\right)\right) \qquad (9)
@@ -277,7 +277,7 @@ class SquaredFC(PairDistance, kind="squared-fc"):
         return -torch.expm1(-gap)  # 1 - exp(-gap) without cancellation
 
 
-class BlockNorm(PairDistance, kind="block-norm"):
+class BlockNorm(DistanceHead, kind="block-norm"):
     r"""Sum of Euclidean norms over blocks, :math:`g = \sum_b \lVert W_b (z_G - z_H) \rVert_2`.
 
     A pseudo-metric: each term is a norm of a difference. One block is the Euclidean distance, blocks of width one are
@@ -313,7 +313,7 @@ class BlockNorm(PairDistance, kind="block-norm"):
         return sum_block_norms(left.z - right.z, self.vector_blocks)
 
 
-class ConcaveHead(PairDistance, kind="concave"):
+class ConcaveHead(DistanceHead, kind="concave"):
     r"""Layers :math:`h \leftarrow \varphi(W h)`, W ≥ 0, no bias, and a last sum with W ≥ 0.
 
     It starts from :math:`\lvert z_G - z_H \rvert`, from other distances, or from both. If all of these are
@@ -326,7 +326,7 @@ class ConcaveHead(PairDistance, kind="concave"):
         dim: int | None,
         hidden: Sequence[int] = (32,),
         concave: Concave = "log1p",
-        bases: Sequence[PairDistance] = (),
+        bases: Sequence[DistanceHead] = (),
     ) -> None:
         """``dim`` is the width of the pooled vectors; None to start from ``bases`` alone."""
         super().__init__()
@@ -335,7 +335,7 @@ class ConcaveHead(PairDistance, kind="concave"):
                 "a concave head starts from pooled vectors (dim), from other distances (bases) or both"
             )
         if concave not in CONCAVE:
-            raise InvalidArgument(f"no concave function {concave!r}; there are: {', '.join(CONCAVE)}")
+            raise InvalidArgument(f"unknown concave function {concave!r}; choose from {', '.join(CONCAVE)}")
         self.dim = dim or 0
         self.concave = concave
         self.bases = nn.ModuleList(bases)
@@ -355,7 +355,7 @@ class ConcaveHead(PairDistance, kind="concave"):
         return f"dim={self.dim}, concave={self.concave!r}"
 
     def project(self, z: Tensor) -> Tensor:
-        """The coordinates and what each base makes of them, side by side."""
+        """Concatenate the coordinates and the projection of each base."""
         return torch.cat([z[..., : self.dim], *(base.project(z) for base in self._bases())], dim=-1)
 
     def compare(self, left: Representation, right: Representation) -> Tensor:
@@ -366,7 +366,7 @@ class ConcaveHead(PairDistance, kind="concave"):
         return self.layers[-1](values).squeeze(-1)  # type: ignore[no-any-return]
 
     def align(self, left: Representation, right: Representation) -> list[tuple[int | None, ...]]:
-        """The alignment of the first base that has one."""
+        """Align by the first base that can."""
         for base in self._bases():
             if base.aligns:
                 return base.align(left, right)
@@ -381,8 +381,8 @@ class ConcaveHead(PairDistance, kind="concave"):
         ]
         return torch.cat([(left_z - right_z).abs(), *measured], dim=-1)
 
-    def _bases(self) -> list[PairDistance]:
-        return [base for base in self.bases if isinstance(base, PairDistance)]  # for the type: all of them are
+    def _bases(self) -> list[DistanceHead]:
+        return [base for base in self.bases if isinstance(base, DistanceHead)]  # for the type: all of them are
 
 
 class NonNegativeLinear(nn.Module):

@@ -1,4 +1,4 @@
-"""Graphs as heads see them: one vector per graph, and the states of its nodes.
+"""Encoded graphs, the inputs of heads: one vector per graph, and the states of its nodes.
 
 States are kept in one table without padding, so that choosing, repeating or broadcasting graphs moves a few integers
 and never the states: a batch of graphs of very different sizes does not pay for the largest.
@@ -20,7 +20,7 @@ from graphmetric.errors import InvalidArgument
 
 
 class EncoderOutput(Protocol):
-    """A padded batch, as an encoder makes it."""
+    """A padded batch, the output of an encoder."""
 
     @property
     def z(self) -> Tensor:
@@ -36,7 +36,7 @@ class EncoderOutput(Protocol):
 
 
 class Representation(NamedTuple):
-    """Graphs as a distance sees them. ``start`` has the shape of the batch: one axis, or more to broadcast."""
+    """Encoded graphs. ``start`` has the shape of the batch: one axis, or more to broadcast."""
 
     z: Tensor
     """(..., d): one vector per graph."""
@@ -45,11 +45,11 @@ class Representation(NamedTuple):
     start: Tensor
     """(...): the first row of each graph."""
     size: Tensor
-    """(...): how many rows, that is nodes, each graph has."""
+    """(...): the number of rows, that is nodes, of each graph."""
 
     @classmethod
     def from_padded(cls, encoded: EncoderOutput) -> Representation:
-        """The states of a padded batch where they lie; gradients flow through, and a device is asked for nothing."""
+        """Refer to the states of a padded batch without copying; differentiable, and without waiting for a device."""
         states, mask = encoded.states, encoded.mask
         if states.ndim != 3 or mask.shape != states.shape[:2] or len(encoded.z) != len(states):
             raise InvalidArgument(
@@ -65,10 +65,10 @@ class Representation(NamedTuple):
     def arranged(
         cls, parts: Sequence[Representation], sizes: Sequence[NDArray[np.int64]], order: NDArray[np.int64]
     ) -> Representation:
-        """The graphs of padded batches, brought into another order, with the rows that are in use.
+        """Reorder the graphs of padded batches, keeping only rows in use.
 
-        ``sizes`` are the numbers of nodes of the graphs of each batch. With them it is known where all rows are, so a
-        device is not asked.
+        ``sizes`` are the numbers of nodes of the graphs of each batch. They determine where all rows are, without
+        waiting for a device.
         """
         if len(order) == 1 and len(parts[0].rows) == sizes[0][0]:
             return parts[0]
@@ -87,7 +87,7 @@ class Representation(NamedTuple):
 
     @classmethod
     def concatenate(cls, parts: Sequence[Representation], compact: bool = True) -> Representation:
-        """Graphs of all parts one after another, with the rows that are in use; all rows if not ``compact``."""
+        """Concatenate graphs, keeping only rows in use, or all rows if not ``compact``."""
         if not parts:
             raise InvalidArgument("cannot concatenate nothing: the width of the vectors would be unknown")
         if compact:
@@ -107,32 +107,32 @@ class Representation(NamedTuple):
         return self.start.numel()
 
     def take(self, graphs: Tensor | slice) -> Representation:
-        """Some of the graphs, by position; the table of states is shared."""
+        """Return some of the graphs, by position; the table of states is shared."""
         z, rows, start, size = self
         return Representation(z[graphs], rows, start[graphs], size[graphs])
 
     def unsqueeze(self, axis: int) -> Representation:
-        """A batch axis of length one, to broadcast against others; 0 or 1."""
+        """Add a batch axis of length one, to broadcast against others; 0 or 1."""
         return self._replace(z=self.z.unsqueeze(axis), start=self.start.unsqueeze(axis), size=self.size.unsqueeze(axis))
 
     def compacted(self) -> Representation:
-        """The same graphs (one axis) with a table that holds their rows and no others, in order."""
+        """Reduce the table of states to the rows of these graphs (one axis), in order."""
         start = self.size.cumsum(0) - self.size
         if len(self.rows) == int(self.size.sum()) and torch.equal(start, self.start):
             return self
         return self._replace(rows=self.rows[_places(self.start, start, self.size)], start=start)
 
     def detached(self) -> Representation:
-        """The same graphs without gradients, on the CPU."""
+        """Return the graphs without gradients, on the CPU."""
         return Representation(*(part.detach().cpu() for part in self))
 
     def empty_graph(self) -> Representation:
-        """One graph without nodes, in the width and type of these: zero vector, no states."""
+        """Return one graph without nodes, of the width and type of these: zero vector, no states."""
         zero = self.start.new_zeros(1)
         return self._replace(z=self.z.new_zeros(1, self.z.shape[-1]), start=zero, size=zero)
 
 
 def _places(old: Tensor, new: Tensor, count: Tensor) -> Tensor:
-    """Where the rows are that move from old to new starts, in their new order."""
+    """Return the old positions of rows that move from old to new starts, in their new order."""
     shift = torch.repeat_interleave(old - new, count)
     return shift + torch.arange(len(shift), device=shift.device)

@@ -27,7 +27,7 @@ from graphmetric._foundation.progress import progress
 from graphmetric._foundation.threads import as_device, working_threads
 from graphmetric.distance import (
     Comparison,
-    PairDistance,
+    DistanceHead,
     Representation,
     View,
     check_declarations,
@@ -127,11 +127,11 @@ class LearnedDistance:
 
     def describe(self) -> str:
         """The model card, in Markdown: what the distance promises, what it counts, how it was trained, how well."""
-        return describe_model(self._config(), self.trusted_head.promise(self.strict))
+        return describe_model(self._config(), self.trusted_head.guarantee(self.strict))
 
     def _repr_html_(self) -> str:
         """The model card as tables: what a notebook shows."""
-        card = model_card(self._config(), self.network.head.promise(self.strict))
+        card = model_card(self._config(), self.network.head.guarantee(self.strict))
         tables = [join([element("p", say(title)), facts(rows)]) for title, rows in card.items()]
         return notebook_view("A learned distance between graphs", *tables)
 
@@ -149,13 +149,13 @@ class LearnedDistance:
         return digest.hexdigest()
 
     @cached_property
-    def cpu_head(self) -> PairDistance:
+    def cpu_head(self) -> DistanceHead:
         """The head on the CPU, where an index keeps its arrays."""
         head = self.network.head
         return head if self.network.device.type == "cpu" else copy.deepcopy(head).cpu()
 
     @cached_property
-    def trusted_head(self) -> PairDistance:
+    def trusted_head(self) -> DistanceHead:
         """The head on the CPU, of which random graphs do not refute what it declares; raises InvalidArgument if so."""
         width: int = self.network.encoder.output_size  # type: ignore[assignment]
         with self.limited_threads():

@@ -105,13 +105,13 @@ def _name_classes(graphs: GraphCollection) -> list[str] | None:
         return None
 
 
-def describe_model(config: dict[str, Any], promise: str) -> str:
+def describe_model(config: dict[str, Any], guarantee: str) -> str:
     """The model card, in Markdown, from the configuration of a saved model and what its distance promises."""
-    sections = model_card(config, promise)
+    sections = model_card(config, guarantee)
     return "\n".join([_CARD, *(f"## {title}\n\n{_table(rows)}\n" for title, rows in sections.items())])
 
 
-def model_card(config: dict[str, Any], promise: str) -> dict[str, dict[str, str]]:
+def model_card(config: dict[str, Any], guarantee: str) -> dict[str, dict[str, str]]:
     """The sections of the model card, each with names and what is said of them."""
     features, report = config["features"], config["report"]
     counted, ignored = what_counts(
@@ -121,7 +121,7 @@ def model_card(config: dict[str, Any], promise: str) -> dict[str, dict[str, str]
         ignored = [*ignored, "charge, stereochemistry and isotopes of atoms"]
     sections = {
         "What it computes": {
-            "Distance": f"{config['model']['head']['kind']}: {promise}",
+            "Distance": f"{config['model']['head']['kind']}: {guarantee}",
             "Strict": "yes: 0 exactly when graphs are isomorphic" if config["parameters"]["strict"] else "no",
             "Counts": counted,
             "Does not count": ignored,

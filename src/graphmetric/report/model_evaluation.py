@@ -364,7 +364,7 @@ def _measure_model_axioms(model: GraphDistance, graphs: GraphCollection, seed: i
 def _compare_with_promises(model: GraphDistance, measured: MeasuredAxioms) -> Iterator[AxiomResult]:
     """Every axiom with what the model's head promises about it; separation is promised by a strict model."""
     head, strict = model.model_.head, bool(model.strict)
-    two_sides = 0.0 if strict else 2 * head.tolerance  # both may be answered too short; see PairDistance.epsilon
+    two_sides = 0.0 if strict else 2 * head.tolerance  # both may be answered too short; see DistanceHead.epsilon
     for name, holds, words in measured.check(head.tolerance, two_sides):
         axiom = AXIOMS[name][0]
         within = head.within if axiom is Axiom.TRIANGLE_INEQUALITY and not strict else ""

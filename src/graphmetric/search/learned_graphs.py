@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.executors import map_in_order
 from graphmetric.distance import Comparison, view_distances
-from graphmetric.distance.comparison import Side
+from graphmetric.distance.comparison import PreparedGraphs
 from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import StoredGraphs
 from graphmetric.edit_distance.normalize import View
@@ -40,7 +40,7 @@ _ROUNDING = 4e-6
 class Query:
     """One of several queries that were encoded together."""
 
-    side: Side
+    side: PreparedGraphs
     """All of them, as the head compares them."""
     row: int
     graph: Graph
@@ -63,7 +63,7 @@ class Query:
         return [cls(side, row, graph, vector, view) for row, (graph, vector) in enumerate(both)]
 
     @cached_property
-    def alone(self) -> Side:
+    def alone(self) -> PreparedGraphs:
         """This query."""
         return self.side.take(slice(self.row, self.row + 1))
 
@@ -96,7 +96,7 @@ class LearnedSegment:
         return held._compare(query, query.alone).from_only_row(torch.from_numpy(places)).numpy()
 
     def gaps(self, query: Query, positions: Positions | None = None) -> Floats:
-        """Distances of the index vectors of chosen graphs, by default all; see :meth:`PairDistance.gaps`."""
+        """Distances of the index vectors of chosen graphs, by default all; see :meth:`DistanceHead.gaps`."""
         vectors = self._segment.arrays["vectors"]
         return self._head.gaps(query.vector, vectors if positions is None else vectors[positions])
 
@@ -130,12 +130,12 @@ class LearnedSegment:
         """Whether all that the head compares is in memory, or mapped."""
         return not (self._head.needs_states and self._segment.reads_rows)
 
-    def _compare(self, query: Query, left: Side) -> Comparison:
+    def _compare(self, query: Query, left: PreparedGraphs) -> Comparison:
         epsilon = self._head.epsilon if self._model.strict else 0.0
         return Comparison(self._head, query.view, left, self._side, epsilon)
 
     @cached_property
-    def _side(self) -> Side:
+    def _side(self) -> PreparedGraphs:
         """All graphs; without states where these are read in parts."""
         arrays = self._segment.arrays
         if not self._holds_states:
@@ -144,10 +144,10 @@ class LearnedSegment:
         return _read_side(self._model, arrays, names, torch.from_numpy(arrays["node_ptr"]))
 
     @cached_property
-    def _without_vectors(self) -> Side:
+    def _without_vectors(self) -> PreparedGraphs:
         """What bounds look at; taking some of its graphs copies no vectors."""
         graphs = self._side.graphs
-        return Side(graphs._replace(z=graphs.z[:, :0]), self._side.to_empty)
+        return PreparedGraphs(graphs._replace(z=graphs.z[:, :0]), self._side.to_empty)
 
 
 def _read_side(
@@ -155,12 +155,14 @@ def _read_side(
     arrays: Mapping[str, NDArray[Any]],
     names: NDArray[np.uint8],
     node_ptr: Tensor,
-) -> Side:
+) -> PreparedGraphs:
     """Stored arrays as a side of a comparison, nothing computed anew."""
     head = learned.cpu_head
     number = torch.from_numpy(names[:, :8].copy().view("<i8")[:, 0].astype(np.int64))
     graphs = head.read_arrays(arrays, node_ptr)
-    return Side.of(graphs, torch.from_numpy(arrays["to_empty"]), number, head.epsilon if learned.strict else 0.0)
+    return PreparedGraphs.of(
+        graphs, torch.from_numpy(arrays["to_empty"]), number, head.epsilon if learned.strict else 0.0
+    )
 
 
 class SegmentSelection(NamedTuple):

@@ -22,7 +22,7 @@ from graphmetric.distance import (
     interval_loss,
     mask_weights,
     pair_distances,
-    weigh_near_pairs,
+    proximity_weights,
 )
 from graphmetric.distance.comparison import to_paper
 from graphmetric.distance.masked_loss import masked_loss
@@ -382,7 +382,7 @@ class Objective:
         """The loss of a mini-batch, with gradients."""
         encoded = self.model.encode_rows(self.table, batch.graphs, _LIMITS)
         pairs = torch.from_numpy(batch.pairs).to(encoded.start.device)
-        distances = self.model.head.among(encoded, pairs)
+        distances = self.model.head.batch_distances(encoded, pairs)
         left, right = (encoded.size[pairs[:, side]].to(distances) for side in (0, 1))
         if self.scale != self.model.head.scale:
             distances = to_paper(distances, left, right)
@@ -418,7 +418,7 @@ class Objective:
             weights = None
             if options.near_halving is not None:
                 # by size: a fixed number of edits would leave hardly any weight to pairs of large graphs
-                weights = weigh_near_pairs(known / torch.maximum(*sizes).clamp(min=1), options.near_halving)
+                weights = proximity_weights(known / torch.maximum(*sizes).clamp(min=1), options.near_halving)
             return interval_loss(distances, lower, upper, weights, options.p)
         same = torch.from_numpy(pairs[:, 0] == pairs[:, 1]).to(distances.device)
         assert not isinstance(options.alpha, str)  # train_model has chosen it

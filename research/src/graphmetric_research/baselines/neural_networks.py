@@ -17,7 +17,7 @@ from typing import NamedTuple
 from numpy import asarray
 from numpy.typing import ArrayLike
 
-from graphmetric.distance import PairDistance, Representation, SquaredFC
+from graphmetric.distance import DistanceHead, Representation, SquaredFC
 from graphmetric.distance.comparison import to_paper
 from graphmetric.distance.matching import broadcast_shape
 from graphmetric.distance.pair_distance import METRIC, Axiom
@@ -241,7 +241,7 @@ def pad_nodes(graphs: Representation, k: int | None = None) -> PaddedNodes:
     return PaddedNodes(states.masked_fill(~mask[..., None], 0), mask)
 
 
-class NodeComparison(PairDistance):
+class NodeComparison(DistanceHead):
     """A distance that is measured on groups of pairs of similar sizes; a subclass writes :meth:`measure`."""
 
     def compare(self, left: Representation, right: Representation) -> Tensor:
