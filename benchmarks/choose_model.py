@@ -25,7 +25,7 @@ import graphmetric as gm
 from graphmetric.evaluation import score_distances
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training import preset
-from graphmetric.training.supervision import LabelBudget, TrainingPool, draw_pool
+from graphmetric.training.supervision import LabelBudget, TrainingPool, sample_pool
 
 
 def label_pool(pool: TrainingPool, cache: Path) -> PairBounds:
@@ -68,7 +68,7 @@ def main() -> None:
     data = gm.load_dataset(given.dataset, root=given.data)
     queries, database = data.graphs[data.val], data.graphs[data.train]
     if given.pool:
-        pool = draw_pool(database, given.pool * (given.pool - 1) // 2, given.edits, np.random.default_rng(given.seed))
+        pool = sample_pool(database, given.pool * (given.pool - 1) // 2, given.edits, np.random.default_rng(given.seed))
         cache = given.out.parent / f"pool-{given.dataset}-{given.pool}-{given.edits}-{given.seed}.npy"
         learned, among = pool.graphs, label_pool(pool, cache)
     else:

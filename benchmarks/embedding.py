@@ -25,7 +25,7 @@ from graphmetric._foundation.threads import working_threads
 from graphmetric.distance import Comparison, pair_distances
 from graphmetric.features import GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.model import GraphDistanceModel
+from graphmetric.model import GraphDistanceNetwork
 from graphmetric.training import PRESETS, preset
 
 
@@ -48,7 +48,7 @@ def peak_megabytes() -> float:
 def measure(name: str, graphs: GraphCollection, threads: int) -> None:
     options, _ = preset(name)
     featurizer = GraphFeaturizer(options.features).fit(graphs[:1000])
-    model = GraphDistanceModel.build(featurizer.schema, options).eval()
+    model = GraphDistanceNetwork.build(featurizer.schema, options).eval()
     model.embed_graphs(featurizer, graphs[:1000])  # compiles, and warms up
     few = graphs[:8000]
     torch.set_num_threads(1)
@@ -94,7 +94,7 @@ def time_parts(name: str, graphs: GraphCollection) -> tuple[float, ...]:
     """Microseconds of features and encoder per graph, and of the head per pair."""
     options, _ = preset(name)
     featurizer = GraphFeaturizer(options.features).fit(graphs)
-    model = GraphDistanceModel.build(featurizer.schema, options).eval()
+    model = GraphDistanceNetwork.build(featurizer.schema, options).eval()
     pairs = np.random.default_rng(0).integers(0, len(graphs), (PAIRS, 2))
     with working_threads(1):
         table = featurizer.transform(graphs)

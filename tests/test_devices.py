@@ -22,7 +22,7 @@ from graphmetric.encoder import EncoderOptions
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions, GraphFeaturizer
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
+from graphmetric.model import GraphDistanceNetwork, HeadOptions, ModelOptions
 from graphmetric.report import evaluate_model
 from graphmetric.training import preset
 from tests.command_line import run
@@ -55,7 +55,7 @@ def test_a_device_is_asked_for_nothing(name: str, molecules: gm.GraphCollection,
     """From graphs to representations, in several chunks and batches; vectors come back once for each chunk."""
     monkeypatch.setattr("graphmetric.model.CHUNK", 25)
     featurizer = GraphFeaturizer(OPTIONS[name].features).fit(molecules)
-    model = GraphDistanceModel.build(featurizer.schema, OPTIONS[name]).eval()
+    model = GraphDistanceNetwork.build(featurizer.schema, OPTIONS[name]).eval()
     expected = model.encode_graphs(featurizer, molecules)
     there = copy.deepcopy(model).to("meta")
     found = there.encode_graphs(featurizer, molecules)
@@ -85,7 +85,7 @@ def test_the_way_of_a_device_gives_the_same(molecules: gm.GraphCollection, monke
     monkeypatch.setattr("graphmetric.model.CHUNK", 25)
     options = OPTIONS["everything"]
     featurizer = GraphFeaturizer(options.features).fit(molecules)
-    model = GraphDistanceModel.build(featurizer.schema, options).eval()
+    model = GraphDistanceNetwork.build(featurizer.schema, options).eval()
     expected, vectors = model.encode_graphs(featurizer, molecules), model.embed_graphs(featurizer, molecules)
 
     class Elsewhere:
@@ -94,7 +94,7 @@ def test_the_way_of_a_device_gives_the_same(molecules: gm.GraphCollection, monke
         type = "elsewhere"
 
     with (
-        mock.patch.object(GraphDistanceModel, "device", Elsewhere()),
+        mock.patch.object(GraphDistanceNetwork, "device", Elsewhere()),
         mock.patch("graphmetric.model.send", lambda t, _: t),
     ):
         found, again = model.encode_graphs(featurizer, molecules), model.embed_graphs(featurizer, molecules)

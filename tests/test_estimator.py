@@ -30,7 +30,7 @@ from graphmetric.learned.model_folder import SHIPPED_MODELS
 from graphmetric.model import HeadOptions, ModelOptions
 from graphmetric.report import evaluate_model
 from graphmetric.training import TrainingOptions, preset
-from graphmetric.training.supervision import draw_pool
+from graphmetric.training.supervision import sample_pool
 from tests.strategies import exact, graphs
 
 QUICK: dict[str, Any] = {"preset": "small", "max_steps": 5, "label_budget": 80, "n_jobs": 1}
@@ -211,7 +211,7 @@ class TestCosts:
 
     def test_distances_to_the_empty_graph(self, bonds: GraphCollection) -> None:
         costs = gm.EditCosts(node_delete=3, node_insert=3, edge_delete=0.5, edge_insert=0.5)
-        pool = draw_pool(bonds, 60, 0, np.random.default_rng(0))
+        pool = sample_pool(bonds, 60, 0, np.random.default_rng(0))
         known = pool.label_empty_graphs(costs)
         sizes, edges = pool.graphs.sizes, pool.graphs.edge_counts
         assert known.lower.tolist() == (3 * sizes + 0.5 * edges)[known.pairs[:, 0]].tolist()

@@ -18,7 +18,7 @@ from graphmetric.encoder import EncoderOptions, to_tensors
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions, GraphFeaturizer
 from graphmetric.graphs.graph import Graph
-from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
+from graphmetric.model import GraphDistanceNetwork, HeadOptions, ModelOptions
 from graphmetric.training import preset
 
 torch.set_num_threads(1)
@@ -50,7 +50,7 @@ class Fitted:
 
     def __init__(self, options: ModelOptions, seed: int = 0) -> None:
         self.featurizer = GraphFeaturizer(options.features).fit(GRAPHS)
-        self.model = GraphDistanceModel.build(self.featurizer.schema, options, seed=seed).eval()
+        self.model = GraphDistanceNetwork.build(self.featurizer.schema, options, seed=seed).eval()
 
     def matrix(self, graphs: list[Graph]) -> np.ndarray:
         """On the scale of the head."""
@@ -113,7 +113,7 @@ def test_whole_numbers_may_stand_for_real_ones() -> None:
 def test_heads_that_do_not_fit_are_refused() -> None:
     schema = GraphFeaturizer(FEATURES).fit(GRAPHS).schema
     with pytest.raises(InvalidArgument, match="3 matching heads cannot share states of width 8"):
-        GraphDistanceModel.build(schema, ModelOptions(ENCODER, FEATURES, HeadOptions("matching", matching_heads=3)))
+        GraphDistanceNetwork.build(schema, ModelOptions(ENCODER, FEATURES, HeadOptions("matching", matching_heads=3)))
     with pytest.raises(InvalidArgument, match="no head 'cosine'"):
         HeadOptions("cosine")
 

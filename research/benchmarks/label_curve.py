@@ -39,7 +39,7 @@ from graphmetric.evaluation import Raw, score_distances
 from graphmetric.features import GraphFeaturizer
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.model import GraphDistanceModel
+from graphmetric.model import GraphDistanceNetwork
 from graphmetric.training import PretrainingOptions, preset, pretrain_encoder, train_model
 from graphmetric_research.protocols import Protocol, make_protocol
 
@@ -169,7 +169,10 @@ def train(run: Run, task: Task, steps: int) -> tuple[LearnedDistance, dict[str, 
 
     training_graphs = task.graphs[task.protocol.train]
     featurizer = GraphFeaturizer(model_options.features).fit(training_graphs)
-    model, table = GraphDistanceModel.build(featurizer.schema, model_options, run.seed), featurizer.transform(task.seen)
+    model, table = (
+        GraphDistanceNetwork.build(featurizer.schema, model_options, run.seed),
+        featurizer.transform(task.seen),
+    )
     if run.variant == "pretrain":
         pretrain_encoder(
             model.encoder, table, PretrainingOptions(), graphs=np.arange(len(training_graphs)), seed=run.seed

@@ -42,7 +42,7 @@ from graphmetric.learned.learned_distance import LearnedDistance, Metric
 from graphmetric.learned.model_card import describe_fit
 from graphmetric.learned.model_folder import CONFIG, find_model
 from graphmetric.metric_repair import repair_matrix
-from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
+from graphmetric.model import GraphDistanceNetwork, HeadOptions, ModelOptions
 from graphmetric.training import PretrainingOptions, TrainingOptions
 from graphmetric.training.fit import Beside
 from graphmetric.training.supervision import (
@@ -124,7 +124,7 @@ class GraphDistance(_GraphTransformer):
 
     Attributes:
         learned_: The trained distance, a :class:`~graphmetric.learned.learned_distance.LearnedDistance`.
-        model_: Its network, a :class:`~graphmetric.model.GraphDistanceModel`.
+        model_: Its network, a :class:`~graphmetric.model.GraphDistanceNetwork`.
         featurizer_: What turns graphs into its inputs.
         graphs_: The training graphs; None in a model that was loaded.
         held_out_: Positions of the graphs of ``fit`` that were held out for validation; None in a model that was
@@ -141,7 +141,7 @@ class GraphDistance(_GraphTransformer):
         0.0
     """
 
-    model_: GraphDistanceModel
+    model_: GraphDistanceNetwork
     featurizer_: GraphFeaturizer
     graphs_: GraphCollection | None
     held_out_: NDArray[np.int64] | None
@@ -441,11 +441,11 @@ class GraphDistance(_GraphTransformer):
 
     def _start(
         self, graphs: GraphCollection, options: ModelOptions, seed: int
-    ) -> tuple[GraphFeaturizer, GraphDistanceModel]:
+    ) -> tuple[GraphFeaturizer, GraphDistanceNetwork]:
         """Features and a network: new ones, or those that are there, the network as a copy in case the fit fails."""
         if not (self.warm_start and hasattr(self, "model_")):
             featurizer = GraphFeaturizer(options.features).fit(graphs)
-            return featurizer, GraphDistanceModel.build(featurizer.schema, options, seed)
+            return featurizer, GraphDistanceNetwork.build(featurizer.schema, options, seed)
         if options != self.model_.options:
             raise InvalidArgument(
                 "warm_start continues with the model that is there, and preset and head describe another one; "

@@ -39,7 +39,7 @@ class ModelOptions:
     head: HeadOptions = field(default_factory=HeadOptions)
 
 
-class GraphDistanceModel(nn.Module):
+class GraphDistanceNetwork(nn.Module):
     """An encoder, and a distance of what it encodes: all that training and evaluation ask of a model.
 
     The encoder makes of a padded batch what :meth:`Representation.from_padded` takes, and has ``output_size``, the
@@ -51,7 +51,7 @@ class GraphDistanceModel(nn.Module):
         self.options, self.encoder, self.head = options, encoder, head
 
     @classmethod
-    def build(cls, schema: FeatureSchema, options: ModelOptions | None = None, seed: int = 0) -> GraphDistanceModel:
+    def build(cls, schema: FeatureSchema, options: ModelOptions | None = None, seed: int = 0) -> GraphDistanceNetwork:
         """A graph transformer and its head, with new weights.
 
         Weights are drawn from ``seed`` alone: the global state of random numbers is neither used nor changed.

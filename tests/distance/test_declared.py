@@ -23,7 +23,7 @@ from graphmetric.distance import (
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import GraphFeaturizer
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.model import GraphDistanceModel, ModelOptions
+from graphmetric.model import GraphDistanceNetwork, ModelOptions
 from graphmetric.training import preset
 from tests.distance.random_representations import DIM, HEADS, random_head
 
@@ -74,7 +74,7 @@ def model_with(kind: type[DistanceHead]) -> LearnedDistance:
     options = preset("small")[0]
     options = ModelOptions(options.encoder, options.features, HeadOptions("squares"))
     featurizer = GraphFeaturizer(options.features).fit(GRAPHS)
-    network = GraphDistanceModel.build(featurizer.schema, options).eval()
+    network = GraphDistanceNetwork.build(featurizer.schema, options).eval()
     assert isinstance(network.head, class_)
     return LearnedDistance(network, featurizer)
 

@@ -23,7 +23,7 @@ from graphmetric.edit_distance import blocks
 from graphmetric.errors import GraphMetricError
 from graphmetric.formats.distance_matrices import read_matrix, write_matrix
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.training.checkpoint import Counters, TrainingFolder
+from graphmetric.training.checkpoint import CheckpointFolder, TrainingState
 from tests.fuzz.mutations import delete_piece, flip_bits, insert_snippet, nest, repeat_piece, replace_number, set_bytes
 
 MUTATIONS = (flip_bits, set_bytes, delete_piece, repeat_piece, insert_snippet, replace_number, nest)
@@ -179,11 +179,11 @@ JOB = {"seed": 0}
 
 def _make_checkpoint(folder: Path) -> None:
     weights = {"w": torch.arange(12, dtype=torch.float32), "b": torch.tensor(3)}
-    TrainingFolder(folder, JOB, 0).save(Counters(step=5, history=[{"step": 5, "loss": 0.5}]), {"model": weights})
+    CheckpointFolder(folder, JOB, 0).save(TrainingState(step=5, history=[{"step": 5, "loss": 0.5}]), {"model": weights})
 
 
 def _read_checkpoint(folder: Path) -> object:
-    found = TrainingFolder(folder, JOB, 0).restore(torch.device("cpu"))
+    found = CheckpointFolder(folder, JOB, 0).restore(torch.device("cpu"))
     if found is None:
         return None
     counters, parts = found

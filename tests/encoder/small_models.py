@@ -12,7 +12,7 @@ from graphmetric.distance import Matching
 from graphmetric.encoder import Encoded, EncoderOptions, GraphEncoder, to_tensors
 from graphmetric.features import FeatureOptions, GraphFeaturizer
 from graphmetric.graphs.graph import Graph
-from graphmetric.model import GraphDistanceModel
+from graphmetric.model import GraphDistanceNetwork
 
 torch.set_num_threads(1)  # several threads on matrices this small take longer, the more so on a busy machine
 
@@ -46,7 +46,7 @@ class SmallModel:
         self.featurizer = GraphFeaturizer(features).fit(training)
         torch.manual_seed(0)
         self.encoder = GraphEncoder(self.featurizer.schema, options).eval()
-        self.network = GraphDistanceModel(None, self.encoder, Matching(1)).eval()
+        self.network = GraphDistanceNetwork(None, self.encoder, Matching(1)).eval()
 
     def encode(self, graphs: list[Graph]) -> Encoded:
         """All graphs in one batch."""

@@ -13,7 +13,7 @@ from graphmetric.encoder import EncoderOptions
 from graphmetric.features import FeatureOptions, FeatureTable, GraphFeaturizer
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.pair_bounds import PairBounds
-from graphmetric.model import GraphDistanceModel, HeadOptions, ModelOptions
+from graphmetric.model import GraphDistanceNetwork, HeadOptions, ModelOptions
 from graphmetric.training import TrainingOptions
 
 torch.set_num_threads(1)  # several threads on matrices this small take longer, the more so on a busy machine
@@ -74,11 +74,11 @@ PAPER = ModelOptions(EncoderOptions(hidden_size=8, intermediate_size=8))
 QUICK = TrainingOptions(steps=60, graphs_per_step=8, learning_rate=3e-3, warmup=5, validate_every=10)
 
 
-def new_model(options: ModelOptions, seed: int = 0) -> GraphDistanceModel:
-    return GraphDistanceModel.build(small_set(options).table.schema, options, seed)
+def new_model(options: ModelOptions, seed: int = 0) -> GraphDistanceNetwork:
+    return GraphDistanceNetwork.build(small_set(options).table.schema, options, seed)
 
 
-def same_weights(left: GraphDistanceModel, right: GraphDistanceModel) -> bool:
+def same_weights(left: GraphDistanceNetwork, right: GraphDistanceNetwork) -> bool:
     """To the last bit."""
     a, b = left.state_dict(), right.state_dict()
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)

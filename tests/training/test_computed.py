@@ -37,7 +37,7 @@ def test_labels_are_true_and_within_the_budget(molecules: GraphCollection) -> No
     anchored = len(found.training.graphs) - 1
     assert 0.95 * 800 <= len(found.training) - anchored + len(found.validation) <= 800
     assert len(found.validation) == 80
-    assert found.mutated == 12  # a third of a clique of 38
+    assert found.mutated == 12  # a third of a group of 38
     assert found.cpu_seconds > 0
 
 
@@ -85,7 +85,7 @@ def test_a_fit_beside_other_validation_graphs_takes_the_same_steps(
 
 
 def test_time_that_runs_out_ends_the_labels(molecules: GraphCollection, tmp_path: Path) -> None:
-    """What was labelled before still makes cliques, and a second run, which finds it done, ends at the same label."""
+    """What was labelled before still makes groups, and a second run, which finds it done, ends at the same label."""
     budget = LabelBudget("0.001s", n_jobs=1, store=tmp_path)
     pairs = budget.pairs_for(molecules[:50])
     first, second = (make_supervision(molecules[:50], molecules[50:], budget, 5, 0) for _ in range(2))
@@ -148,7 +148,7 @@ def test_a_fit_says_how_many_labels_are_only_bounds(caplog: pytest.LogCaptureFix
     assert f"{bounds} only bounds" in caplog.text
 
 
-def test_steps_over_several_cliques_hold_many_pairs() -> None:
+def test_steps_over_several_groups_hold_many_pairs() -> None:
     many = GraphCollection(gm.Graph(3, [(0, 1)], node_labels=[k % 40, k // 40, 0]) for k in range(1_000))
     found = supervise(many[:990], many[990:], 180_000)
     batches = MiniBatches(found.training, TrainingOptions(graphs_per_step=96), seed=0)
@@ -165,7 +165,7 @@ def test_scores_need_fewer_pairs(molecules: GraphCollection) -> None:
 def test_the_report_says_what_was_used(molecules: GraphCollection) -> None:
     model = gm.GraphDistance("small", max_steps=2, label_budget=300, n_jobs=1).fit(molecules)
     told = model.report_["labels"]
-    assert told["graphs_in_training_pairs"] == 24  # 23 of a clique and its empty graph
+    assert told["graphs_in_training_pairs"] == 24  # 23 of a group and its empty graph
     assert told["mutated_graphs_in_training_pairs"] == 7
     assert told["training_pairs"] == 23 * 22 // 2 + 23
     assert told["validation_pairs"] == 30

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training import TrainingOptions
-from graphmetric.training.mini_batches import MiniBatch, MiniBatches, Stream, generator
+from graphmetric.training.mini_batches import MiniBatch, MiniBatches, RandomStream, generator
 
 OPTIONS = TrainingOptions(epochs=1, steps=None, graphs_per_step=6)
 
@@ -126,7 +126,7 @@ def disjoint(*parts: PairBounds) -> PairBounds:
 
 
 def test_blocks_are_drawn_within_parts() -> None:
-    """Cliques of 18 and 30: blocks of six fit into either, so all have all fifteen pairs."""
+    """Groups of 18 and 30: blocks of six fit into either, so all have all fifteen pairs."""
     batches = MiniBatches(disjoint(all_pairs(18), all_pairs(30)), OPTIONS, seed=0)
     assert batches.in_blocks
     assert batches.steps_per_epoch == 8
@@ -158,6 +158,6 @@ def test_pairs_without_a_graph_in_common_are_drawn_one_by_one() -> None:
 def test_one_part_is_drawn_as_ever() -> None:
     """The order of an epoch is the plain permutation that it was before there were parts."""
     batches = MiniBatches(all_pairs(20), OPTIONS, seed=3)
-    order = generator(3, Stream.EPOCHS, 1).permutation(20)
+    order = generator(3, RandomStream.EPOCHS, 1).permutation(20)
     for k in range(4):
         assert batches.at(4 + k).graphs.tolist() == sorted(order[5 * k : 5 * k + 5].tolist())

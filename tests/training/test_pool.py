@@ -16,13 +16,13 @@ from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.edits import Draft
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training.supervision import (
-    LARGEST_CLIQUE,
+    LARGEST_GROUP,
     MOST_MUTATIONS,
-    SMALLEST_CLIQUE,
+    SMALLEST_GROUP,
     Mutator,
     TrainingPool,
-    draw_pool,
-    plan_cliques,
+    plan_groups,
+    sample_pool,
 )
 from tests.strategies import exact, graphs
 
@@ -33,7 +33,7 @@ def molecules() -> GraphCollection:
 
 
 def draw(training: GraphCollection, pairs: int, edits: int = 5, seed: int = 0) -> TrainingPool:
-    return draw_pool(training, pairs, edits, np.random.default_rng(seed))
+    return sample_pool(training, pairs, edits, np.random.default_rng(seed))
 
 
 def mutations_of(pool: TrainingPool) -> GraphCollection:
@@ -48,15 +48,15 @@ def test_a_pool_is_training_graphs_mutations_and_empty_graphs(
     own = len(pool.drawn)
     assert len(set(pool.drawn.tolist())) == own
     assert [exact(graph) for graph in pool.graphs[:own]] == [exact(graph) for graph in molecules[pool.drawn]]
-    assert pool.graphs.sizes[own + len(pool.origins) :].tolist() == [0] * len(pool.cliques)
+    assert pool.graphs.sizes[own + len(pool.origins) :].tolist() == [0] * len(pool.groups)
     assert len(pool.pairs()) <= pairs
-    members = np.concatenate(pool.cliques).tolist()
-    assert sorted(members) == list(range(own + len(pool.origins)))  # cliques are disjoint and hold everything
+    members = np.concatenate(pool.groups).tolist()
+    assert sorted(members) == list(range(own + len(pool.origins)))  # groups are disjoint and hold everything
     assert (len(pool.origins) > 0) == (edits > 0 and pairs > 1)
     assert np.bincount(pool.origins, minlength=1).max() <= MOST_MUTATIONS
-    for clique in pool.cliques:
-        made = clique[clique >= own]
-        assert set(pool.origins[made - own].tolist()) <= set(clique.tolist())
+    for group in pool.groups:
+        made = group[group >= own]
+        assert set(pool.origins[made - own].tolist()) <= set(group.tolist())
 
 
 @pytest.mark.parametrize("edits", [1, 3, 5])
@@ -70,14 +70,14 @@ def test_mutations_are_near_their_origins_and_like_the_data(molecules: GraphColl
         assert set(graph.node_labels or ()) <= atoms
 
 
-def test_pairs_are_those_within_cliques_and_grow_member_by_member(molecules: GraphCollection) -> None:
+def test_pairs_are_those_within_groups_and_grow_member_by_member(molecules: GraphCollection) -> None:
     pool = draw(molecules, 900)
     pairs = pool.pairs().tolist()
-    expected = {tuple(sorted(pair)) for clique in pool.cliques for pair in combinations(clique.tolist(), 2)}
+    expected = {tuple(sorted(pair)) for group in pool.groups for pair in combinations(group.tolist(), 2)}
     assert len(pairs) == len(expected)
     assert set(map(tuple, pairs)) == expected
-    (clique,) = pool.cliques
-    first = clique[:10].tolist()
+    (group,) = pool.groups
+    first = group[:10].tolist()
     assert {frozenset(pair) for pair in pairs[:45]} == {frozenset(pair) for pair in combinations(first, 2)}
 
 
@@ -106,7 +106,7 @@ def test_distances_to_the_empty_graph_are_right(molecules: GraphCollection) -> N
     known = pool.label_empty_graphs()
     truth = gm.pairwise_edit_distances(pool.graphs, pairs=known.pairs)
     assert known.lower.tolist() == known.upper.tolist() == truth.distances.tolist()
-    assert len(known) == sum(map(len, pool.cliques))
+    assert len(known) == sum(map(len, pool.groups))
 
 
 def test_pools_are_functions_of_the_seed(molecules: GraphCollection) -> None:
@@ -119,7 +119,7 @@ def test_pools_are_functions_of_the_seed(molecules: GraphCollection) -> None:
 def test_no_two_graphs_of_a_pool_are_copies() -> None:
     distinct = gm.load_dataset("programs").graphs[:30]
     pool = draw(distinct + GraphCollection(graph.relabeled(range(graph.num_nodes)[::-1]) for graph in distinct), 2000)
-    classes = gm.isomorphism_classes(pool.graphs[: len(pool.graphs) - len(pool.cliques)])
+    classes = gm.isomorphism_classes(pool.graphs[: len(pool.graphs) - len(pool.groups)])
     assert len(set(classes.tolist())) == len(classes)
     assert len(pool.drawn) == len(set(gm.isomorphism_classes(distinct).tolist()))
 
@@ -136,22 +136,22 @@ def test_frequent_labels_stay_frequent() -> None:
 
 @given(graphs=st.integers(1, 10**6), pairs=st.integers(1, 10**7), mutations=st.booleans())
 def test_plans_stay_within_the_budget_and_do_not_waste_it(graphs: int, pairs: int, mutations: bool) -> None:
-    count, size = plan_cliques(graphs, pairs, mutations=mutations)
+    count, size = plan_groups(graphs, pairs, mutations=mutations)
     available = (1 + MOST_MUTATIONS if mutations else 1) * graphs
     assert count >= 1
-    assert 1 <= size <= LARGEST_CLIQUE
+    assert 1 <= size <= LARGEST_GROUP
     assert count * size * (size - 1) // 2 <= pairs
     assert (count - 1) * size < available
-    if count > 1 and pairs >= count * SMALLEST_CLIQUE**2 // 2:
-        assert size >= min(SMALLEST_CLIQUE, available // count)
+    if count > 1 and pairs >= count * SMALLEST_GROUP**2 // 2:
+        assert size >= min(SMALLEST_GROUP, available // count)
     one_more = count * (size + 1) * size // 2
-    assert one_more > pairs or size == LARGEST_CLIQUE or count * size >= available
+    assert one_more > pairs or size == LARGEST_GROUP or count * size >= available
 
 
 @pytest.mark.parametrize(
     ("graphs", "pairs", "count", "size"),
     [
-        (560, 900_000, 1, 1342),  # a small collection: one clique, filled up with mutations
+        (560, 900_000, 1, 1342),  # a small collection: one group, filled up with mutations
         (560, 1_154_440, 1, 1520),
         (100, 900_000, 1, 1100),  # all the mutations there may be
         (2_000, 900_000, 4, 671),  # as large as they may be with nearly all graphs in one
@@ -160,15 +160,15 @@ def test_plans_stay_within_the_budget_and_do_not_waste_it(graphs: int, pairs: in
     ],
 )
 def test_plans(graphs: int, pairs: int, count: int, size: int) -> None:
-    assert plan_cliques(graphs, pairs, mutations=True) == (count, size)
+    assert plan_groups(graphs, pairs, mutations=True) == (count, size)
 
 
-def test_several_cliques_of_a_large_collection() -> None:
+def test_several_groups_of_a_large_collection() -> None:
     many = GraphCollection(gm.Graph(4, [(0, 1), (1, 2)], node_labels=[k, 0, 0, 0]) for k in range(2_000))
     pool = draw(many, 200_000)
-    count, size = plan_cliques(2_000, 200_000, mutations=True)
-    assert len(pool.cliques) == count > 1
-    assert all(size - size // 3 <= len(clique) <= size for clique in pool.cliques)  # less the mutations that are copies
+    count, size = plan_groups(2_000, 200_000, mutations=True)
+    assert len(pool.groups) == count > 1
+    assert all(size - size // 3 <= len(group) <= size for group in pool.groups)  # less the mutations that are copies
     assert len(pool.drawn) == min(2_000, count * (size - size // 3))
     assert len(set(pool.drawn.tolist())) == len(pool.drawn)
 

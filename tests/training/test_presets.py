@@ -10,7 +10,7 @@ from graphmetric._foundation.options import from_plain, to_plain
 from graphmetric.distance import METRIC
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureSchema
-from graphmetric.model import GraphDistanceModel, ModelOptions
+from graphmetric.model import GraphDistanceNetwork, ModelOptions
 from graphmetric.training import PRESETS, TrainingOptions, preset
 
 SCHEMA = FeatureSchema(k_max=10, num_roles=20, largest_degree=4, num_tags=4)
@@ -43,8 +43,8 @@ def test_the_others_are_metrics_by_construction() -> None:
     for name in ("small", "base"):
         options = preset(name)[0]
         schema = replace(SCHEMA, return_steps=options.features.return_steps)
-        assert GraphDistanceModel.build(schema, options).head.axioms == METRIC
-    assert GraphDistanceModel.build(SCHEMA, preset("paper")[0]).head.axioms < METRIC
+        assert GraphDistanceNetwork.build(schema, options).head.axioms == METRIC
+    assert GraphDistanceNetwork.build(SCHEMA, preset("paper")[0]).head.axioms < METRIC
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -54,7 +54,7 @@ from graphmetric.learned.model_folder import (
     write_model,
 )
 from graphmetric.learned.training_range import describe_unfamiliar
-from graphmetric.model import CHUNK, GraphDistanceModel
+from graphmetric.model import CHUNK, GraphDistanceNetwork
 
 _QUERIES = 256
 """How many rows of distances a search for neighbours holds at a time."""
@@ -70,7 +70,7 @@ class LearnedDistance:
     scikit-learn interface; :class:`graphmetric.GraphIndex` holds one.
     """
 
-    network: GraphDistanceModel
+    network: GraphDistanceNetwork
     """Encoder and head, in evaluation mode."""
     featurizer: GraphFeaturizer
     """Turns graphs into the inputs of the network."""

@@ -30,7 +30,7 @@ from graphmetric.distance.pair_distance import COUPLING_REMOVED
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import FileError, InvalidArgument, needs_extra
 from graphmetric.features import GraphFeaturizer
-from graphmetric.model import GraphDistanceModel, ModelOptions
+from graphmetric.model import GraphDistanceNetwork, ModelOptions
 
 with needs_extra("learn", "a saved model"):
     import torch
@@ -66,7 +66,7 @@ CHECKPOINT = "checkpoint"
 class ModelParts(NamedTuple):
     """What a folder of a model holds."""
 
-    network: GraphDistanceModel
+    network: GraphDistanceNetwork
     featurizer: GraphFeaturizer
     config: dict[str, Any]
 
@@ -87,7 +87,7 @@ def package_versions() -> dict[str, str]:
 
 def write_model(
     folder: str | os.PathLike[str],
-    network: GraphDistanceModel,
+    network: GraphDistanceNetwork,
     config: dict[str, Any],
     card: str,
 ) -> None:
@@ -110,7 +110,7 @@ def write_model(
         raise
 
 
-def pack_model(network: GraphDistanceModel, config: dict[str, Any]) -> tuple[bytes, bytes]:
+def pack_model(network: GraphDistanceNetwork, config: dict[str, Any]) -> tuple[bytes, bytes]:
     """What the files of the configuration and of the weights hold; refuses a network that they cannot describe."""
     if type(network.encoder) is not GraphEncoder or not isinstance(network.options, ModelOptions):
         kind = type(network.encoder)
@@ -324,11 +324,11 @@ def _load_weights(data: bytes, config: dict[str, Any], path: Path) -> dict[str, 
 
 def _build(
     featurizer: GraphFeaturizer, options: ModelOptions, weights: dict[str, Tensor], path: Path
-) -> GraphDistanceModel:
+) -> GraphDistanceNetwork:
     """The network with these weights."""
     if options.encoder.layers > len(weights):
         raise FileError(f"has {len(weights)} tensors; {options.encoder.layers} layers need more", path)
-    return _fill(lambda: GraphDistanceModel.build(featurizer.schema, options), weights, path)
+    return _fill(lambda: GraphDistanceNetwork.build(featurizer.schema, options), weights, path)
 
 
 def _fill(build: Callable[[], Module], weights: dict[str, Tensor], path: Path) -> Module:

@@ -34,7 +34,7 @@ Tensors = dict[str, Tensor]
 
 
 @dataclass(slots=True)
-class Counters:
+class TrainingState:
     """Everything in a training that is not a tensor."""
 
     step: int = 0
@@ -51,7 +51,7 @@ class Counters:
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
-class TrainingFolder:
+class CheckpointFolder:
     """Where a training leaves what it needs to go on, and its log."""
 
     def __init__(self, folder: Path, job: Mapping[str, Any], every_seconds: float) -> None:
@@ -61,7 +61,7 @@ class TrainingFolder:
         self._job, self._every_seconds = job, every_seconds
         self._saved = time.monotonic()
 
-    def restore(self, device: torch.device) -> tuple[Counters, Mapping[str, Tensors]] | None:
+    def restore(self, device: torch.device) -> tuple[TrainingState, Mapping[str, Tensors]] | None:
         """What was saved last, with the history cut back to it; None if nothing was.
 
         Raises if the file is damaged or belongs to another job.
@@ -71,7 +71,7 @@ class TrainingFolder:
             file.writelines(_json_line(record) for record in (found[0].history if found else []))
         return found
 
-    def _read(self, device: torch.device) -> tuple[Counters, Mapping[str, Tensors]]:
+    def _read(self, device: torch.device) -> tuple[TrainingState, Mapping[str, Tensors]]:
         path, parts = self._checkpoint, defaultdict[str, Tensors](dict)
         try:
             with safe_open(path, framework="pt", device=str(device)) as file:
@@ -94,14 +94,14 @@ class TrainingFolder:
             raise InvalidArgument(
                 f"{path} belongs to another training: its {', '.join(different)} differ; choose another folder"
             )
-        return Counters(**counters), parts
+        return TrainingState(**counters), parts
 
     @property
     def is_due(self) -> bool:
         """Whether it is time for a checkpoint."""
         return time.monotonic() - self._saved >= self._every_seconds
 
-    def save(self, counters: Counters, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
+    def save(self, counters: TrainingState, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
         """Replace the checkpoint; a crash leaves the old one."""
         header = {"version": VERSION, "job": self._job, "counters": asdict(counters)}
         tensors = {

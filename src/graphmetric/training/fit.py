@@ -31,10 +31,10 @@ from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import InvalidArgument, TrainingDiverged
 from graphmetric.features import BatchLimits, FeatureTable
 from graphmetric.graphs.pair_bounds import PairBounds
-from graphmetric.model import GraphDistanceModel
-from graphmetric.training.checkpoint import Counters, Tensors, TrainingFolder, digest_of
-from graphmetric.training.mini_batches import MiniBatch, MiniBatches, Stream, own_random_state, reseed_torch
-from graphmetric.training.optimizer import ModelOptimizer, check_progress, learning_rate
+from graphmetric.model import GraphDistanceNetwork
+from graphmetric.training.checkpoint import CheckpointFolder, Tensors, TrainingState, digest_of
+from graphmetric.training.mini_batches import MiniBatch, MiniBatches, RandomStream, own_random_state, reseed_torch
+from graphmetric.training.optimizer import ModelOptimizer, check_divergence, learning_rate
 from graphmetric.training.options import ALPHAS, TrainingOptions
 from graphmetric.training.pretrain import pretrain_encoder
 
@@ -72,7 +72,7 @@ class TrainingResult:
 
 
 def train_model(
-    model: GraphDistanceModel,
+    model: GraphDistanceNetwork,
     table: FeatureTable,
     labels: PairBounds,
     options: TrainingOptions | None = None,
@@ -146,7 +146,7 @@ def train_model(
             "unlabeled": digest_of(spare),
             "beside": None if beside is None else [beside.labels.digest(), beside.share],
         }
-        kept = None if folder is None else TrainingFolder(Path(folder), job, checkpoint_seconds)
+        kept = None if folder is None else CheckpointFolder(Path(folder), job, checkpoint_seconds)
         batches = draw_batches(labels, options, seed, spare, beside)
         try:
             return TrainingRun(model.to(place), table, batches, options, validation, kept, report).train()
@@ -157,7 +157,7 @@ def train_model(
 
 
 def _choose_alpha(
-    model: GraphDistanceModel,
+    model: GraphDistanceNetwork,
     table: FeatureTable,
     labels: PairBounds,
     options: TrainingOptions,
@@ -233,12 +233,12 @@ class TrainingRun:
 
     def __init__(
         self,
-        model: GraphDistanceModel,
+        model: GraphDistanceNetwork,
         table: FeatureTable,
         batches: Batches,
         options: TrainingOptions,
         validation: PairBounds | None,
-        folder: TrainingFolder | None,
+        folder: CheckpointFolder | None,
         report: Report | None,
     ) -> None:
         self.model, self.table, self.options = model, table, options
@@ -249,7 +249,7 @@ class TrainingRun:
         self.seed = self.batches.seed
         self.objective = Objective(model, table, self.options)
         self.optimizer = ModelOptimizer(model, self.options)
-        self.counters = Counters()
+        self.counters = TrainingState()
         self.best: Tensors = {}
         self._clock = time.monotonic()
 
@@ -263,7 +263,7 @@ class TrainingRun:
             while not self._is_finished():
                 loss = self._step()
                 if counters.step % self.options.validate_every == 0 or self._is_finished():
-                    self._look()
+                    self._validate_and_log()
                 if folder is not None and folder.is_due:
                     self._save()
                 bar.advance(1, note=f"loss {loss:.4g}")
@@ -312,7 +312,7 @@ class TrainingRun:
     def _step(self) -> float:
         counters = self.counters
         rate = learning_rate(self.options, counters.step, self.batches.num_steps)
-        reseed_torch(self.seed, Stream.DROPOUT, counters.step)
+        reseed_torch(self.seed, RandomStream.DROPOUT, counters.step)
         self.optimizer.clear_gradients()
         loss = self.objective.of_batch(self.batches.at(counters.step))
         if self.beside is not None:
@@ -323,7 +323,7 @@ class TrainingRun:
         value = loss.item()
         counters.first_loss = value if counters.first_loss is None else counters.first_loss
         where = f"step {counters.step + 1}, learning rate {rate:g}"
-        check_progress(self.model, value, norm.item(), counters.first_loss, where)
+        check_divergence(self.model, value, norm.item(), counters.first_loss, where)
         self.optimizer.step(rate)
         counters.step += 1
         counters.window_sum += value
@@ -341,7 +341,7 @@ class TrainingRun:
             self.best = {name: tensor.detach().clone() for name, tensor in self.model.state_dict().items()}
         return found
 
-    def _look(self) -> None:
+    def _validate_and_log(self) -> None:
         """Measure the validation pairs, and write a record."""
         counters, found = self.counters, self._measure()
         self._read_clock()
@@ -374,7 +374,7 @@ class Objective:
     edits is brought there first. The interval loss lives on the scale of the head.
     """
 
-    def __init__(self, model: GraphDistanceModel, table: FeatureTable, options: TrainingOptions) -> None:
+    def __init__(self, model: GraphDistanceNetwork, table: FeatureTable, options: TrainingOptions) -> None:
         self.model, self.table, self.options = model, table, options
         self.scale: Scale = "paper" if options.loss == "masked" else model.head.scale
 

@@ -2,7 +2,7 @@
 
 A graph is encoded once per step for all pairs it is in, so a step draws a block of graphs and takes every labelled
 pair among them: encoding n graphs serves n(n-1)/2 pairs. Where labels fall into parts without a label between them
-(cliques that were labelled one by one), a block is drawn within a part; two share a block only where one ends and the
+(groups that were labelled one by one), a block is drawn within a part; two share a block only where one ends and the
 next begins. Where labels are too few for all that, a step draws pairs instead. Either way it costs the same however
 many graphs and labels there are.
 
@@ -30,7 +30,7 @@ from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training.options import TrainingOptions
 
 
-class Stream(StrEnum):
+class RandomStream(StrEnum):
     """Names of the streams of random numbers of a training."""
 
     EPOCHS = "epochs"
@@ -46,12 +46,12 @@ class Stream(StrEnum):
     """The first weights of the maps that only pre-training needs."""
 
 
-def generator(seed: int, stream: Stream, step: int) -> np.random.Generator:
+def generator(seed: int, stream: RandomStream, step: int) -> np.random.Generator:
     """A generator for numpy."""
     return random_stream(seed, stream, step)
 
 
-def reseed_torch(seed: int, stream: Stream, step: int) -> None:
+def reseed_torch(seed: int, stream: RandomStream, step: int) -> None:
     """Seed torch for dropout, which takes no generator; call within :func:`own_random_state`."""
     (state,) = seed_sequence(seed, stream, step).generate_state(1, np.uint64)
     torch.manual_seed(int(state) >> 1)
@@ -129,7 +129,7 @@ class MiniBatches:
 
     def _join_unlabeled(self, batch: MiniBatch, step: int) -> MiniBatch:
         """The mini-batch with graphs that occur in no label."""
-        drawn = generator(self.seed, Stream.UNLABELED, step).choice(self._unlabeled, self._joining, replace=False)
+        drawn = generator(self.seed, RandomStream.UNLABELED, step).choice(self._unlabeled, self._joining, replace=False)
         graphs = np.union1d(batch.graphs, drawn)
         return batch._replace(graphs=graphs, pairs=np.searchsorted(graphs, batch.graphs)[batch.pairs])
 
@@ -161,7 +161,7 @@ class MiniBatches:
 
     def _shuffle(self, epoch: int) -> tuple[Integers, Integers]:
         """Items, the graphs of a part one after another, and which of the shares is whose turn."""
-        random = generator(self.seed, Stream.EPOCHS, epoch)
+        random = generator(self.seed, RandomStream.EPOCHS, epoch)
         order, turns = random.permutation(self._items), np.arange(self.steps_per_epoch)
         parts = int(self._part.max()) + 1
         if parts > 1 and self.in_blocks:
@@ -171,7 +171,7 @@ class MiniBatches:
 
     def _draw_block(self, step: int) -> tuple[Integers, Integers]:
         """Places of graphs, ascending, and labels among them."""
-        random = generator(self.seed, Stream.CHOSEN_PAIRS, step)
+        random = generator(self.seed, RandomStream.CHOSEN_PAIRS, step)
         block = np.sort(self._share(step))
         inside = np.zeros(len(self.graphs), dtype=bool)
         inside[block] = True

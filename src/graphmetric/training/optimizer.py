@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import InvalidArgument, TrainingDiverged
-from graphmetric.model import GraphDistanceModel
+from graphmetric.model import GraphDistanceNetwork
 from graphmetric.training.checkpoint import Tensors
 from graphmetric.training.options import TrainingOptions
 
@@ -29,7 +29,7 @@ _ADAM_SIZE = 0.2
 class ModelOptimizer:
     """One torch optimiser for all parameters of a model, or one for the matrices of its layers and one for the rest."""
 
-    def __init__(self, model: GraphDistanceModel, options: TrainingOptions) -> None:
+    def __init__(self, model: GraphDistanceNetwork, options: TrainingOptions) -> None:
         self.rate = options.learning_rate
         self._named = dict(model.named_parameters())
         matrices = _layer_matrices(model) if options.optimizer == "muon" else []
@@ -75,7 +75,7 @@ class ModelOptimizer:
             owners[parameter].state[parameter][quantity] = tensor
 
 
-def _layer_matrices(model: GraphDistanceModel) -> list[Tensor]:
+def _layer_matrices(model: GraphDistanceNetwork) -> list[Tensor]:
     """The matrices of attention, feed-forward layers and messages; all other parameters are left to Adam."""
     if not isinstance(model.encoder, GraphEncoder):
         raise InvalidArgument(f"optimizer 'muon' is for the graph transformer, not for {type(model.encoder).__name__}")
@@ -145,7 +145,7 @@ def learning_rate(options: TrainingOptions, step: int, num_steps: int) -> float:
     return options.learning_rate * 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
 
 
-def check_progress(model: nn.Module, loss: float, gradient_norm: float, first_loss: float, where: str) -> None:
+def check_divergence(model: nn.Module, loss: float, gradient_norm: float, first_loss: float, where: str) -> None:
     """Raise if this step would ruin the weights; ``where`` names step and learning rate."""
     least = max(1.0, first_loss)
     if math.isfinite(loss) and math.isfinite(gradient_norm) and loss <= EXPLOSION * least:

@@ -18,8 +18,8 @@ from graphmetric.encoder import BatchTensors, Encoded, GraphEncoder, normalised_
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import BatchLimits, FeatureSchema, FeatureTable
 from graphmetric.features.table import group_by_size
-from graphmetric.training.mini_batches import Stream, generator, own_random_state, reseed_torch
-from graphmetric.training.optimizer import check_progress
+from graphmetric.training.mini_batches import RandomStream, generator, own_random_state, reseed_torch
+from graphmetric.training.optimizer import check_divergence
 from graphmetric.training.options import PretrainingOptions
 
 
@@ -61,7 +61,7 @@ def pretrain_encoder(
         raise InvalidArgument("there is nothing to pre-train on: no graphs were given")
     weights = next(encoder.parameters())
     with own_random_state(weights.device):
-        reseed_torch(seed, Stream.TASK_WEIGHTS, 0)
+        reseed_torch(seed, RandomStream.TASK_WEIGHTS, 0)
         tasks = PretrainingTasks(table.schema, encoder).to(weights.device, weights.dtype)
         encoder.train()
         losses = np.array([*_train(tasks, table, chosen, options, seed)]).reshape(-1, 2)
@@ -114,15 +114,15 @@ def _train(
     first_loss: float | None = None
     with progress("pre-training", options.epochs * parts, "steps") as bar:
         for epoch in range(options.epochs):
-            order = generator(seed, Stream.PRETRAINING_EPOCHS, epoch).permutation(chosen)
+            order = generator(seed, RandomStream.PRETRAINING_EPOCHS, epoch).permutation(chosen)
             sums = np.zeros(2)
             for k, graphs in enumerate(np.array_split(order, parts)):
-                reseed_torch(seed, Stream.PRETRAINING_DROPOUT, epoch * parts + k)
+                reseed_torch(seed, RandomStream.PRETRAINING_DROPOUT, epoch * parts + k)
                 optimizer.zero_grad(set_to_none=True)
                 losses = _add_gradients(tasks, table, graphs)
                 first_loss = losses.sum() if first_loss is None else first_loss
                 where = f"epoch {epoch + 1} of pre-training, learning rate {options.learning_rate:g}"
-                check_progress(tasks, losses.sum(), 0.0, first_loss, where)
+                check_divergence(tasks, losses.sum(), 0.0, first_loss, where)
                 optimizer.step()
                 sums += losses * len(graphs)
                 bar.advance(1, note=f"loss {losses.sum():.4g}")

@@ -6,15 +6,15 @@ than a dozen nodes get bounds from a few primal-dual steps instead, which takes 
 atoms they lie one edit apart, and ten such labels teach more than one distance. All other pairs are searched, and get
 bounds where that takes too long.
 
-Labels come in *cliques*: sets of graphs of which all pairs are labelled. A mini-batch encodes each graph once for all
-its pairs, so n graphs of a clique serve n(n-1)/2 pairs, while n graphs whose labels are scattered among many serve few.
-Every clique also has mutations of its training graphs, for two reasons: a small collection is learned by heart before
+Labels come in *groups*: sets of graphs of which all pairs are labelled. A mini-batch encodes each graph once for all
+its pairs, so n graphs of a group serve n(n-1)/2 pairs, while n graphs whose labels are scattered among many serve few.
+Every group also has mutations of its training graphs, for two reasons: a small collection is learned by heart before
 the budget is spent, and graphs of a large one are hardly ever near each other, while near pairs decide the top of a
-ranking. And every clique has an empty graph of its own, to which all distances are known without a search. No two
-graphs of a clique are isomorphic: a copy would cost labels that are already known, and time in every mini-batch.
+ranking. And every group has an empty graph of its own, to which all distances are known without a search. No two
+graphs of a group are isomorphic: a copy would cost labels that are already known, and time in every mini-batch.
 
 A distance that is already trained may be the *teacher* of another one. It measures a pair in a few microseconds, so
-cliques are large, and a model that would learn its few computed labels by heart meets new pairs all the time. Pairs for
+groups are large, and a model that would learn its few computed labels by heart meets new pairs all the time. Pairs for
 validation are labelled by edit distances all the same.
 
 Given labels may have computed ones *beside* them: of all training graphs, with or without a label, and their mutations.
@@ -56,11 +56,11 @@ AUTO_SECONDS = 300.0
 """``"auto"`` is a million pairs, or fewer where they would take longer than this by estimate."""
 MOST_PAIRS = 10_000_000
 """The most pairs that a budget in time pays for: more would not fit into a small machine's memory."""
-SMALLEST_CLIQUE = 50
-"""Graphs of a clique, if the budget pays for one: half a mini-batch. If labels cost much, more graphs are better than
-more pairs of each: on molecules of 25 atoms the labels of 23 cliques of 40 taught more than those of one of 190."""
-LARGEST_CLIQUE = 1_600
-TAUGHT_PAIRS, SMALLEST_TAUGHT_CLIQUE = 2_500_000, 400
+SMALLEST_GROUP = 50
+"""Graphs of a group, if the budget pays for one: half a mini-batch. If labels cost much, more graphs are better than
+more pairs of each: on molecules of 25 atoms the labels of 23 groups of 40 taught more than those of one of 190."""
+LARGEST_GROUP = 1_600
+TEACHER_PAIRS, SMALLEST_TEACHER_GROUP = 2_500_000, 400
 """Pairs that a teacher measures: a minute or two at 25 nodes."""
 MOST_MUTATIONS = 10
 """Mutations of one training graph; copies of it do not count."""
@@ -164,7 +164,7 @@ def compute_beside(
 ) -> Computed:
     """Label groups of training graphs, given by position, and mutations of them, as a fit without labels does."""
     own = graphs[training]
-    pool = draw_pool(own, budget.pairs_for(own), edits, random_stream(seed, "graphs to label"))
+    pool = sample_pool(own, budget.pairs_for(own), edits, random_stream(seed, "graphs to label"))
     labels, seconds = _label_pool(pool, budget)
     _tell(labels)
     made = len(pool.graphs) - len(pool.drawn)
@@ -249,11 +249,11 @@ def make_supervision(
     budget: LabelBudget,
     edits: int,
     seed: int,
-    smallest_clique: int = SMALLEST_CLIQUE,
+    smallest_group: int = SMALLEST_GROUP,
     teacher: Teacher | None = None,
     keep_unlabeled: bool = False,
 ) -> Supervision:
-    """Labels of cliques of training graphs and their mutations, and of validation graphs with training graphs.
+    """Labels of groups of training graphs and their mutations, and of validation graphs with training graphs.
 
     The training labels depend on the number of validation graphs, but not on the graphs themselves. With a teacher they
     are its distances, and the budget is for the validation pairs. With ``keep_unlabeled``, training graphs that the
@@ -263,11 +263,11 @@ def make_supervision(
     pairs = budget.pairs_for(training)
     held_back = min(int(VALIDATION_SHARE * pairs), len(training) * len(validation))
     if teacher is None:
-        pool = draw_pool(training, pairs - held_back, edits, rng, smallest_clique)
+        pool = sample_pool(training, pairs - held_back, edits, rng, smallest_group)
         labels, seconds = _label_pool(pool, budget)
     else:
-        pool = draw_pool(training, TAUGHT_PAIRS, edits, rng, SMALLEST_TAUGHT_CLIQUE)
-        labels, seconds = _ask_teacher(pool, teacher, budget.costs)
+        pool = sample_pool(training, TEACHER_PAIRS, edits, rng, SMALLEST_TEACHER_GROUP)
+        labels, seconds = _label_with_teacher(pool, teacher, budget.costs)
     across = _pairs_between(len(pool.drawn), len(validation), held_back, rng)
     used, places = np.unique(across[:, 1], return_inverse=True)
     spare = np.setdiff1d(np.arange(len(training) if keep_unlabeled else 0), pool.drawn)
@@ -291,7 +291,7 @@ def label_some_pairs(graphs: GraphCollection, budget: LabelBudget, seed: int) ->
 
 
 def _label_pool(pool: TrainingPool, budget: LabelBudget) -> tuple[PairBounds, float]:
-    """Label all pairs of the cliques, or as many as fit into the time for training; returns their CPU time as well."""
+    """Label all pairs of the groups, or as many as fit into the time for training; returns their CPU time as well."""
     pairs, known = pool.pairs(), pool.label_empty_graphs(budget.costs)
     if budget.seconds is not None:
         _compile_search(pool.graphs)
@@ -308,13 +308,13 @@ def _label_pool(pool: TrainingPool, budget: LabelBudget) -> tuple[PairBounds, fl
     return labels.joined(known), seconds
 
 
-def _ask_teacher(pool: TrainingPool, teacher: Teacher, costs: EditCosts) -> tuple[PairBounds, float]:
-    """The teacher's distances of all pairs of the cliques, and its CPU time."""
+def _label_with_teacher(pool: TrainingPool, teacher: Teacher, costs: EditCosts) -> tuple[PairBounds, float]:
+    """The teacher's distances of all pairs of the groups, and its CPU time."""
     started, labels = time.process_time(), []
-    for clique in pool.cliques:
-        matrix = teacher(pool.graphs[clique])
-        one, other = np.tril_indices(len(clique), k=-1)
-        pairs = np.sort(np.column_stack([clique[one], clique[other]]), axis=1)
+    for group in pool.groups:
+        matrix = teacher(pool.graphs[group])
+        one, other = np.tril_indices(len(group), k=-1)
+        pairs = np.sort(np.column_stack([group[one], group[other]]), axis=1)
         labels.append(PairBounds.known(pairs, matrix[one, other]))
     return pool.label_empty_graphs(costs).joined(*labels), time.process_time() - started
 
@@ -437,7 +437,7 @@ def estimate_seconds_per_pair(graphs: GraphCollection, most: float | None = None
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingPool:
-    """Training graphs, mutations of them, and as many empty graphs as there are cliques, in this order."""
+    """Training graphs, mutations of them, and as many empty graphs as there are groups, in this order."""
 
     graphs: GraphCollection
     drawn: Positions
@@ -446,12 +446,12 @@ class TrainingPool:
     """For each mutation the place in ``graphs`` of the training graph that it was made from."""
     edits: Positions
     """For each mutation the number of edits that it was made by."""
-    cliques: tuple[Positions, ...]
-    """Places in ``graphs`` of the members of each clique, in random order, its empty graph left out."""
+    groups: tuple[Positions, ...]
+    """Places in ``graphs`` of the members of each group, in random order, its empty graph left out."""
 
     def pairs(self) -> Positions:
         """All pairs to label. Each member comes with all before it, so that any beginning of the list is dense."""
-        parts = [clique[np.column_stack(np.tril_indices(len(clique), k=-1))] for clique in self.cliques]
+        parts = [group[np.column_stack(np.tril_indices(len(group), k=-1))] for group in self.groups]
         return np.sort(np.concatenate(parts), axis=1)
 
     def bound_by_edits(self, labels: PairBounds) -> PairBounds:
@@ -468,22 +468,22 @@ class TrainingPool:
         return PairBounds(labels.pairs, labels.lower, np.minimum(labels.upper, known))
 
     def label_empty_graphs(self, costs: EditCosts | None = None) -> PairBounds:
-        """Each member's distance to the empty graph of its clique: \\|V\\| + \\|E\\| at unit costs."""
-        anchors = np.arange(len(self.graphs) - len(self.cliques), len(self.graphs))
-        members = np.concatenate(self.cliques)
-        pairs = np.column_stack([members, np.repeat(anchors, [len(clique) for clique in self.cliques])])
+        """Each member's distance to the empty graph of its group: \\|V\\| + \\|E\\| at unit costs."""
+        anchors = np.arange(len(self.graphs) - len(self.groups), len(self.graphs))
+        members = np.concatenate(self.groups)
+        pairs = np.column_stack([members, np.repeat(anchors, [len(group) for group in self.groups])])
         if costs is None or costs.is_unit:
             return PairBounds.known(pairs, (self.graphs.sizes + self.graphs.edge_counts)[members])
         found = pairwise_edit_distances(self.graphs, pairs=pairs, costs=costs)
         return PairBounds(pairs, found.lower, found.upper)
 
 
-def draw_pool(
+def sample_pool(
     training: GraphCollection,
     pairs: int,
     edits: int,
     rng: np.random.Generator,
-    smallest_clique: int = SMALLEST_CLIQUE,
+    smallest_group: int = SMALLEST_GROUP,
 ) -> TrainingPool:
     """Draw graphs for at most ``pairs`` labelled pairs; mutations have up to ``edits`` edits (0: no mutations).
 
@@ -492,20 +492,20 @@ def draw_pool(
     if isinstance(edits, bool) or not isinstance(edits, int | np.integer) or edits < 0:
         raise InvalidArgument(f"mutation_edits must be a number of edits, 0 or more (0: no mutations); got {edits!r}")
     distinct = find_distinct(training)
-    count, size = plan_cliques(len(distinct), pairs, mutations=edits > 0, smallest=smallest_clique)
+    count, size = plan_groups(len(distinct), pairs, mutations=edits > 0, smallest=smallest_group)
     drawn = rng.permutation(distinct)[: count * (size - size // 3 if edits else size)]
     chosen, mutator = training[drawn], Mutator(training, edits)
     made: list[tuple[int, Mutation]] = []
-    cliques = []
+    groups = []
     for own in np.array_split(np.arange(len(drawn)), min(count, len(drawn))):
         first = len(made)
         made += _mutate_evenly(chosen, own, size - len(own), mutator, rng)
-        cliques.append(rng.permutation(np.concatenate([own, len(drawn) + np.arange(first, len(made))])))
+        groups.append(rng.permutation(np.concatenate([own, len(drawn) + np.arange(first, len(made))])))
     mutations = GraphCollection(mutation.graph for _, mutation in made)
-    empty = GraphCollection([Graph(0, directed=training[0].directed)] * len(cliques))
+    empty = GraphCollection([Graph(0, directed=training[0].directed)] * len(groups))
     origins = np.array([origin for origin, _ in made], dtype=np.int64)
     numbers = np.array([len(mutation.edits) for _, mutation in made], dtype=np.int64)
-    return TrainingPool(chosen + mutations + empty, drawn, origins, numbers, tuple(cliques))
+    return TrainingPool(chosen + mutations + empty, drawn, origins, numbers, tuple(groups))
 
 
 def _mutate_evenly(
@@ -528,20 +528,20 @@ def find_distinct(graphs: GraphCollection) -> Positions:
         return np.arange(len(graphs))
 
 
-def plan_cliques(graphs: int, pairs: int, *, mutations: bool, smallest: int = SMALLEST_CLIQUE) -> tuple[int, int]:
-    """How many cliques to draw from a collection for a number of pairs, and how many graphs each has.
+def plan_groups(graphs: int, pairs: int, *, mutations: bool, smallest: int = SMALLEST_GROUP) -> tuple[int, int]:
+    """How many groups to draw from a collection for a number of pairs, and how many graphs each has.
 
-    Cliques are as large as possible while every training graph is in one and a third of each are mutations. They have
-    from ``smallest`` to :data:`LARGEST_CLIQUE` graphs; a budget too small for that buys one smaller clique.
+    Groups are as large as possible while every training graph is in one and a third of each are mutations. They have
+    from ``smallest`` to :data:`LARGEST_GROUP` graphs; a budget too small for that buys one smaller group.
     """
     wanted, available = (3 * graphs // 2, (1 + MOST_MUTATIONS) * graphs) if mutations else (graphs, graphs)
     to_see_all = 2 * pairs // max(1, wanted) + 1
-    size = min(max(to_see_all, smallest), LARGEST_CLIQUE, _largest_clique(pairs), available)
+    size = min(max(to_see_all, smallest), LARGEST_GROUP, _largest_group(pairs), available)
     count = max(1, min(2 * pairs // max(1, size * (size - 1)), -(-available // size)))
-    return count, min(_largest_clique(pairs // count), LARGEST_CLIQUE, -(-available // count))
+    return count, min(_largest_group(pairs // count), LARGEST_GROUP, -(-available // count))
 
 
-def _largest_clique(pairs: int) -> int:
+def _largest_group(pairs: int) -> int:
     """The most graphs that have at most this number of pairs."""
     return (1 + math.isqrt(1 + 8 * pairs)) // 2
 

@@ -24,7 +24,7 @@ from graphmetric.errors import InvalidArgument, needs_extra
 from graphmetric.features import FeatureSchema, GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
-from graphmetric.model import GraphDistanceModel
+from graphmetric.model import GraphDistanceNetwork
 from graphmetric.training import TrainingOptions, TrainingResult, train_model
 from graphmetric_research.baselines.method import Baseline, PredictionScale, TrainingTask
 from graphmetric_research.baselines.neural_networks import (
@@ -75,7 +75,7 @@ class NeuralBaseline(Baseline, Generic[Network]):
     scale: PredictionScale = "paper"
     network: Network
     training: TrainingOptions
-    model_: GraphDistanceModel
+    model_: GraphDistanceNetwork
     """Set by ``fit``, like the two below."""
     featurizer_: GraphFeaturizer
     result_: TrainingResult
@@ -87,7 +87,7 @@ class NeuralBaseline(Baseline, Generic[Network]):
             self.training = training
 
     @abstractmethod
-    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
+    def build(self, schema: FeatureSchema) -> GraphDistanceNetwork:
         """The network, with weights from torch's generator."""
 
     def fit(self, task: TrainingTask) -> Self:
@@ -155,9 +155,9 @@ class EmbAvg(NeuralBaseline[AverageOptions]):
     network = AverageOptions()
     training = TrainingOptions(steps=1500, learning_rate=5e-3)
 
-    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
+    def build(self, schema: FeatureSchema) -> GraphDistanceNetwork:
         encoder = AverageEncoder(schema, self.network.width)
-        return GraphDistanceModel(self.network, encoder, SquaredFC(self.network.width, self.network.hidden))
+        return GraphDistanceNetwork(self.network, encoder, SquaredFC(self.network.width, self.network.hidden))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,10 +182,10 @@ class GCNMean(NeuralBaseline[ConvolutionOptions]):
     training = TrainingOptions(steps=3000, learning_rate=3e-3, validate_every=200)
     pooling: type[nn.Module] = MeanPooling
 
-    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
+    def build(self, schema: FeatureSchema) -> GraphDistanceNetwork:
         widths = self.network.widths
         encoder = ConvolutionEncoder(schema, widths, self.pooling())
-        return GraphDistanceModel(self.network, encoder, SquaredFC(widths[-1], self.network.hidden))
+        return GraphDistanceNetwork(self.network, encoder, SquaredFC(widths[-1], self.network.hidden))
 
 
 class GCNMax(GCNMean):
@@ -212,9 +212,9 @@ class SiameseMPNN(NeuralBaseline[MessagePassingOptions]):
     network = MessagePassingOptions()
     training = TrainingOptions(steps=2000, graphs_per_step=48, learning_rate=2e-3, validate_every=200)
 
-    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
+    def build(self, schema: FeatureSchema) -> GraphDistanceNetwork:
         encoder = MessagePassingEncoder(schema, self.network.width, self.network.rounds)
-        return GraphDistanceModel(self.network, encoder, HausdorffDistance())
+        return GraphDistanceNetwork(self.network, encoder, HausdorffDistance())
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,10 +240,12 @@ class SimGNN(NeuralBaseline[SimGNNOptions]):
         steps=8000, graphs_per_step=48, learning_rate=5e-3, weight_decay=0.03, validate_every=200
     )
 
-    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
+    def build(self, schema: FeatureSchema) -> GraphDistanceNetwork:
         network, width = self.network, self.network.widths[-1]
         encoder = ConvolutionEncoder(schema, network.widths, AttentionPooling(width))
-        return GraphDistanceModel(network, encoder, SimGNNDistance(width, network.slices, network.bins, network.hidden))
+        return GraphDistanceNetwork(
+            network, encoder, SimGNNDistance(width, network.slices, network.bins, network.hidden)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +268,7 @@ class GMN(NeuralBaseline[MatchingOptions]):
     network = MatchingOptions()
     training = TrainingOptions(steps=2000, graphs_per_step=20, learning_rate=2e-3, validate_every=500)
 
-    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
+    def build(self, schema: FeatureSchema) -> GraphDistanceNetwork:
         network = self.network
         head = MatchingDistance(network.width, network.rounds, network.vector_width)
         return MatchingModel(network, InputsAndEdges(schema, network.width), head)
@@ -289,6 +291,6 @@ class Greed(NeuralBaseline[GreedOptions]):
     network = GreedOptions()
     training = TrainingOptions(steps=5000, graphs_per_step=64, learning_rate=1e-3, validate_every=200)
 
-    def build(self, schema: FeatureSchema) -> GraphDistanceModel:
+    def build(self, schema: FeatureSchema) -> GraphDistanceNetwork:
         encoder = IsomorphismEncoder(schema, self.network.width, self.network.layers)
-        return GraphDistanceModel(self.network, encoder, BlockNorm(self.network.width, blocks=1))
+        return GraphDistanceNetwork(self.network, encoder, BlockNorm(self.network.width, blocks=1))

@@ -27,7 +27,7 @@ from graphmetric.encoder.options import Input
 from graphmetric.errors import needs_extra
 from graphmetric.features import BatchLimits, FeatureOptions, FeatureSchema, FeatureTable
 from graphmetric.features.table import group_by_size
-from graphmetric.model import GraphDistanceModel
+from graphmetric.model import GraphDistanceNetwork
 
 with needs_extra("learn", "a neural baseline"):
     import torch
@@ -444,7 +444,7 @@ def _square(rows: Tensor) -> Tensor:
     return rows[..., :k] if rows.shape[2] >= k else F.pad(rows, (0, k - rows.shape[2]))
 
 
-class MatchingModel(GraphDistanceModel):
+class MatchingModel(GraphDistanceNetwork):
     """Encodes all graphs in one batch, since their rows of the adjacency matrix must be equally long.
 
     This costs the square of the largest graph for each, which is little beside the cost of every pair.
