@@ -164,6 +164,6 @@ def test_the_device_reaches_the_model(
         assert code == 1, command
         assert "'cuda:77' cannot be used here" in said
     learned = LearnedDistance.load("molecules")
-    assert learned.on("cpu") is learned
-    there = learned.on("meta")
+    assert learned.to("cpu") is learned
+    there = learned.to("meta")
     assert (there.network.device.type, learned.network.device.type) == ("meta", "cpu")

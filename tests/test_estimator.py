@@ -26,7 +26,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation import mean_rank_correlation
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
-from graphmetric.learned.model_folder import SHIPPED_MODELS
+from graphmetric.learned.model_folder import BUNDLED_MODELS
 from graphmetric.model import HeadOptions, ModelOptions
 from graphmetric.report import evaluate_model
 from graphmetric.training import TrainingOptions, preset
@@ -89,7 +89,7 @@ class TestContract:
         assert repr(gm.GraphDistance(options)) == (
             "GraphDistance(preset=(ModelOptions(encoder=EncoderOptions(hidden_size=8)), TrainingOptions(steps=3)))"
         )
-        for name in SHIPPED_MODELS:
+        for name in BUNDLED_MODELS:
             assert repr(gm.GraphDistance.load(name)).count("\n") < 7
 
     def test_clone_has_the_parameters_and_nothing_learned(self, model: gm.GraphDistance) -> None:

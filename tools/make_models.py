@@ -208,10 +208,10 @@ def label_part(
 ) -> tuple[Supervision, int]:
     """Labels of one kind of graphs, and how many graphs they were made from."""
     held_out = hold_out(len(graphs), None, 0.1, SEED)
-    learned_from = graphs[np.setdiff1d(np.arange(len(graphs)), held_out)]
+    training_graphs = graphs[np.setdiff1d(np.arange(len(graphs)), held_out)]
     budget = LabelBudget(round(share * recipe.pairs), n_jobs=1, store=None if work is None else work / f"labels-{k}")
-    made = make_supervision(learned_from, graphs[held_out], budget, recipe.edits, SEED + k, recipe.clique)
-    return drop_known(made), len(learned_from)
+    made = make_supervision(training_graphs, graphs[held_out], budget, recipe.edits, SEED + k, recipe.clique)
+    return drop_known(made), len(training_graphs)
 
 
 def join(parts: list[Supervision]) -> Supervision:

@@ -42,7 +42,7 @@ from graphmetric.edit_distance.collection_bounds import CollectionBounds
 from graphmetric.evaluation.scores import spearman_rho
 from graphmetric.graphs.summary import component_counts
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.training.supervision import SMALLEST_CLIQUE, Mutator, find_distinct, make_supervision
+from graphmetric.training.supervision import SMALLEST_GROUP, Mutator, find_distinct, make_supervision
 from graphmetric_research.baselines import build_baseline
 
 SMALLEST, LARGEST = 15, 40
@@ -296,7 +296,7 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=2000)
     parser.add_argument("--labels", type=int, default=20_000, help="pairs that each fit may label")
     parser.add_argument(
-        "--clique", type=int, default=SMALLEST_CLIQUE,
+        "--clique", type=int, default=SMALLEST_GROUP,
         help="least graphs of which all pairs are labelled: with few labels, fewer let a fit see more molecules",
     )  # fmt: skip
     parser.add_argument("--steps", type=int, default=600, help="of training")

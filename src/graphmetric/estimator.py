@@ -223,7 +223,7 @@ class GraphDistance(_GraphTransformer):
         held_out = hold_out(len(collection), val, self.validation_fraction, seed, labels)
         seen = collection.without(costs.ignore)
         trains = np.setdiff1d(np.arange(len(collection)), held_out)
-        learned_from = seen[trains]
+        training_graphs = seen[trains]
         keeps = training_options.uses_unlabeled_graphs
         self._note_held_out(held_out, len(collection), labels)
         if labels is None or beside is not None:
@@ -232,7 +232,7 @@ class GraphDistance(_GraphTransformer):
             budget = self._budget(self._work_folder("labels"))
             if labels is None:
                 supervision = make_supervision(
-                    learned_from,
+                    training_graphs,
                     seen[held_out],
                     budget,
                     self.mutation_edits,
@@ -245,7 +245,7 @@ class GraphDistance(_GraphTransformer):
                 if beside is not None:
                     computed = compute_beside(seen, trains, budget, self.mutation_edits, seed)
                 supervision = read_supervision(seen, labels, held_out, keep_unlabeled=keeps, computed=computed)
-            featurizer, model = self._start(learned_from, model_options, seed)
+            featurizer, model = self._start(training_graphs, model_options, seed)
             result = training.train_model(
                 model,
                 featurizer.transform(supervision.graphs),
@@ -265,7 +265,7 @@ class GraphDistance(_GraphTransformer):
             self.model_, self.featurizer_ = model, featurizer
             self.graphs_, self.held_out_, self.report_ = collection, held_out, {}
             predicted = self.learned_.measure_pairs(supervision.graphs, supervision.validation.pairs)
-        self.report_ = describe_fit(learned_from, supervision, result, predicted)
+        self.report_ = describe_fit(training_graphs, supervision, result, predicted)
         return self
 
     @property
@@ -288,7 +288,7 @@ class GraphDistance(_GraphTransformer):
         ``view`` is its scale: "raw", in edits; "steinhaus", in [0, 1] and still a metric; "paper",
         1 - exp(-2d / (n1 + n2)), which is not.
         """
-        return self.learned_.measure(as_graph(first), as_graph(second), view)
+        return self.learned_.distance(as_graph(first), as_graph(second), view)
 
     def pairwise(
         self,
@@ -347,7 +347,7 @@ class GraphDistance(_GraphTransformer):
         among = self.graphs_ if graphs is None else as_graphs(graphs)
         if among is None:
             raise InvalidArgument("a loaded model does not hold its training graphs: pass the graphs to search in")
-        return learned.find_nearest(as_graphs(queries), among, k, view)
+        return learned.kneighbors(as_graphs(queries), among, k, view)
 
     def score(self, graphs: Any, distances: Any = None) -> float:
         """Mean over graphs of the rank correlation (Spearman) between known and predicted distances to the others.

@@ -19,7 +19,7 @@ from scipy.stats import spearmanr
 import graphmetric as gm
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, certificates
-from graphmetric.learned.model_folder import SHIPPED_MODELS, find_model
+from graphmetric.learned.model_folder import BUNDLED_MODELS, find_model
 from graphmetric.training.supervision import LabelBudget, make_supervision
 from tests.command_line import run
 from tests.strategies import graphs
@@ -32,7 +32,7 @@ ATOMS = st.sampled_from(["C", "C", "N", "O", "Cl", "N+", "Xx"])
 BONDS = st.sampled_from(["1", "2", "aromatic", "double"])
 
 
-@pytest.fixture(scope="module", params=SHIPPED_MODELS)
+@pytest.fixture(scope="module", params=BUNDLED_MODELS)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -86,7 +86,7 @@ class TestWhatIsThere:
     def test_no_other_model_is_there(self) -> None:
         folder = files("graphmetric.learned") / "shipped_models"
         folders = {entry.name for entry in folder.iterdir() if entry.is_dir()}
-        assert folders - {"__pycache__"} == set(SHIPPED_MODELS)
+        assert folders - {"__pycache__"} == set(BUNDLED_MODELS)
 
     def test_the_card_tells_data_command_and_figures(self, name: str, model: gm.GraphDistance) -> None:
         card = (find_model(name) / "MODEL_CARD.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 
 import graphmetric as gm
 from graphmetric.learned.learned_distance import LearnedDistance
-from graphmetric.learned.model_folder import SHIPPED_MODELS
+from graphmetric.learned.model_folder import BUNDLED_MODELS
 from graphmetric.report import evaluate_model
 
 DENSER = r"100% of these graphs are denser than those the model was trained on: up to .* edges at a node on average"
@@ -45,9 +45,9 @@ def test_dense_and_large_graphs_are_warned_of_once(unlabelled: LearnedDistance) 
         unlabelled.pairwise(dense)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        unlabelled.measure(dense[0], dense[1])
+        unlabelled.distance(dense[0], dense[1])
     with pytest.warns(UserWarning, match=LARGER):
-        unlabelled.measure(gm.Graph(40, [(k, k + 1) for k in range(39)]), gm.Graph(40))
+        unlabelled.distance(gm.Graph(40, [(k, k + 1) for k in range(39)]), gm.Graph(40))
     assert len(unlabelled.describe_unfamiliar(dense)) == 1
 
 
@@ -61,7 +61,7 @@ def test_models_without_a_range_do_not_warn(unlabelled: LearnedDistance, tmp_pat
         old.pairwise(dense_graphs())
 
 
-@pytest.mark.parametrize("name", SHIPPED_MODELS)
+@pytest.mark.parametrize("name", BUNDLED_MODELS)
 def test_the_cards_of_shipped_models_say_what_is_usual(name: str) -> None:
     model = LearnedDistance.load(name)
     graphs = model.report["graphs"]

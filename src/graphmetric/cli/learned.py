@@ -85,7 +85,7 @@ def distance_command(
         show_result(f"distances of {count:,} graphs in {out}", {"graphs": count, "view": view, "out": out})
         return
     g, h = (open_graph(str(text), reading, smiles=smiles) for text in (first, second))
-    distance = learned.measure(g, h, view)
+    distance = learned.distance(g, h, view)
     lines, data = [f"{distance:.6g}"], {"distance": distance, "view": view}
     if align:
         found = learned.align(g, h)

@@ -82,8 +82,8 @@ class DistanceHead(nn.Module, ABC):
     tolerance: float = 0.0
     """Largest difference by which an answer may lie below the formula, rounding aside, in the units of the head."""
     epsilon: float = 1e-4
-    """Distance that a strict distance adds between graphs that differ: far above the rounding of distances near 0, and at least
-    twice the tolerance, so that two sides that are answered too short are still as long as the third."""
+    """Distance that a strict distance adds between graphs that differ: far above the rounding of distances near 0, and
+    at least twice the tolerance, so that two sides that are answered too short are still as long as the third."""
     scale: Scale = "raw"
     """The units of the values: edits, or the paper's [0, 1)."""
     width: int

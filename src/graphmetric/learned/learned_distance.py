@@ -93,7 +93,7 @@ class LearnedDistance:
         On another ``device``, such as "cuda", it encodes graphs there.
         """
         place = as_device(device)
-        return cls._assemble(read_model(find_model(model)), n_jobs).on(place)
+        return cls._assemble(read_model(find_model(model)), n_jobs).to(place)
 
     @classmethod
     def _assemble(cls, parts: ModelParts, n_jobs: int | None) -> LearnedDistance:
@@ -114,7 +114,7 @@ class LearnedDistance:
             )
         return learned
 
-    def on(self, device: str | torch.device) -> LearnedDistance:
+    def to(self, device: str | torch.device) -> LearnedDistance:
         """The same distance, with its network on another device."""
         place = torch.device(device)
         if place == self.network.device:
@@ -162,7 +162,7 @@ class LearnedDistance:
             check_declarations(self.cpu_head, width)
         return self.cpu_head
 
-    def measure(self, first: Graph, second: Graph, view: View = "raw") -> float:
+    def distance(self, first: Graph, second: Graph, view: View = "raw") -> float:
         """The distance of two graphs; exactly the same in both directions."""
         # Encoded one by one, since a graph then has the same code, to the last bit, whatever it is compared with.
         encoded = Representation.concatenate([self.encode(GraphCollection([graph])) for graph in (first, second)])
@@ -194,7 +194,7 @@ class LearnedDistance:
                 matrix = write_distance_matrix(comparison, out, advance=bar.advance)
         return matrix
 
-    def find_nearest(
+    def kneighbors(
         self, queries: GraphCollection, graphs: GraphCollection, k: int, view: View
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Distances and positions (queries, k) of the nearest graphs, nearest first, ties by position."""
@@ -236,7 +236,7 @@ class LearnedDistance:
             left, right = (self.network.encode_table(table) for table in tables)
             node_map = _in_given_order(self.network.head.align(left, right)[0], *tables)
         upper = float(len(edit_path_of(first, second, node_map, costs)))  # at unit costs
-        bounds = 0.0, upper, self.measure(first, second)
+        bounds = 0.0, upper, self.distance(first, second)
         seconds = time.perf_counter() - started
         return EditDistance(first, second, costs, "learned", *bounds, node_map, nodes_expanded=0, seconds=seconds)
 

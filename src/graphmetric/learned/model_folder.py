@@ -40,7 +40,7 @@ with needs_extra("learn", "a saved model"):
 
 Module = TypeVar("Module", bound=nn.Module)
 
-SHIPPED_MODELS = ("molecules", "programs", "unlabelled")
+BUNDLED_MODELS = ("molecules", "programs", "unlabelled")
 """``molecules``: nodes are atoms, labelled by element symbol and charge, edges are bonds of any type or without one.
 ``programs``: directed control-flow graphs. ``unlabelled``: undirected graphs without labels."""
 FORMAT = "graphmetric model"
@@ -74,7 +74,7 @@ class ModelParts(NamedTuple):
 def find_model(model: str | os.PathLike[str]) -> Path:
     """The folder of a model that is given by its folder or by its name; a folder that exists comes first."""
     folder = Path(model)
-    if not folder.exists() and str(model) in SHIPPED_MODELS:
+    if not folder.exists() and str(model) in BUNDLED_MODELS:
         return Path(__file__).parent / "shipped_models" / folder
     return folder
 
@@ -288,7 +288,7 @@ def _check_is_model(target: Path) -> None:
     if (target / CHECKPOINT).exists():
         raise FileError("holds an unfinished training, not yet a model; finish the training first", target)
     if not target.exists():
-        names = ", ".join(SHIPPED_MODELS)
+        names = ", ".join(BUNDLED_MODELS)
         raise FileError(f"is not a folder of a model, nor the name of one that comes with graphmetric: {names}", target)
     raise FileError(f"is not a folder of a model: it has no {CONFIG}", target)
 

@@ -275,7 +275,7 @@ class ServedIndex:
         if asked.learned:
             if self.index.model is None:
                 raise InvalidArgument("the index has no model, so there is no learned distance: leave out learned")
-            learned = number(self.index.model.measure(first, second))
+            learned = number(self.index.model.distance(first, second))
         return {**self._write_pair(self._measure(first, second, asked.limits, stop)), "learned": learned}
 
     def _write_pair(self, found: EditDistance) -> dict[str, Any]:

@@ -243,11 +243,11 @@ class LabelPlan:
 
 def training_graphs(chosen: str | SizedSet, root: str | None = None) -> GraphCollection:
     """The graphs that a benchmark lets models learn from."""
-    learned_from, _ = _split_graphs(chosen, root)
-    if len(learned_from) < _FEWEST:
+    training, _ = _split_graphs(chosen, root)
+    if len(training) < _FEWEST:
         name = chosen if isinstance(chosen, str) else chosen.name
         raise InvalidArgument(f"{name} has no graphs for training; train on another benchmark, or give a model")
-    return learned_from
+    return training
 
 
 def measured_graphs(chosen: str | SizedSet, root: str | None = None) -> GraphCollection:
@@ -330,10 +330,10 @@ def _label(
 ) -> Supervision:
     """Labels of most graphs and their mutations, and of a tenth of the graphs, which choose the weights, with them."""
     held_out = hold_out(len(graphs), None, 0.1, seed)
-    learned_from = graphs[np.setdiff1d(np.arange(len(graphs)), held_out)]
+    training = graphs[np.setdiff1d(np.arange(len(graphs)), held_out)]
     teacher = None
     if taught_by is not None:
         store = store.with_name(f"{store.name}-taught")
         teacher = GraphDistance.load(taught_by).set_params(n_jobs=threads).pairwise
     budget = LabelBudget(plan.pairs, n_jobs=threads, store=store)
-    return make_supervision(learned_from, graphs[held_out], budget, plan.edits, seed, plan.clique, teacher)
+    return make_supervision(training, graphs[held_out], budget, plan.edits, seed, plan.clique, teacher)
