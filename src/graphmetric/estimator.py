@@ -227,7 +227,8 @@ class GraphDistance(_GraphTransformer):
         keeps = training_options.uses_unlabeled_graphs
         self._note_held_out(held_out, len(collection), labels)
         if labels is None or beside is not None:
-            _warn_of_unequal_numbers(collection, costs)
+            for sentence in unequal_numbers(collection, costs.not_compared):
+                warnings.warn(sentence, stacklevel=2)
         with verbose_progress(self.verbose):
             budget = self._budget(self._work_folder("labels"))
             if labels is None:
@@ -588,14 +589,6 @@ def _seed_of(random_state: int | np.random.RandomState | None) -> int:
     if isinstance(random_state, np.random.RandomState) or random_state is None:
         return int(check_random_state(random_state).randint(2**31 - 1))
     return checked_count(random_state, "random_state", least=0)
-
-
-def _warn_of_unequal_numbers(graphs: GraphCollection, costs: EditCosts) -> None:
-    """Warn of real numbers that the costs compare for equality, so that nearly all nodes or edges are unequal."""
-    measured = {"node_features": costs.feature_distance, "edge_weights": costs.weight_scale}
-    without = [*costs.ignore, *(name for name, distance in measured.items() if distance is not None)]
-    for sentence in unequal_numbers(graphs, without):
-        warnings.warn(sentence, stacklevel=3)
 
 
 def _check_beside(beside: float | None, labels: PairBounds | None) -> None:

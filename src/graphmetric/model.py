@@ -162,7 +162,7 @@ class GraphDistanceNetwork(nn.Module):
         starts = range(0, max(1, len(collection)), CHUNK)
 
         def features(start: int) -> FeatureTable:
-            return featurizer.transform(collection[start : start + CHUNK])
+            return featurizer.transform(collection[start : start + CHUNK], check_labels=False)  # the caller has
 
         with working_threads(threads):
             if self.device.type != "cpu":

@@ -130,6 +130,12 @@ def test_the_costs_of_distances_of_features_are_checked() -> None:
         graph_edit_distance(first, second, costs=EditCosts(feature_distance="euclidean"))
 
 
+def test_ignored_attributes_and_numbers_with_a_distance_are_not_compared_for_equality() -> None:
+    assert EditCosts().not_compared == frozenset()
+    costs = EditCosts(ignore=["edge_labels"], feature_distance="euclidean", weight_scale=1.0)
+    assert costs.not_compared == {"edge_labels", "node_features", "edge_weights"}
+
+
 def test_wrong_costs_are_named() -> None:
     with pytest.raises(InvalidArgument, match=r"costs must be graphmetric\.EditCosts or None; got 2"):
         graph_edit_distance(Graph(1), Graph(2), costs=2)  # type: ignore[arg-type]

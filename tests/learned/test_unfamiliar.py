@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from pathlib import Path
+from typing import Any
 
 import networkx as nx
 import pytest
 
 import graphmetric as gm
+from graphmetric.features.attributes import LabelVocabulary
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.learned.model_folder import BUNDLED_MODELS
 from graphmetric.report import evaluate_model
@@ -49,6 +51,29 @@ def test_dense_and_large_graphs_are_warned_of_once(unlabelled: LearnedDistance) 
     with pytest.warns(UserWarning, match=LARGER):
         unlabelled.distance(gm.Graph(40, [(k, k + 1) for k in range(39)]), gm.Graph(40))
     assert len(unlabelled.describe_unfamiliar(dense)) == 1
+
+
+def test_unknown_labels_are_searched_for_once_a_question_and_not_after_the_warning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    searches: list[int] = []
+    search = LabelVocabulary.find_unknown
+
+    def counted(*arguments: Any) -> Any:
+        searches.append(1)
+        return search(*arguments)
+
+    monkeypatch.setattr(LabelVocabulary, "find_unknown", counted)
+    model = LearnedDistance.load("programs")
+    known, unknown = (gm.Graph(2, [(0, 1)], node_labels=[label] * 2, directed=True) for label in ("return", "?"))
+    model.pairwise(gm.GraphCollection([known]))
+    assert len(searches) == 1
+    with pytest.warns(UserWarning, match="100% of the nodes"):
+        model.pairwise(gm.GraphCollection([unknown]))
+    assert len(searches) == 2
+    model.pairwise(gm.GraphCollection([unknown]))
+    assert len(searches) == 2
+    assert len(model.describe_unfamiliar(gm.GraphCollection([unknown]))) == 1
 
 
 def test_models_without_a_range_do_not_warn(unlabelled: LearnedDistance, tmp_path: Path) -> None:

@@ -221,5 +221,5 @@ def warn_of_unequal_numbers(graphs: Iterable[Graph], costs: EditCosts | None) ->
         together = GraphCollection(graphs)
     except InvalidGraph:  # features of different lengths, which the distance itself reports
         return
-    for sentence in unequal_numbers(together, costs.ignore if costs is not None else ()):
+    for sentence in unequal_numbers(together, (costs or EditCosts()).not_compared):
         warnings.warn(sentence, stacklevel=2)

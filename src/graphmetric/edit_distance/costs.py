@@ -99,6 +99,12 @@ class EditCosts:
         return self == EditCosts(ignore=self.ignore)
 
     @property
+    def not_compared(self) -> frozenset[str]:
+        """Attributes that are not compared for equality: ignored ones, and numbers with a distance."""
+        distances = {"node_features": self.feature_distance, "edge_weights": self.weight_scale}
+        return frozenset(self.ignore) | {name for name, distance in distances.items() if distance is not None}
+
+    @property
     def is_symmetric(self) -> bool:
         """Whether the distance is the same in both directions."""
         tables = (prices for prices in (self.node_substitute, self.edge_substitute) if isinstance(prices, Mapping))

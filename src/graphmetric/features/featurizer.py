@@ -169,8 +169,10 @@ class GraphFeaturizer:
         passed_over = f"; {_listed(ignored)} do not count" if ignored else ""
         return f"the learned distance counts {_listed(counted)}{passed_over}"
 
-    def transform(self, graphs: Iterable[Graph]) -> FeatureTable:
-        """The features of these graphs, which need not be those of the training set.
+    def transform(self, graphs: Iterable[Graph], *, check_labels: bool = True) -> FeatureTable:
+        """Compute the features of these graphs, which need not be those of the training set.
+
+        ``check_labels`` warns of unknown labels; pass False if that was done before.
 
         Differs from the paper: there a graph beyond the portal size k_max cannot be encoded at all; here its w_i are
         cut to their first k_max columns, with a warning.
@@ -181,7 +183,7 @@ class GraphFeaturizer:
             columns, order = canonical_form(columns, options.canonical_budget)
         else:
             order = _given_order(columns)
-        self._warn_of_what_is_left_out(columns)
+        self._warn_of_losses(columns, check_labels)
         edges = edges_of(columns)
         arcs = build_arcs(edges)
         weights, walks = parts["weights"].scale(columns), None
@@ -261,9 +263,12 @@ class GraphFeaturizer:
             raise InvalidArgument("the features are not fitted yet; call fit with the training graphs first")
         return self._parts
 
-    def describe_unknown_labels(self, graphs: GraphCollection) -> dict[str, str]:
-        """For each kind of labels of which too many were not in the training graphs, a sentence with the fraction."""
-        return self._unknown_labels(graphs.columns)
+    def describe_unknown_labels(self, graphs: GraphCollection, *, only_new: bool = False) -> dict[str, str]:
+        """Describe, by kind, labels of which too many were not in the training graphs, with their fraction.
+
+        ``only_new`` omits kinds that this featurizer has warned of.
+        """
+        return self._unknown_labels(graphs.columns, self._warned if only_new else ())
 
     def warn_once(self, sentences: dict[str, str], stacklevel: int = 3) -> None:
         """Issue those of these warnings, by kind, that this featurizer has not issued before."""
@@ -273,9 +278,13 @@ class GraphFeaturizer:
                 warnings.warn(sentence, stacklevel=stacklevel)
 
     def _unknown_labels(self, columns: Columns, without: Collection[str] = ()) -> dict[str, str]:
-        present, parts = rows_present(columns), self._fitted()
+        parts = self._fitted()
+        names = {"tags", "edge_tags"} & parts.keys() - set(without)
+        if not names:
+            return {}
+        present = rows_present(columns)
         found = {}
-        for name in sorted({"tags", "edge_tags"} & present.keys() & parts.keys() - set(without)):
+        for name in sorted(names & present.keys()):
             share, unknown = parts[name].find_unknown(getattr(columns, KINDS[name]), present[name])
             if share > UNFAMILIAR:
                 rows = "nodes" if name == "tags" else "edges"
@@ -286,14 +295,15 @@ class GraphFeaturizer:
                 )
         return found
 
-    def _warn_of_what_is_left_out(self, columns: Columns) -> None:
+    def _warn_of_losses(self, columns: Columns, check_labels: bool) -> None:
         """Warn once of kinds of attributes that the training graphs lacked, of strange labels, and of cut w_i."""
         present, parts = rows_present(columns), self._fitted()
         for name in sorted(present.keys() - parts.keys() - self._warned):
             self._warned.add(name)
             words = f"{in_words(name)}{' (such as bond types)' if name == 'edge_tags' else ''}"
             warnings.warn(f"graphs have {words}, the training graphs had none: the model ignores them", stacklevel=3)
-        self.warn_once(self._unknown_labels(columns, self._warned), stacklevel=4)
+        if check_labels:
+            self.warn_once(self._unknown_labels(columns, self._warned), stacklevel=4)
         largest, k_max = int(np.diff(columns.node_ptr).max(initial=0)), self._facts["k_max"]
         if self.options.neighbourhood and largest > k_max and "columns" not in self._warned:
             self._warned.add("columns")

@@ -312,10 +312,10 @@ class LearnedDistance:
 
     def warn_of_unfamiliar(self, graphs: GraphCollection) -> None:
         """Issue the sentences of :meth:`describe_unfamiliar` as warnings, each kind once."""
-        self.featurizer.warn_once(self._find_unfamiliar(graphs), stacklevel=4)
+        self.featurizer.warn_once(self._find_unfamiliar(graphs, only_new=True), stacklevel=4)
 
-    def _find_unfamiliar(self, graphs: GraphCollection) -> dict[str, str]:
-        labels = self.featurizer.describe_unknown_labels(graphs.without(self.costs.ignore))
+    def _find_unfamiliar(self, graphs: GraphCollection, only_new: bool = False) -> dict[str, str]:
+        labels = self.featurizer.describe_unknown_labels(graphs.without(self.costs.ignore), only_new=only_new)
         return labels | describe_unfamiliar(graphs, self.report.get("graphs", {}))
 
     def limited_threads(self) -> AbstractContextManager[None]:
