@@ -24,7 +24,7 @@ _FAR = -1e9
 _CHANNELS = 16
 _POOLED = 4
 _LARGEST_TABLE = 1 << 16
-"""How many codes have their sines kept; those of larger codes are computed when they occur."""
+"""Number of codes with cached sines; those of larger codes are computed on demand."""
 
 
 def to_tensors(
@@ -45,12 +45,12 @@ def to_tensors(
 
 
 def clear_padding(states: Float[Tensor, "graphs k d"], batch: BatchTensors) -> Float[Tensor, "graphs k d"]:
-    """The states with exact zeros in the rows of padding."""
+    """Set the states to exact zeros in the rows of padding."""
     return states if batch.full else states.masked_fill(~batch.mask[..., None], 0)
 
 
 def padding_bias(batch: BatchTensors) -> Float[Tensor, "graphs 1 1 k"] | None:
-    """What keeps attention away from padding; None where there is no padding."""
+    """Return the bias that excludes padding from attention; None if there is no padding."""
     if batch.full:
         return None
     return (~batch.mask).to(batch.weights.dtype).mul(_FAR)[:, None, None, :]
@@ -65,7 +65,7 @@ def normalised_adjacency(weights: Float[Tensor, "graphs k k"]) -> Float[Tensor, 
 
 
 def draw_normal(*shape: int, scale: float) -> nn.Parameter:
-    """A parameter drawn from a normal distribution.
+    """Sample a parameter from a normal distribution.
 
     On the device "meta", where a saved model is compared with its description, it has a shape and nothing is drawn:
     torch would import its compiler for that, which takes more than a second.
@@ -95,7 +95,7 @@ class Embed(nn.Module):
         self.images = ImageNetwork(schema.image_shape[0], size) if schema.image_shape else None
 
     def forward(self, batch: BatchTensors) -> Float[Tensor, "graphs k d_h"] | None:
-        """The sum over the kinds in use; None without any."""
+        """Sum over the kinds in use; None without any."""
         parts = dict[int, Tensor]()
         if self.tags is not None and batch.tag is not None:
             parts[0] = self.tags(batch.tag)

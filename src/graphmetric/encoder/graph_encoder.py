@@ -8,24 +8,20 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from graphmetric.encoder.embeddings import BatchTensors, InputEmbedding, clear_padding, padding_bias
-from graphmetric.encoder.graph_transformer import (
-    GraphResidual,
-    GraphTransformer,
-    LayerContext,
-)
+from graphmetric.encoder.graph_transformer import GraphResidual, GraphTransformer, LayerContext
 from graphmetric.encoder.options import EncoderOptions
 from graphmetric.features import FeatureSchema
 
 
 class Encoded(NamedTuple):
-    """What the encoder makes of a batch."""
+    """Output of the encoder for a batch."""
 
     z: Float[Tensor, "graphs d"]
     """One vector per graph."""
     states: Float[Tensor, "graphs k d"]
     """One vector per node, exactly 0 in padding."""
     mask: Bool[Tensor, "graphs k"]
-    """Which nodes are real."""
+    """True for nodes, False for padding."""
 
 
 class GraphEncoder(nn.Module):
@@ -36,12 +32,12 @@ class GraphEncoder(nn.Module):
         H^{(l)} = \text{G-Transformer}(H^{(l-1)}), \; l = 1 \dots D, \quad
         z = \text{Fusion}(H^{(D)}) \qquad (5)
 
-    Directions, weights and edge labels reach it in all of these ways: through Weisfeiler-Lehman roles, whose colours
+    Directions, weights and edge labels reach it in all of these ways: through Weisfeiler-Lehman roles, whose colors
     include them; as degrees counted apart by direction, and by weight; as weights in w_i; and where switched on, in
     the messages, by label and direction.
 
     Differs from the paper: batches are padded to their largest graph, not to k_max, and padding neither attends nor is
-    attended to nor enters the fusion. As in the authors' code, the block ``"bert"`` normalises the input embeddings.
+    attended to nor enters the fusion. As in the authors' code, the block ``"bert"`` normalizes the input embeddings.
     A final linear map to another width is an option.
     """
 

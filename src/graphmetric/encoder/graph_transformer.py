@@ -16,7 +16,7 @@ from graphmetric.features import FeatureSchema
 
 
 class LayerContext(NamedTuple):
-    """What a layer knows besides the states."""
+    """Inputs of a layer besides the states."""
 
     batch: BatchTensors
     bias: Float[Tensor, "graphs 1 1 k"] | None
@@ -30,7 +30,7 @@ class Attention(nn.Module):
 
     .. math:: Q = H^{(l-1)} W_Q^{(l)}, \quad K = H^{(l-1)} W_K^{(l)}, \quad V = H^{(l-1)} W_V^{(l)} \qquad (7)
 
-    Differs from the paper: with several heads each has its share of the columns and scores are divided by the square
+    Differs from the paper: with several heads each has its part of the columns and scores are divided by the square
     root of the width of a head (printed: :math:`\sqrt{d_h}`, the same for one head). Padding is not attended to.
     The width of Q, K and V may be less than d_h. The maps have no bias, as printed; the authors' code has one.
     """
@@ -59,7 +59,7 @@ class GraphTransformer(nn.Module):
     Differs from the paper: ``block="printed"`` is the formula and nothing else. The default, ``block="bert"``, follows
     the authors' code, where the attention is followed by a linear map, dropout, a skip connection and LayerNorm, then
     by a feed-forward network with GELU, dropout, skip and LayerNorm, and G-Res is added last. Messages between
-    neighbours and a context of the whole graph join the attention where asked for.
+    neighbours and a context of the whole graph join the attention if requested.
     """
 
     def __init__(self, schema: FeatureSchema, options: EncoderOptions) -> None:
@@ -121,11 +121,11 @@ class FeedForward(nn.Module):
 
 
 class TypedMessages(nn.Module):
-    """Each node receives, from every edge, what the edge makes of the state at its other end, by a linear map.
+    """Messages along edges: each node receives, by a linear map, the state at the other end changed by the edge.
 
-    An edge adds a learned vector for its label and direction, and its weight times another, and cuts what is negative.
-    The sum over neighbours thus knows which of them is behind which kind of edge, as the branches of the branch bound
-    do. (After Hu et al., 2020.) Work grows with the number of edges, not with the square of the number of nodes.
+    An edge adds a learned vector for its label and direction, and its weight times another, and clips negative
+    values. The sum over neighbors thus depends on which of them is behind which kind of edge, as in the branch bound.
+    (After Hu et al., 2020.) Work grows with the number of edges, not with the square of the number of nodes.
     """
 
     def __init__(self, schema: FeatureSchema, hidden_size: int) -> None:
@@ -163,9 +163,9 @@ class GlobalContext(nn.Module):
 
 
 class GraphResidual(nn.Module):
-    r"""``raw``: :math:`X W`; ``graph-raw``: :math:`\hat A X W` with the normalised adjacency; ``none``: nothing.
+    r"""``raw``: :math:`X W`; ``graph-raw``: :math:`\hat A X W` with the normalized adjacency; ``none``: nothing.
 
-    It is the same in every layer, and computed once.
+    It is equal in every layer, and computed once.
 
     Differs from the paper: X is the sum of the input embeddings of each node, not its raw attributes, which may be
     texts, images or absent. Both forms named here ignore :math:`H^{(l-1)}`.

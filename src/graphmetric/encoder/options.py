@@ -26,32 +26,32 @@ class EncoderOptions:
     hidden_size: int = 32
     """d_h, the width of node states."""
     heads: int = 2
-    """Attention heads; they share d_h between them. 0 leaves attention out: message passing must then do the work."""
+    """Attention heads; they share d_h between them. 0: message passing alone."""
     attention_size: int | None = None
     """Width of queries, keys and values, all heads together; None: d_h. Half of it makes a layer a third cheaper."""
     layers: int = 2
     """D, the number of graph-transformer layers."""
     intermediate_size: int = 32
-    """Width of the feed-forward network inside a layer; 0 leaves it out."""
+    """Width of the feed-forward network inside a layer; 0: none."""
     hidden_dropout: float = 0.5
     """Dropout rate of states, during training only."""
     attention_dropout: float = 0.3
     """Dropout rate of attention weights, during training only."""
     residual: Residual = "raw"
-    """The graph residual term G-Res: none, raw (per node) or graph-raw (spread by the normalised adjacency)."""
+    """The graph residual term G-Res: none, raw (per node) or graph-raw (multiplied by the normalized adjacency)."""
     inputs: tuple[Input, ...] = PAPER_INPUTS
-    """Which embeddings Eq. 4 sums; "walks" (return probabilities) is beyond the paper."""
+    """Embeddings that Eq. 4 sums; "walks" (return probabilities) is beyond the paper."""
     positions: Positions = "sinusoidal"
     """Position-Embed of Eq. 2 as printed, or a learned table."""
     tags: Tags = "positional"
-    """Embed of node labels: Position-Embed of their codes as the paper has it, or a learned table."""
+    """Embed of node labels: Position-Embed of their codes as in the paper, or a learned table."""
     block: Block = "bert"
     """The authors' BERT block around attention, or Eq. 6 as printed: attention + G-Res and nothing else."""
     norm: Norm = "post"
     """LayerNorm after each part, as in BERT, or before it, which trains more stably when deep."""
     messages: Messages = "none"
-    """Beyond attention, each node receives the sum of its neighbours' states, each after the edge, by its label,
-    direction and weight, has had its say in it (typed)."""
+    """Beyond attention, each node receives the sum of its neighbors' states, each changed by the label, direction and
+    weight of the edge (typed)."""
     context: bool = False
     """Every layer adds a vector computed from the whole graph to each of its nodes."""
     output_size: int | None = None

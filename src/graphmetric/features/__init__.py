@@ -1,4 +1,4 @@
-"""What Eq. 1-3 embed: attributes, Weisfeiler-Lehman roles, degrees, connection weights, and inputs beyond the paper.
+"""Inputs of the encoder, Eq. 1-3: attributes, Weisfeiler-Lehman roles, degrees, connection weights, and more.
 
 Numpy and compiled loops only: the fitted state is plain data, and a batch is a tuple of arrays.
 """

@@ -1,4 +1,4 @@
-"""Node attributes of the four kinds and edge labels, each fitted on the training set: what Eq. 1 embeds.
+"""Node attributes of the four kinds and edge labels, each fitted on the training set, for Eq. 1.
 
 A graph that lacks a kind which others have is marked by a flag of its own, never by a filler value.
 
@@ -22,7 +22,7 @@ from graphmetric.graphs.columns import COLUMNS, Columns, Has
 from graphmetric.graphs.labels import LabelColumn, label_from_json, label_key, label_to_json
 
 _LARGEST = 100.0
-"""Standard deviations at which a number is cut, so that one outlier cannot overflow the encoder."""
+"""Standard deviations at which a number is clipped, so that one outlier cannot overflow the encoder."""
 
 
 _UNSEEN = ("a tag that was never seen",)
@@ -30,14 +30,14 @@ _UNSEEN = ("a tag that was never seen",)
 
 @dataclass(frozen=True)
 class LabelVocabulary:
-    """Tags of nodes or edges: code 0 for one never seen, then by frequency."""
+    """Codes of node or edge labels: 0 for an unknown label, then by frequency."""
 
     tags: tuple[object, ...]
-    """As JSON has them."""
+    """In their JSON form."""
 
     @classmethod
     def fit(cls, column: LabelColumn) -> LabelVocabulary:
-        """Number the tags, frequent ones first."""
+        """Number the labels, frequent ones first."""
         counts = np.bincount(column.codes, minlength=len(column.vocabulary)).tolist()
         seen = [(-count, label_key(tag), tag) for tag, count in zip(column.vocabulary, counts, strict=True) if count]
         distinct = {key: tag for _, key, tag in sorted(seen, key=lambda item: item[:2])}  # 1 and 1.0 share a key
@@ -45,25 +45,25 @@ class LabelVocabulary:
 
     @property
     def num_codes(self) -> int:
-        """How many codes are in use, the one for unseen tags included."""
+        """Number of codes, with the one for unknown labels."""
         return 1 + len(self._code)
 
     def encode(self, column: LabelColumn) -> NDArray[np.int32]:
-        """The code of each row."""
+        """Encode each row."""
         used = np.unique(column.codes)  # the vocabulary may be that of a larger collection
         table = np.zeros(len(column.vocabulary), dtype=np.int32)
         table[used] = [self._code.get(label_key(column.vocabulary[code]), 0) for code in used.tolist()]
         return table[column.codes]
 
     def find_unknown(self, column: LabelColumn, rows: NDArray[np.bool_]) -> tuple[float, list[object]]:
-        """The fraction of these rows whose label was never seen, and such labels, frequent ones first."""
+        """Find unknown labels: their fraction among these rows, and the labels, frequent ones first."""
         codes = column.codes[rows]
         counts = np.bincount(codes[self.encode(column)[rows] == 0], minlength=len(column.vocabulary))
         labels = [column.vocabulary[code] for code in np.argsort(-counts, kind="stable").tolist() if counts[code]]
         return int(counts.sum()) / max(1, len(codes)), labels
 
     def merge_unseen(self, column: LabelColumn) -> LabelColumn:
-        """The column with one tag in place of all that were never seen; the same one if there are none."""
+        """Replace all unknown labels by one; returns the column itself if there are none."""
         used = np.unique(column.codes).tolist()
         unseen = [code for code in used if label_key(column.vocabulary[code]) not in self._code]
         if not unseen:
@@ -85,11 +85,12 @@ class FeatureScaler:
 
     @classmethod
     def fit(cls, features: NDArray[np.float64]) -> FeatureScaler:
-        """Take mean and deviation; a constant coordinate gets deviation 1."""
+        """Compute mean and deviation; a constant coordinate gets deviation 1."""
         unit = np.maximum(np.abs(features).max(axis=0, initial=0), 1e-300)  # squares of 1e200 overflow otherwise
         scaled = features / unit
         mean, deviation = scaled.mean(axis=0), scaled.std(axis=0)
-        return cls(tuple((mean * unit).tolist()), tuple(np.where(deviation > 1e-12, deviation * unit, 1.0).tolist()))
+        deviation = np.where(deviation > 1e-12, deviation * unit, 1.0)
+        return cls(tuple((mean * unit).tolist()), tuple(deviation.tolist()))
 
     @property
     def width(self) -> int:
@@ -97,7 +98,7 @@ class FeatureScaler:
         return len(self.mean)
 
     def scale(self, features: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Standardised vectors, cut at 100 deviations."""
+        """Standardize vectors, clipped at 100 deviations."""
         if features.shape[1] != self.width:
             raise InvalidGraph(f"nodes have {features.shape[1]} features; the model was trained with {self.width}")
         mean, deviation = np.array(self.mean, dtype=np.float64), np.array(self.deviation, dtype=np.float64)
@@ -112,7 +113,7 @@ class TextVocabulary:
 
     words: tuple[str, ...]
     length: int
-    """How many words of each text are read."""
+    """Number of words read of each text."""
 
     @classmethod
     def fit(cls, column: LabelColumn, *, max_words: int, length: int) -> TextVocabulary:
@@ -127,13 +128,13 @@ class TextVocabulary:
 
     @property
     def num_codes(self) -> int:
-        """How many codes are in use, padding and unknown included."""
+        """Number of codes, with padding and unknown words."""
         return 2 + len(self.words)
 
     def encode(self, column: LabelColumn) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Word codes of the distinct texts, (texts, words), and for each row which of them it has.
+        """Encode the words of the distinct texts, (texts, words), and give each row the position of its text.
 
-        The array is as wide as the longest text, of which only the first ``length`` words count.
+        The array is as wide as the longest text, of which only the first ``length`` words are read.
         """
         used, place = np.unique(column.codes, return_inverse=True)
         texts = [split_words(str(column.vocabulary[code]))[: self.length] for code in used.tolist()]
@@ -148,7 +149,7 @@ class TextVocabulary:
 
 
 def split_words(text: str) -> list[str]:
-    """Runs of letters, digits and underscores, lower-cased."""
+    """Split into runs of letters, digits and underscores, lower-cased."""
     return re.findall(r"\w+", text.lower())
 
 
@@ -168,11 +169,12 @@ class ImageScale:
         if images.dtype == np.uint8:
             lowest, highest = 0.0, 255.0
         else:
-            lowest, highest = (float(images.min()), float(images.max())) if images.size else (0.0, 1.0)
+            lowest = float(images.min()) if images.size else 0.0
+            highest = float(images.max()) if images.size else 1.0
         return cls(images.shape[1:], str(images.dtype), lowest, highest)
 
     def check(self, images: NDArray[Any]) -> None:
-        """Refuse images of another shape or type."""
+        """Reject images of another shape or type."""
         if images.shape[1:] != self.shape or str(images.dtype) != self.dtype:
             raise InvalidGraph(
                 f"nodes have images of shape {images.shape[1:]} ({images.dtype}); the model was trained with "
@@ -180,7 +182,7 @@ class ImageScale:
             )
 
     def scale(self, images: NDArray[Any]) -> NDArray[np.float32]:
-        """(rows, channels, height, width) in [0, 1]; floats outside the training range are cut."""
+        """Scale to (rows, channels, height, width) in [0, 1], clipping floats outside the training range."""
         spread = max(self.highest - self.lowest, 1e-30)
         scaled = np.clip((images.astype(np.float64) - self.lowest) / spread, 0, 1)
         return np.ascontiguousarray(scaled.transpose(0, 3, 1, 2), dtype=np.float32)
@@ -193,7 +195,7 @@ KINDS = {
     "images": "node_images",
     "edge_tags": "edge_labels",
 }
-"""The column that each fitted piece is for."""
+"""The column of each fitted piece."""
 PIECES: dict[str, Any] = {
     "tags": LabelVocabulary,
     "vectors": FeatureScaler,
@@ -201,18 +203,18 @@ PIECES: dict[str, Any] = {
     "images": ImageScale,
     "edge_tags": LabelVocabulary,
 }
-"""What each of them is: a dataclass of plain data."""
+"""The class of each fitted piece: a dataclass of plain data."""
 
 
 def in_words(piece: str) -> str:
-    """What people call the column of a fitted piece."""
+    """Name the column of a fitted piece, for people."""
     return KINDS[piece].replace("_", " ")
 
 
 def what_counts(parts: Collection[str], *, weighted: bool, directed: bool) -> tuple[list[str], list[str]]:
-    """What a model with these fitted pieces looks at in a graph, and what it ignores.
+    """List what a model with these fitted pieces compares in a graph, and what it ignores.
 
-    Directions are never ignored: graphs of the other kind are refused.
+    Directions are never ignored: graphs of the other kind are rejected.
     """
     known = {in_words(name): name in parts for name in KINDS} | {"edge weights": weighted}
     counted = ["nodes", "edges", *(words for words, counts in known.items() if counts)]
@@ -221,7 +223,7 @@ def what_counts(parts: Collection[str], *, weighted: bool, directed: bool) -> tu
 
 
 def rows_present(columns: Columns) -> dict[str, NDArray[np.bool_]]:
-    """For each kind with any values: which rows belong to a graph that has it."""
+    """Mark, for each kind with any values, the rows of graphs that have it."""
     given, pointers = columns.present(), {"node": columns.node_ptr, "edge": columns.edge_ptr}
     present: dict[str, NDArray[np.bool_]] = {}
     for name, column in KINDS.items():
@@ -234,7 +236,7 @@ def rows_present(columns: Columns) -> dict[str, NDArray[np.bool_]]:
 
 
 def fit_attributes(columns: Columns, *, max_words: int, text_length: int) -> dict[str, Any]:
-    """A vocabulary or scale for each kind that the training graphs have."""
+    """Fit a vocabulary or scaler for each kind that the training graphs have."""
     parts: dict[str, Any] = {}
     for name, rows in rows_present(columns).items():
         values = getattr(columns, KINDS[name])[np.flatnonzero(rows)]
@@ -244,7 +246,7 @@ def fit_attributes(columns: Columns, *, max_words: int, text_length: int) -> dic
 
 
 def encode_attributes(columns: Columns, parts: dict[str, Any]) -> dict[str, Any]:
-    """The node columns that are both fitted and there, as the fields of a feature table."""
+    """Encode the node columns that are both fitted and present, as fields of a feature table."""
     present = rows_present(columns).keys() & parts.keys()
     found: dict[str, Any] = {}
     if "tags" in present:
@@ -260,14 +262,14 @@ def encode_attributes(columns: Columns, parts: dict[str, Any]) -> dict[str, Any]
 
 
 def encode_relations(columns: Columns, tags: LabelVocabulary | None) -> NDArray[np.int32]:
-    """One code per edge: 1 + label code for edges, and as many further codes for arcs.
+    """Encode each edge: 1 + label code for edges, and as many further codes for arcs.
 
-    Label code 0 stands for a label never seen and for none at all.
+    Label code 0 represents an unknown label and a missing one.
     """
     code = np.zeros(len(columns.edges), dtype=np.int32)
-    labelled = rows_present(columns).get("edge_tags")
-    if tags is not None and columns.edge_labels is not None and labelled is not None:
-        code = np.where(labelled, tags.encode(columns.edge_labels), 0)
+    labeled = rows_present(columns).get("edge_tags")
+    if tags is not None and columns.edge_labels is not None and labeled is not None:
+        code = np.where(labeled, tags.encode(columns.edge_labels), 0)
     arcs = np.repeat((columns.flags & Has.DIRECTION) != 0, np.diff(columns.edge_ptr))
     relation: NDArray[np.int64] = 1 + code + arcs * (tags.num_codes if tags else 1)
     return relation.astype(np.int32)

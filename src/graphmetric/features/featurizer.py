@@ -1,4 +1,4 @@
-"""From graphs to what the encoder embeds: fit on the training graphs, transform any."""
+"""Features of graphs for the encoder: fit on the training graphs, transform any."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ class FeatureOptions:
     neighbourhood: bool = True
     """Whether w_i (Eq. 3) is used. Graphs beyond ``k_max`` nodes then lose columns, with a warning."""
     role_rounds: int = 3
-    """Rounds of colour refinement behind the Weisfeiler-Lehman roles; 0 leaves the tag alone."""
+    """Rounds of color refinement behind the Weisfeiler-Lehman roles; 0 leaves the tag alone."""
     role_min_count: int = 1
-    """How many training nodes must have a role for it to get a code; rarer roles use that of an earlier round."""
+    """Minimum number of training nodes with a role for it to get a code; rarer roles use that of an earlier round."""
     role_weights: bool = True
-    """Whether edge weights count as edge labels in roles. Switch off where almost no two weights are equal."""
+    """Whether roles use edge weights as edge labels. Switch off where almost no two weights are equal."""
     max_words: int = 10_000
     """Largest vocabulary of texts; rarer words share the unknown one."""
     text_length: int = 32
-    """How many words of each text are read."""
+    """Number of words read of each text."""
     return_steps: int = 0
     """Steps of the random walk whose return probabilities are an input; 0 for none, as in the paper."""
     canonical: bool = True
@@ -80,12 +80,12 @@ class WeightScale:
 
     @classmethod
     def fit(cls, columns: Columns) -> WeightScale:
-        """Take the largest absolute weight."""
+        """Find the largest absolute weight."""
         weights = columns.edge_weights
         return cls(1.0 if weights is None or len(weights) == 0 else max(float(np.abs(weights).max()), 1e-300))
 
     def scale(self, columns: Columns) -> NDArray[np.float64]:
-        """One weight per edge, 1 in graphs without weights."""
+        """Scale the weight of each edge; 1 in graphs without weights."""
         if columns.edge_weights is None:
             return np.ones(len(columns.edges))
         with np.errstate(over="ignore"):
@@ -101,7 +101,7 @@ _PARTS: dict[str, Any] = {"roles": RoleVocabulary, "weights": WeightScale, **PIE
 class GraphFeaturizer:
     """The inputs of Eq. 1-3 and of the options beyond them.
 
-    What the training graphs have decides what is in use: a column that comes up only later is left out, with a warning,
+    What the training graphs have decides what is in use: a column that occurs only later is ignored, with a warning,
     while one that later graphs lack is simply absent from them.
 
     Example:
@@ -121,7 +121,7 @@ class GraphFeaturizer:
         self._warned: set[str] = set()
 
     def fit(self, graphs: Iterable[Graph]) -> GraphFeaturizer:
-        """Settle vocabularies, scales and k_max on the training graphs."""
+        """Fit vocabularies, scales and k_max on the training graphs."""
         columns, options = GraphCollection(graphs).columns, self.options
         if columns.num_graphs == 0:
             raise InvalidArgument("features cannot be fitted on an empty collection; pass the training graphs")
@@ -163,7 +163,7 @@ class GraphFeaturizer:
         )
 
     def describe(self) -> str:
-        """A sentence that says what counts in a graph and what does not."""
+        """Describe, in a sentence, what is compared in a graph and what is ignored."""
         facts = self._facts
         counted, ignored = what_counts(self._fitted(), weighted=facts["weighted"], directed=facts["directed"])
         passed_over = f"; {_listed(ignored)} do not count" if ignored else ""
@@ -205,10 +205,10 @@ class GraphFeaturizer:
         )
 
     def drop_unused_attributes(self, graphs: GraphCollection, ignored: Iterable[str] = ()) -> GraphCollection:
-        """The graphs without ignored columns and what their features do not show; the same object if that is nothing.
+        """Drop ignored columns and what features do not show; returns the collection itself if that is nothing.
 
-        Features do not show kinds of attributes that the training graphs lacked, nor which of the tags that were never
-        seen a node or an edge has.
+        Features do not show kinds of attributes that the training graphs lacked, nor which unknown label a
+        node or an edge has.
         """
         columns, parts = graphs.columns, self._fitted()
         present = rows_present(columns)
@@ -221,7 +221,7 @@ class GraphFeaturizer:
         return graphs if kept is columns else GraphCollection._of(kept)
 
     def check_direction(self, graphs: GraphCollection) -> None:
-        """Refuse edges with directions where the training graphs had none, and the other way round."""
+        """Reject directed edges if the training graphs had none, and undirected ones likewise."""
         self._fitted()
         directed = (graphs.flags & Has.DIRECTION) != 0
         for known, wrong, kind, other in (
@@ -236,7 +236,7 @@ class GraphFeaturizer:
                 )
 
     def to_state(self) -> dict[str, Any]:
-        """All that was fitted, as plain data for JSON."""
+        """Return everything fitted, as plain data for JSON."""
         return {
             "version": STATE_VERSION,
             "options": asdict(self.options),
@@ -246,7 +246,7 @@ class GraphFeaturizer:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> GraphFeaturizer:
-        """The featurizer that :meth:`to_state` described; refuses what it does not understand."""
+        """Rebuild a featurizer from :meth:`to_state`; rejects damaged and unknown data."""
         if state.get("version") != STATE_VERSION:
             raise InvalidArgument(f"features of version {state.get('version')!r} cannot be read, only {STATE_VERSION}")
         try:
@@ -271,7 +271,7 @@ class GraphFeaturizer:
         return self._unknown_labels(graphs.columns, self._warned if only_new else ())
 
     def warn_once(self, sentences: dict[str, str], stacklevel: int = 3) -> None:
-        """Issue those of these warnings, by kind, that this featurizer has not issued before."""
+        """Issue the warnings, by kind, that this featurizer has not issued before."""
         for kind, sentence in sentences.items():
             if kind not in self._warned:
                 self._warned.add(kind)
@@ -296,7 +296,7 @@ class GraphFeaturizer:
         return found
 
     def _warn_of_losses(self, columns: Columns, check_labels: bool) -> None:
-        """Warn once of kinds of attributes that the training graphs lacked, of strange labels, and of cut w_i."""
+        """Warn once of kinds of attributes that the training graphs lacked, of unknown labels, and of cut w_i."""
         present, parts = rows_present(columns), self._fitted()
         for name in sorted(present.keys() - parts.keys() - self._warned):
             self._warned.add(name)
@@ -324,7 +324,7 @@ def _listed(words: list[str]) -> str:
 
 
 def count_degrees(columns: Columns) -> NDArray[np.int32]:
-    """(nodes, 2): edges that leave and that enter each node, the D(v_i) of Eq. 3; where undirected both are the degree.
+    """Count the edges that leave and that enter each node, (nodes, 2), the D(v_i) of Eq. 3; undirected: the degree.
 
     An undirected self-loop counts twice, a directed one once each way.
     """
@@ -332,9 +332,9 @@ def count_degrees(columns: Columns) -> NDArray[np.int32]:
 
 
 def sum_weights(columns: Columns, weights: NDArray[np.float64]) -> NDArray[np.float32]:
-    """(nodes, 2): the same with each edge counted by its weight, given by edge row, and compressed.
+    """Sum the weights, given by edge row, that leave and that enter each node, (nodes, 2), and compress the sums.
 
-    Sums grow with the degree without bound, so sign(s) log(1 + |s|) is what the encoder sees.
+    Sums grow with the degree without bound, so the encoder receives sign(s) log(1 + |s|).
     """
     sums = _sum_at_ends(columns, weights)
     compressed: NDArray[np.float64] = np.sign(sums) * np.log1p(np.abs(sums))
@@ -353,7 +353,7 @@ def _sum_at_ends(columns: Columns, weights: NDArray[np.float64] | None) -> NDArr
 
 
 def canonical_form(columns: Columns, budget: int) -> tuple[Columns, NDArray[np.int64]]:
-    """Renumber the nodes of every graph so that isomorphic graphs become equal; also the number each node had before.
+    """Renumber the nodes of every graph so that isomorphic graphs become equal; also returns each node's old number.
 
     Differs from the paper: "an artificial fixed node order" makes w_i of Eq. 3 independent of the numbering only if
     the order is canonical, so it is. Very regular graphs that exceed the budget keep the order they came in, with

@@ -18,7 +18,7 @@ Array = TypeVar("Array")
 
 @dataclass(frozen=True, slots=True)
 class FeatureSchema:
-    """Sizes of the fitted features: all that an encoder must know to be built."""
+    """Sizes of the fitted features, from which an encoder is built."""
 
     k_max: int
     """Columns of w_i and divisor of the fusion."""
@@ -46,7 +46,7 @@ class FeatureSchema:
 
 @dataclass(frozen=True, slots=True)
 class BatchLimits:
-    """How large a batch gets. All counts are after padding."""
+    """Limits of the size of a batch. All counts are after padding."""
 
     nodes: int = 2048
     """Graphs times nodes of the largest; a single larger graph is a batch of its own."""
@@ -74,7 +74,7 @@ def group_by_size(sizes: NDArray[np.int64], limits: BatchLimits) -> Iterator[NDA
 
 
 def _is_full(count: int, real: int, size: int, k: int, limits: BatchLimits) -> bool:
-    """Whether one more graph of this size would be too much for a batch padded to k nodes."""
+    """Return whether one more graph of this size would exceed a batch padded to k nodes."""
     padded = (count + 1) * k
     if padded > limits.nodes or padded * k > limits.pairs:
         return True
@@ -96,11 +96,11 @@ class GraphBatch(Generic[Array]):
     """
 
     mask: Array
-    """(graphs, k): which nodes are real."""
+    """(graphs, k): True for nodes, False for padding."""
     full: bool
-    """Whether all of them are."""
+    """Whether there is no padding."""
     largest_degree: int
-    """The largest degree, as a number that is known without asking a device."""
+    """The largest degree, known without waiting for a device."""
     role: Array
     """(graphs, k): Weisfeiler-Lehman codes."""
     degree: Array
@@ -116,13 +116,13 @@ class GraphBatch(Generic[Array]):
     tag: Array | None = None
     """(graphs, k): codes of tags."""
     vector: Array | None = None
-    """(graphs, k, numbers): standardised real vectors."""
+    """(graphs, k, numbers): standardized real vectors."""
     text: Array | None = None
-    """(graphs, k): which row of ``tokens``."""
+    """(graphs, k): row of ``tokens``."""
     tokens: Array | None = None
     """(texts, words): word codes of the distinct texts of this batch, 0 after the last word."""
     image: Array | None = None
-    """(graphs, k): which row of ``pixels``."""
+    """(graphs, k): row of ``pixels``."""
     pixels: Array | None = None
     """(images, channels, height, width): images of the real nodes of this batch, in [0, 1]."""
     arc_ends: Array | None = None
@@ -156,7 +156,7 @@ class FeatureTable:
     tag: NDArray[np.int32] | None = None
     vector: NDArray[np.float32] | None = None
     text: NDArray[np.int32] | None = None
-    """Which row of ``tokens``."""
+    """Row of ``tokens``."""
     tokens: NDArray[np.int32] | None = None
     """One row per distinct text."""
     images: NDArray[Any] | None = None
@@ -172,7 +172,7 @@ class FeatureTable:
         return np.diff(self.edges.node_ptr)
 
     def batches(self, limits: BatchLimits | None = None) -> Iterator[tuple[NDArray[np.int64], GraphBatch[Any]]]:
-        """All graphs in batches of like sizes: their positions in the collection, and their features.
+        """Iterate over all graphs in batches of like sizes: their positions in the collection, and their features.
 
         Every position comes exactly once, not in order. A large graph shares a batch with none much smaller.
         """
@@ -180,7 +180,7 @@ class FeatureTable:
             yield positions, self.padded(positions)
 
     def padded(self, positions: ArrayLike) -> GraphBatch[Any]:
-        """The graphs at these positions, padded to the largest of them (one node at least)."""
+        """Return the graphs at these positions, padded to the largest of them (one node at least)."""
         chosen = np.ascontiguousarray(positions, dtype=np.int64)
         sizes, schema = self.sizes[chosen], self.schema
         k = max(1, int(sizes.max(initial=0)))

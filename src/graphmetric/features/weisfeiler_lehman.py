@@ -30,16 +30,16 @@ UNSEEN = 0
 
 @dataclass(frozen=True)
 class RoleVocabulary:
-    """One dictionary of colours for all graphs."""
+    """One dictionary of colors for all graphs."""
 
     weights: bool
-    """Whether edge weights are part of the colours."""
+    """Whether edge weights are part of the colors."""
     rounds: tuple[object, ...]
-    """For each round the list of its known colours; codes count on from round to round, from 1."""
+    """The known colors of each round; codes continue from round to round, from 1."""
 
     @classmethod
     def fit(cls, columns: Columns, arcs: Arcs, *, rounds: int, min_count: int, weights: bool) -> RoleVocabulary:
-        """Number the colours that occur ``min_count`` times or more, frequent ones first within their round."""
+        """Number the colors that occur ``min_count`` times or more, frequent ones first within their round."""
         kept: list[list[int]] = []
         for row in node_colours(columns, rounds, weights=weights, arcs=arcs):
             colours, counts = np.unique(row, return_counts=True)
@@ -49,11 +49,11 @@ class RoleVocabulary:
 
     @property
     def num_codes(self) -> int:
-        """How many codes are in use, the one for unseen tags included."""
+        """Number of codes, with the one for unknown labels."""
         return 1 + sum(len(colours) for colours, _ in self._tables)
 
     def encode(self, columns: Columns, arcs: Arcs) -> NDArray[np.int32]:
-        """The code of every node."""
+        """Encode every node."""
         codes = np.full(columns.node_ptr[-1], UNSEEN, dtype=np.int32)
         found = node_colours(columns, len(self._tables) - 1, weights=self.weights, arcs=arcs)
         open_rows = np.arange(len(codes))
@@ -67,7 +67,7 @@ class RoleVocabulary:
 
     @cached_property
     def _tables(self) -> list[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-        """The colours of each round, ascending, and their codes."""
+        """The colors of each round, ascending, and their codes."""
         tables, first = [], UNSEEN + 1
         for listed in self.rounds:
             colours = np.array(listed, dtype=np.int64)
@@ -78,7 +78,7 @@ class RoleVocabulary:
 
 
 def node_colours(columns: Columns, rounds: int, *, weights: bool, arcs: Arcs | None = None) -> NDArray[np.int64]:
-    """(rounds + 1, nodes): the colours of every round, from node tags, edge labels, directions and perhaps weights."""
+    """Compute the colors of every round, (rounds + 1, nodes), from labels, directions and perhaps weights."""
     tags = node_keys(replace(columns, node_features=None, node_texts=None, node_images=None))
     labels = np.empty(0, dtype=np.int64)  # which round 0 does not look at
     if rounds:
