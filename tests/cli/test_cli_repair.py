@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,23 @@ def test_known_distances_are_kept(capsys: pytest.CaptureFixture[str], broken: Pa
     assert stored.matrix[0, 2] == stored.matrix[2, 0] == 1.5
     assert stored.ids == ("w", "x", "y", "z")
     assert triangle_violations(stored.matrix, tolerance=1e-6).count == 0
+
+
+def test_the_bound_of_the_least_possible_objective_is_stated_as_it_holds(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    upper = np.triu(rng.exponential(size=(40, 40)), 1)
+    given, out = tmp_path / "in.npy", tmp_path / "out.npy"
+    write_matrix(given, upper + upper.T)
+    least = triangle_fixing(upper + upper.T, tolerance=1e-9).objective
+    code, text, errors = run(capsys, "repair", given, out, "--time-limit", 0.000001)
+    assert code == 0, errors
+    found, bound = re.findall(r"objective (\S+); the least possible is at least (\S+)", text)[0]
+    assert float(bound) <= least < float(found) / 1.1
+    code, text, errors = run(capsys, "repair", given, out, "--time-limit", 0.000001, "--json")
+    report = json.loads(text)
+    assert report["lower_bound"] <= least < report["objective"] / 1.1
 
 
 def test_form_and_options(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from graphmetric.errors import InvalidArgument
+from graphmetric.metric_repair import repair_matrix
 from graphmetric.metric_repair.nearness import check_matrix
+from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 
 
 def test_gives_a_copy_in_double_precision() -> None:
@@ -50,6 +54,28 @@ def test_may_be_almost_empty(m: int) -> None:
 def test_refuses(values: Any, message: str) -> None:
     with pytest.raises(InvalidArgument, match=message):
         check_matrix(values, "labels")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tolerance": "a"}, "tolerance must be a number above 0 and below 1; got 'a'"),
+        ({"time_limit": "x"}, "time_limit must be at least 0 seconds, or None; got 'x'"),
+    ],
+)
+@pytest.mark.parametrize("repair", [triangle_fixing, repair_matrix, partial(repair_matrix, decrease_only=True)])
+def test_options_that_are_not_numbers_are_refused(
+    repair: Callable[..., Any], options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=message):
+        repair(np.ones((3, 3)) - np.eye(3), **options)
+
+
+def test_a_path_is_not_a_matrix() -> None:
+    with pytest.raises(InvalidArgument, match=r"must be a square matrix of numbers; got the text 'D\.npy': load"):
+        triangle_fixing("D.npy")
+    with pytest.raises(InvalidArgument, match="max_scans must be a whole number"):
+        triangle_fixing(np.zeros((2, 2)), max_scans=0.5)  # type: ignore[arg-type]
 
 
 def test_names_an_entry_far_from_the_corner() -> None:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
+from decimal import ROUND_FLOOR, Context
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -131,6 +132,8 @@ def check_fields(options: Any, least: Mapping[str, float], positive: Iterable[st
     """
     for name, kind in get_type_hints(type(options)).items():
         value, allowed = getattr(options, name), get_args(kind)
+        if (name in least or name in positive) and value is not None:
+            _checked(_is_number(value, Real), value, name, "a number")
         if get_origin(kind) is Literal and value not in allowed:
             raise InvalidArgument(f"{name} must be one of {', '.join(allowed)}; got {value!r}")
         if name in least and value is not None and not least[name] <= value < math.inf:
@@ -163,6 +166,16 @@ def _checked(right: bool, value: Any, name: str, allowed: str) -> Any:
 def format_number(value: float, digits: int = 6) -> str:
     """A number with at most this many significant digits; zero has no sign."""
     return f"{value + 0.0:.{digits}g}"
+
+
+def format_lower(bound: float, digits: int = 6) -> str:
+    """A lower bound with at most this many significant digits, rounded down so that it stays one.
+
+    Example:
+        >>> format_lower(2.9999999)
+        '2.99999'
+    """
+    return f"{Context(prec=digits, rounding=ROUND_FLOOR).create_decimal_from_float(bound + 0.0):.{digits}g}"
 
 
 def format_interval(lower: float, upper: float, digits: int = 6) -> str:

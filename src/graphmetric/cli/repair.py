@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from graphmetric._foundation.atomic_files import atomic_write
+from graphmetric._foundation.options import format_lower, format_number
 from graphmetric.cli.options import FILE, OUT_FILE, POSITIVE, SECONDS, jobs_option, json_option
 from graphmetric.cli.output import show, show_result
 from graphmetric.errors import FileError, InvalidArgument
@@ -104,7 +105,7 @@ def repair_command(
         **{name: options[name] for name in ("norm", "decrease_only")},
         "out": out,
     }
-    for name in ("max_violation", "changed_pairs", "objective", "duality_gap", "converged", "seconds"):
+    for name in ("max_violation", "changed_pairs", "objective", "lower_bound", "duality_gap", "converged", "seconds"):
         report[name] = getattr(result, name)
     show_result(_in_words(report, before, options["tolerance"]), report)
     if not result.converged:
@@ -147,8 +148,8 @@ def _in_words(report: dict[str, Any], before: TriangleViolations, tolerance: flo
     nearest = "the largest metric that is nowhere above the given distances"
     if not report["decrease_only"]:
         nearest = (
-            f"in {_NORMS[report['norm']]}: objective {report['objective']:.6g}, "
-            f"proven to be within {report['duality_gap']:.1e} (relative) of the least possible"
+            f"in {_NORMS[report['norm']]}: objective {format_number(report['objective'])}; "
+            f"the least possible is at least {format_lower(report['lower_bound'])}"
         )
     return (
         f"before    {before}\n"

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.limits import clock
 from graphmetric._foundation.markup import facts, matrix_table, notebook_view
+from graphmetric._foundation.options import checked_number, format_lower, format_number
 from graphmetric.errors import InvalidArgument
 
 Matrix = NDArray[np.float64]
@@ -55,7 +56,11 @@ class RepairResult:
     0 where none is above rounding.
     """
     duality_gap: float
-    """(objective - lower bound of it) / objective: how much a nearer metric could save at most; 0 when unchanged."""
+    """(objective - lower bound) / objective: the fraction of this objective that a nearer metric could save at most.
+
+    0 if nothing was changed; 1 if nothing is proven. At a gap g the objective may be 1 / (1 - g) times the least
+    possible one, see ``lower_bound``.
+    """
     objective: float
     """The minimized value: the weighted sum over pairs i < j of (x_ij - d_ij)^2 / 2, or the value of another norm."""
     changed_pairs: int
@@ -69,11 +74,17 @@ class RepairResult:
     duals: RepairDuals | None = None
     """Multipliers for a warm start of :func:`triangle_fixing`; None for other norms."""
 
+    @property
+    def lower_bound(self) -> float:
+        """A proven lower bound of the least possible objective; with ``decrease_only``, of metrics nowhere above."""
+        return max(0.0, self.objective * (1 - self.duality_gap))
+
     def __repr__(self) -> str:
         state = "converged" if self.converged else "not converged"
         return (
             f"RepairResult({len(self.matrix)} x {len(self.matrix)}, {self.changed_pairs} pairs changed, {state}, "
-            f"largest relative violation {self.max_violation:.1e}, relative gap {self.duality_gap:.1e})"
+            f"largest relative violation {self.max_violation:.1e}, objective {format_number(self.objective)}, "
+            f"the least possible is at least {format_lower(self.lower_bound)})"
         )
 
     def _repr_html_(self) -> str:
@@ -81,7 +92,8 @@ class RepairResult:
             "pairs changed": f"{self.changed_pairs:,} of {len(self.matrix) * (len(self.matrix) - 1) // 2:,}",
             "converged": "yes" if self.converged else "no: the best that was found in time",
             "largest relative violation": f"{self.max_violation:.1e}",
-            "relative gap": f"{self.duality_gap:.1e}",
+            "objective": format_number(self.objective),
+            "the least possible is at least": format_lower(self.lower_bound),
         }
         return notebook_view("The nearest metric", facts(about), matrix_table(self.matrix))
 
@@ -290,8 +302,13 @@ def as_square(values: ArrayLike, name: str) -> Matrix:
     ready = type(values) is np.ndarray and values.flags.carray
     try:
         matrix = np.array(values, dtype=np.float64, order="C", copy=None if ready else True)
-    except (TypeError, ValueError) as error:
-        raise InvalidArgument(f"{name} must be a square matrix of numbers; {error}") from None
+    except (TypeError, ValueError):
+        got = (
+            f"the text {values[:60]!r}: load a file first, such as by numpy.load"
+            if isinstance(values, str)
+            else ("rows of different lengths, or entries that are not numbers")
+        )
+        raise InvalidArgument(f"{name} must be a square matrix of numbers; got {got}") from None
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InvalidArgument(f"{name} must be a square matrix; got shape {matrix.shape}")
     return matrix
@@ -317,6 +334,7 @@ def relative_violation(depth: float, largest: float) -> float:
 
 def check_tolerance(tolerance: float) -> None:
     """Raise InvalidArgument unless the tolerance can be a part of the largest distance."""
+    checked_number(tolerance, "tolerance", "a number above 0 and below 1")
     if not 0 < tolerance < 1:
         raise InvalidArgument(
             f"tolerance must be above 0; got {tolerance}. It is a part of the largest distance, so it must be below 1"

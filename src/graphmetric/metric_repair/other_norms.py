@@ -94,6 +94,7 @@ def repair_matrix(
         For l2, see :func:`triangle_fixing`. The objective of the other norms is the weighted sum, or the largest, of
         |x - d| over pairs, and ``sweeps`` is the number of programmes solved, or of computations of all shortest paths.
     """
+    check_tolerance(tolerance)
     distances, fixed = write_known(predicted, known)
     if decrease_only:
         if fixed is not None or weights is not None or bounds is not None or norm != "l2":
@@ -105,7 +106,6 @@ def repair_matrix(
         raise InvalidArgument(f"norm must be 'l2', 'l1' or 'linf'; got {norm!r}")
     if time_limit is not None:
         raise InvalidArgument(f"time_limit is for the norm l2; the norm {norm} ends when it is solved")
-    check_tolerance(tolerance)
     started = clock()
     problem = pose_problem(distances, weights, fixed, bounds)
     _refuse_too_large(len(problem.given), norm)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphmetric._foundation.limits import Deadline, OutOfTime, clock, effective_n_jobs
+from graphmetric._foundation.options import checked_number
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.metric_repair._kernels.triangles import TILE, lower_long_sides, open_tile, relax_rows
 from graphmetric.metric_repair.nearness import ROUNDING, Matrix, NearnessProblem, check_matrix
@@ -40,6 +41,8 @@ def shortest_path_closure(distances: ArrayLike, *, time_limit: float | None = No
         time_limit: Seconds after which it gives up; a closure that is not finished is not a metric.
         n_jobs: Threads, -1: one per core. The result is the same for any number.
     """
+    if time_limit is not None:
+        checked_number(time_limit, "time_limit", "at least 0 seconds, or None")
     matrix = check_matrix(distances)
     matrix = matrix.copy() if matrix is distances else matrix
     try:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from graphmetric._foundation.limits import Deadline, OutOfTime, check_memory, clock, effective_n_jobs
+from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.metric_repair._kernels.triangles import sweep_triangles
 from graphmetric.metric_repair.active_set import ScanAndSweep
@@ -110,10 +111,9 @@ def triangle_fixing(
         [[0.0, 2.0, 4.0], [2.0, 0.0, 2.0], [4.0, 2.0, 0.0]]
     """
     check_tolerance(tolerance)
-    if time_limit is not None and not time_limit >= 0:
-        raise InvalidArgument(f"time_limit must be at least 0 seconds, or None; got {time_limit}")
-    if max_scans < 1:
-        raise InvalidArgument(f"max_scans must be at least 1; got {max_scans}")
+    if time_limit is not None:
+        checked_number(time_limit, "time_limit", "at least 0 seconds, or None")
+    checked_count(max_scans, "max_scans")
     threads = effective_n_jobs(n_jobs)
     pace = 0.0 if time_limit is None else time_closure(threads)
     started, deadline = clock(), Deadline.after(time_limit)
