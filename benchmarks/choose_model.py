@@ -34,7 +34,7 @@ def label_pool(pool: TrainingPool, cache: Path) -> PairBounds:
     if not cache.exists():
         found, _ = LabelBudget(len(pairs), n_jobs=1).label(pool.graphs, pairs)
         np.save(cache, np.stack([found.lower, found.upper]))
-    return PairBounds(pairs, *np.load(cache)).joined(pool.label_empty_graphs())
+    return PairBounds(pairs, *np.load(cache)).concatenate(pool.label_empty_graphs())
 
 
 def changed(options: Any, changes: list[str]) -> Any:
@@ -77,7 +77,7 @@ def main() -> None:
     rows, columns = np.nonzero(~np.isnan(truth))
     graphs = learned + database + queries
     places = np.column_stack([len(learned) + len(database) + rows, len(learned) + columns])
-    labels = among.joined(PairBounds.known(places, truth[rows, columns]))
+    labels = among.concatenate(PairBounds.from_distances(places, truth[rows, columns]))
 
     clock = time.process_time()
     estimator = gm.GraphDistance((model, training), random_state=given.seed, n_jobs=1)

@@ -68,7 +68,7 @@ def hostile_views() -> dict[str, Callable[[], Any]]:
 def _nothing_known() -> Any:
     from graphmetric.graphs.pair_bounds import PairBounds
 
-    return PairBounds.known([], [])
+    return PairBounds.from_distances([], [])
 
 
 @pytest.mark.parametrize("kind", hostile_views())

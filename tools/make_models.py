@@ -168,7 +168,7 @@ def train(name: str, recipe: Recipe, work: Path | None = None) -> gm.GraphDistan
     checkpoint = None if work is None else work / name
     model = gm.GraphDistance((options, training), n_jobs=1, random_state=SEED, checkpoint=checkpoint)
     validation_graphs = np.unique(found.validation.pairs[:, 1])
-    model.fit(found.graphs, found.training.joined(found.validation), val=validation_graphs)
+    model.fit(found.graphs, found.training.concatenate(found.validation), val=validation_graphs)
     model.report_["graphs"] |= {
         "training_graphs": sum(count for _, count in made),
         **describe_range(sum((graphs for _, graphs in parts[1:]), parts[0][1])),
@@ -229,7 +229,7 @@ def join(parts: list[Supervision]) -> Supervision:
 def join_labels(parts: Iterable[PairBounds], first: np.ndarray) -> PairBounds:
     """Labels one after another; those of part k name graphs from number first[k] on."""
     moved = [PairBounds(own.pairs + first[k], own.lower, own.upper) for k, own in enumerate(parts)]
-    return reduce(PairBounds.joined, moved)
+    return reduce(PairBounds.concatenate, moved)
 
 
 @cache

@@ -122,7 +122,7 @@ class Task:
 
     def label(self, pairs: NDArray[np.int64]) -> PairBounds:
         where = self.protocol.seen[pairs]
-        return PairBounds.known(pairs, self.distances[where[:, 0], where[:, 1]])
+        return PairBounds.from_distances(pairs, self.distances[where[:, 0], where[:, 1]])
 
     def bound(self, pairs: NDArray[np.int64]) -> PairBounds:
         """The branch bound, and the cost of the map that one descent of a local search finds."""
@@ -157,13 +157,13 @@ def train(run: Run, task: Task, steps: int) -> tuple[LearnedDistance, dict[str, 
     taught = {"labels": len(labels), "validation labels": len(validation)}
     if run.variant == "beside":
         estimator = gm.GraphDistance((model_options, options), random_state=run.seed, n_jobs=1)
-        estimator.fit(task.seen, labels.joined(validation), val=task.validation_positions, beside=0.5)
+        estimator.fit(task.seen, labels.concatenate(validation), val=task.validation_positions, beside=0.5)
         taught["bounds"] = estimator.report_["labels"]["computed_pairs_beside"]
         return estimator.learned_, taught | {"best step": estimator.report_["training"]["best_step"]}
     if run.variant in ("bounds", "balanced"):
         times = len(unlabelled) // len(labels) if run.variant == "balanced" else 1
         repeated = labels.take(np.tile(np.arange(len(labels)), times))
-        labels = repeated.joined(task.bound(unlabelled))
+        labels = repeated.concatenate(task.bound(unlabelled))
         options = replace(options, pairs_per_step=PAIRS_OF_BLOCK)
         taught["bounds"] = len(unlabelled)
 

@@ -121,7 +121,7 @@ def claim_folder(path: Path, options: DemoOptions) -> None:
 
 def square_matrix(labels: PairBounds, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
     """The distances among some graphs, given by ascending positions, all of whose pairs are labelled."""
-    return labels.among(chosen).to_matrices(len(chosen))[1]
+    return labels.subset(chosen).to_matrices(len(chosen))[1]
 
 
 class _Demo:
@@ -159,7 +159,7 @@ class _Demo:
         """Compute all exact edit distances; the models do not get those of unseen molecules."""
         with self.step("Label: search for the exact edit distance of every pair"):
             labels = label_graphs(self.data.graphs, self.out / "labels", pairs="all", n_jobs=self.n_jobs)
-            known = len(labels.among(self.seen).pairs)
+            known = len(labels.subset(self.seen).pairs)
             self.tell(
                 f"{len(labels.pairs):,} pairs, {labels.exact.mean():.1%} proven exact, {labels.upper.mean():.1f} edits "
                 "on average.",
@@ -307,7 +307,7 @@ and then
     def _learning_data(self, labels: PairBounds) -> tuple[GraphCollection, PairBounds, NDArray[np.int64]]:
         """The arguments of ``fit``: the seen graphs, their distances, and which of them are for validation."""
         validation = np.searchsorted(self.seen, self.data.val)
-        return self.data.graphs[self.seen], labels.among(self.seen), validation
+        return self.data.graphs[self.seen], labels.subset(self.seen), validation
 
 
 def _correlation(model: GraphDistance) -> float:

@@ -37,7 +37,7 @@ from graphmetric.features import GraphFeaturizer
 from graphmetric.formats.conversion import as_graph, as_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.pair_bounds import PairBounds
-from graphmetric.graphs.summary import unequal_numbers
+from graphmetric.graphs.summary import nearly_unique_attributes
 from graphmetric.learned.learned_distance import LearnedDistance, Metric
 from graphmetric.learned.model_card import describe_fit
 from graphmetric.learned.model_folder import CONFIG, find_model
@@ -227,7 +227,7 @@ class GraphDistance(_GraphTransformer):
         keeps = training_options.uses_unlabeled_graphs
         self._note_held_out(held_out, len(collection), labels)
         if labels is None or beside is not None:
-            for sentence in unequal_numbers(collection, costs.not_compared):
+            for sentence in nearly_unique_attributes(collection, costs.not_compared):
                 warnings.warn(sentence, stacklevel=2)
         with verbose_progress(self.verbose):
             budget = self._budget(self._work_folder("labels"))

@@ -66,7 +66,7 @@ def test_restricting_commutes_with_expanding(known: Known, data: st.DataObject) 
     size, bounds = known
     order = data.draw(st.permutations(range(size)))
     index = np.array(order[: data.draw(st.integers(0, len(order)))], dtype=np.int64)
-    restricted = bounds.among(index).to_matrices(len(index))
+    restricted = bounds.subset(index).to_matrices(len(index))
     for matrix, whole in zip(restricted, bounds.to_matrices(size), strict=True):
         assert np.array_equal(matrix, whole[np.ix_(index, index)], equal_nan=True)
 

@@ -38,7 +38,7 @@ def small_set(model: ModelOptions) -> SmallSet:
     table = GraphFeaturizer(model.features).fit(graphs[:TRAINING]).transform(graphs)
     distances = pairwise_edit_distances(graphs).distances
     pairs = np.array([(i, j) for i in range(20) for j in range(i + 1, 20) if i < TRAINING])
-    known = PairBounds.known(pairs, distances[pairs[:, 0], pairs[:, 1]])
+    known = PairBounds.from_distances(pairs, distances[pairs[:, 0], pairs[:, 1]])
     inside = pairs[:, 1] < TRAINING
     return SmallSet(table, known.take(np.flatnonzero(inside)), known.take(np.flatnonzero(~inside)))
 

@@ -140,7 +140,7 @@ def test_sparse_labels_and_bounds_train_too() -> None:
 def test_what_cannot_be_is_refused() -> None:
     data, model = small_set(PAPER), new_model(PAPER)
     with pytest.raises(InvalidArgument, match=r"graphs 0\.\.99; the table has graphs 0\.\.19"):
-        train_model(model, data.table, PairBounds.known([(0, 99)], [1]))
+        train_model(model, data.table, PairBounds.from_distances([(0, 99)], [1]))
     with pytest.raises(InvalidArgument, match="no device 'gpu'"):
         train_model(model, data.table, data.labels, device="gpu")
     with pytest.raises(InvalidArgument, match="cannot be used here; available: cpu"):

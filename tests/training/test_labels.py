@@ -11,7 +11,7 @@ from graphmetric.training.supervision import read_distances
 
 
 def test_known_distances_have_equal_bounds() -> None:
-    labels = PairBounds.known([(0, 1), (1, 2)], [3, 4])
+    labels = PairBounds.from_distances([(0, 1), (1, 2)], [3, 4])
     assert len(labels) == 2
     assert labels.lower.tolist() == labels.upper.tolist() == [3, 4]
     assert labels.graphs.tolist() == [0, 1, 2]
@@ -31,16 +31,16 @@ def test_pairs_without_allowed_edits_are_refused_and_named() -> None:
 
 def test_shapes_must_fit() -> None:
     with pytest.raises(InvalidArgument, match="2 pairs need as many bounds"):
-        PairBounds.known([(0, 1), (1, 2)], [1, 2, 3])
+        PairBounds.from_distances([(0, 1), (1, 2)], [1, 2, 3])
     with pytest.raises(InvalidArgument, match="integers of shape"):
-        PairBounds.known([(0, 1, 2)], [1])
+        PairBounds.from_distances([(0, 1, 2)], [1])
     with pytest.raises(InvalidArgument, match="integers of shape"):
-        PairBounds.known([(0.5, 1)], [1])
+        PairBounds.from_distances([(0.5, 1)], [1])
 
 
 def test_the_given_arrays_are_copied() -> None:
     distances = np.array([1.0])
-    labels = PairBounds.known([(0, 1)], distances)
+    labels = PairBounds.from_distances([(0, 1)], distances)
     distances[0] = 5
     assert labels.upper.tolist() == [1]
     with pytest.raises(ValueError, match="read-only"):
@@ -70,9 +70,9 @@ def test_a_matrix_must_be_square_and_symmetric() -> None:
 
 def test_digests_tell_labels_apart() -> None:
     digests = {
-        PairBounds.known([(0, 1)], [2]).digest(),
-        PairBounds.known([(0, 2)], [2]).digest(),
-        PairBounds.known([(0, 1)], [3]).digest(),
+        PairBounds.from_distances([(0, 1)], [2]).digest(),
+        PairBounds.from_distances([(0, 2)], [2]).digest(),
+        PairBounds.from_distances([(0, 1)], [3]).digest(),
         PairBounds(np.array([(0, 1)]), np.array([2.0]), np.array([3.0])).digest(),
     }
     assert len(digests) == 4

@@ -49,7 +49,7 @@ def test_a_step_sees_labelled_pairs_with_their_bounds(labels: PairBounds, size: 
 
 def all_pairs(count: int) -> PairBounds:
     pairs = np.column_stack(np.triu_indices(count, 1))
-    return PairBounds.known(pairs, np.arange(len(pairs)))
+    return PairBounds.from_distances(pairs, np.arange(len(pairs)))
 
 
 def test_a_block_uses_every_label_among_its_graphs() -> None:
@@ -74,7 +74,7 @@ def test_an_epoch_of_blocks_sees_every_graph_once() -> None:
 
 
 def test_an_epoch_of_few_labels_sees_every_pair_once() -> None:
-    ring = PairBounds.known([(k, (k + 1) % 50) for k in range(50)], np.arange(50))
+    ring = PairBounds.from_distances([(k, (k + 1) % 50) for k in range(50)], np.arange(50))
     batches = MiniBatches(ring, OPTIONS, seed=0)
     assert not batches.in_blocks
     counts = Counter(label for step in range(batches.num_steps) for label in seen(batches.at(step)))
@@ -96,7 +96,7 @@ def test_steps_are_functions_of_the_seed() -> None:
 
 
 def test_unlabelled_pairs_come_with_alpha_only() -> None:
-    labels = PairBounds.known([(7, 3), (3, 5)], [2, 4])
+    labels = PairBounds.from_distances([(7, 3), (3, 5)], [2, 4])
     options = replace(OPTIONS, loss="masked", alpha=0.5)
     batch = MiniBatches(labels, options, seed=0).at(0)
     known = {frozenset((i, j)): (lower, upper) for i, j, lower, upper in seen(batch)}
@@ -113,7 +113,7 @@ def test_unlabelled_pairs_come_with_alpha_only() -> None:
 
 def test_nothing_to_train_on() -> None:
     with pytest.raises(InvalidArgument, match="nothing to train on"):
-        MiniBatches(PairBounds.known([], []), OPTIONS, seed=0)
+        MiniBatches(PairBounds.from_distances([], []), OPTIONS, seed=0)
 
 
 def disjoint(*parts: PairBounds) -> PairBounds:
@@ -122,7 +122,7 @@ def disjoint(*parts: PairBounds) -> PairBounds:
     for part in parts:
         moved.append(PairBounds(part.pairs + first, part.lower, part.upper))
         first += int(part.pairs.max()) + 1
-    return moved[0].joined(*moved[1:])
+    return moved[0].concatenate(*moved[1:])
 
 
 def test_blocks_are_drawn_within_parts() -> None:

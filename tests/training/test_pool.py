@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.edits import Draft
+from graphmetric.graphs.edits import MutableGraph
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.training.supervision import (
     LARGEST_GROUP,
@@ -66,7 +66,7 @@ def test_mutations_are_near_their_origins_and_like_the_data(molecules: GraphColl
     for origin, graph in zip(pool.origins.tolist(), mutations_of(pool), strict=True):
         assert gm.graph_edit_distance(pool.graphs[origin], graph).upper <= edits
         assert graph.num_nodes <= molecules.sizes.max()
-        assert Draft(graph).is_connected()
+        assert MutableGraph(graph).is_connected()
         assert set(graph.node_labels or ()) <= atoms
 
 
@@ -181,7 +181,7 @@ def test_any_collection_has_a_pool(several: list[gm.Graph], seed: int) -> None:
     pool = draw(GraphCollection(several), 200, seed=seed)
     for origin, graph in zip(pool.origins.tolist(), mutations_of(pool), strict=True):
         assert gm.graph_edit_distance(pool.graphs[origin], graph).upper <= 5
-        assert Draft(graph).is_connected() or not Draft(pool.graphs[origin]).is_connected()
+        assert MutableGraph(graph).is_connected() or not MutableGraph(pool.graphs[origin]).is_connected()
 
 
 def test_directed_graphs_stay_directed() -> None:

@@ -58,9 +58,11 @@ def test_graphs_drawn_as_users_draw_them_are_not_all_held_out(
 
 @pytest.mark.parametrize("fraction", [0.1, 0.5, 0.9])
 def test_labeled_pairs_remain_in_training(fraction: float) -> None:
-    star = PairBounds.known([(7, k) for k in range(8, 40)], np.arange(32.0))  # without graph 7 there would be none
-    chain = PairBounds.known([(k, k + 1) for k in range(40)], np.arange(40.0))
-    for labels in (star, chain, PairBounds.known([(3, 5)], [1])):
+    star = PairBounds.from_distances(
+        [(7, k) for k in range(8, 40)], np.arange(32.0)
+    )  # without graph 7 there would be none
+    chain = PairBounds.from_distances([(k, k + 1) for k in range(40)], np.arange(40.0))
+    for labels in (star, chain, PairBounds.from_distances([(3, 5)], [1])):
         for seed in range(5):
             held_out = hold_out(100, None, fraction, seed, labels)
             remaining = ~np.isin(labels.pairs, held_out).any(axis=1)
@@ -101,7 +103,7 @@ def test_graphs_that_validate_take_no_part(molecules: gm.GraphCollection, few: N
 
 def test_a_mini_batch_holds_graphs_without_labels_up_to_its_half() -> None:
     pairs = np.column_stack(np.triu_indices(10, k=1))
-    labels = PairBounds.known(pairs, np.ones(len(pairs)))
+    labels = PairBounds.from_distances(pairs, np.ones(len(pairs)))
     options = replace(MASKED, alpha=0.1)
     for count, expected in ((2, 2), (5, 5), (90, 8)):
         batches = MiniBatches(labels, options, 0, np.arange(10, 10 + count))

@@ -14,7 +14,7 @@ from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric_research.baselines import TrainingTask
 from tests.strategies import graphs
 
-NO_LABELS = PairBounds.known(np.empty((0, 2), dtype=np.int64), [])
+NO_LABELS = PairBounds.from_distances(np.empty((0, 2), dtype=np.int64), [])
 
 _PLAIN = {"edge_labels": None, "node_texts": None, "ids": None, "metadata": None}
 _PLAIN |= dict.fromkeys(("edge_weights", "node_features", "node_images", "direction", "loops"), False)
@@ -36,4 +36,4 @@ def unlabelled_task(graphs: Iterable[Graph], seed: int = 0) -> TrainingTask:
 
 
 def labelled_task(graphs: Iterable[Graph], pairs: ArrayLike, distances: ArrayLike) -> TrainingTask:
-    return TrainingTask(GraphCollection(graphs), PairBounds.known(pairs, distances), NO_LABELS)
+    return TrainingTask(GraphCollection(graphs), PairBounds.from_distances(pairs, distances), NO_LABELS)

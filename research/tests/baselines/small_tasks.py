@@ -41,7 +41,7 @@ def make_task(seed: int = 0, folder: Path | None = None) -> TrainingTask:
 def _labels() -> PairBounds:
     distances = pairwise_edit_distances(molecules()).distances
     pairs = np.array([(i, j) for i in range(20) for j in range(i + 1, 20) if i < TRAINING])
-    return PairBounds.known(pairs, distances[pairs[:, 0], pairs[:, 1]])
+    return PairBounds.from_distances(pairs, distances[pairs[:, 0], pairs[:, 1]])
 
 
 def short(name: str, steps: int = 40) -> NeuralBaseline:

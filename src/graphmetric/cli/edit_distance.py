@@ -16,7 +16,7 @@ from graphmetric.cli.graph_sources import (
     open_graph,
     open_source,
     reading_options,
-    warn_of_unequal_numbers,
+    warn_of_nearly_unique_attributes,
 )
 from graphmetric.cli.options import (
     OUT_FILE,
@@ -98,7 +98,7 @@ def ged_command(
         option = option if method == "exact" else f"--method {method} counts edits"
         raise click.UsageError(f"{option}, not common edges: leave it out, or leave out --distance {distance}.")
     graphs = [open_graph(text, reading, smiles=smiles) for text in (first, second)]
-    warn_of_unequal_numbers(graphs, costs)
+    warn_of_nearly_unique_attributes(graphs, costs)
     try:
         if distance != "edits":
             ignored = (costs or EditCosts()).ignore
@@ -148,7 +148,7 @@ def label_command(
       graphmetric label my-graphs/ --cluster tcp://scheduler:8786 --out labels/
     """
     graphs = open_source(source, reading).graphs
-    warn_of_unequal_numbers(graphs, options["costs"])
+    warn_of_nearly_unique_attributes(graphs, options["costs"])
     started = time.perf_counter()
     if cluster is None:
         labels = label_graphs(graphs, out, **options)

@@ -13,7 +13,7 @@ from graphmetric.cli.graph_sources import GraphCommand, Reading, open_source, re
 from graphmetric.cli.options import edge_labels_option, json_option
 from graphmetric.cli.output import can_print, in_line, show_result
 from graphmetric.formats import write_graphs
-from graphmetric.graphs.summary import CollectionSummary, Spread, summarize
+from graphmetric.graphs.summary import CollectionSummary, MinMeanMax, summarize
 
 
 @click.command(cls=GraphCommand)
@@ -89,7 +89,7 @@ def _in_words(summary: CollectionSummary) -> str:
     return "\n".join([*table, "", "  nodes  graphs", *_histogram(summary.size_histogram), *notes])
 
 
-def _spread(spread: Spread) -> str:
+def _spread(spread: MinMeanMax) -> str:
     return f"{spread.min} .. {spread.max}, mean {spread.mean:.2f}"
 
 

@@ -22,7 +22,7 @@ from graphmetric.formats.files import molecule_options
 from graphmetric.formats.molecules import DISTINCTIONS, MoleculeOptions, checked_distinctions
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.graphs.summary import unequal_numbers
+from graphmetric.graphs.summary import nearly_unique_attributes
 from graphmetric.index.building import check_reading
 
 if TYPE_CHECKING:
@@ -215,11 +215,11 @@ def _split_position(text: str) -> tuple[str, int] | None:
     return (source, int(position)) if colon and position.isdecimal() and not Path(text).exists() else None
 
 
-def warn_of_unequal_numbers(graphs: Iterable[Graph], costs: EditCosts | None) -> None:
+def warn_of_nearly_unique_attributes(graphs: Iterable[Graph], costs: EditCosts | None) -> None:
     """Warn of attributes that make nearly all nodes or edges different, so that an edit distance says nothing."""
     try:
         together = GraphCollection(graphs)
     except InvalidGraph:  # features of different lengths, which the distance itself reports
         return
-    for sentence in unequal_numbers(together, (costs or EditCosts()).not_compared):
+    for sentence in nearly_unique_attributes(together, (costs or EditCosts()).not_compared):
         warnings.warn(sentence, stacklevel=2)

@@ -138,7 +138,7 @@ def train_command(
             )
         held_out = _hold_out(graphs, distances, holdout, reading, options["random_state"])
         graphs = held_out.graphs[held_out.train]
-        distances = None if distances is None else distances.among(held_out.train)
+        distances = None if distances is None else distances.subset(held_out.train)
     model = GraphDistance(checkpoint=checkpoint, verbose=True, **options)
     try:
         model.fit(graphs, distances if teacher is None else GraphDistance.load(teacher), val)
@@ -186,7 +186,7 @@ def _without_test_graphs(
     if data is None or all_graphs:
         return opened.graphs, known, None
     kept = np.sort(np.concatenate([data.train, data.val]))
-    return opened.graphs[kept], known and known.among(kept), np.searchsorted(kept, data.val)
+    return opened.graphs[kept], known and known.subset(kept), np.searchsorted(kept, data.val)
 
 
 class HeldOut(NamedTuple):

@@ -79,7 +79,7 @@ def listed_distances(size: int, i: ArrayLike, j: ArrayLike, distance: ArrayLike)
     if (values[different] != values[different[kept]][again]).any():
         raise InvalidArgument("a pair is listed twice with different distances")
     chosen = different[kept]
-    return PairBounds.known(np.column_stack([low, high])[chosen], values[chosen])
+    return PairBounds.from_distances(np.column_stack([low, high])[chosen], values[chosen])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -172,7 +172,7 @@ class Dataset:
             self,
             name=f"{self.name}, leak-free",
             graphs=self.graphs[kept],
-            known=self.known.among(kept),
+            known=self.known.subset(kept),
             classes=None if self.classes is None else self.classes[kept],
             description=f"{self.description} Leak-free view: one graph per isomorphism class.",
             **changes,
@@ -257,7 +257,7 @@ def take_first(data: Dataset, limit: int | None) -> Dataset:
     shares = [part[: max(1, len(part) * limit // len(data.graphs))] for part in data.split]
     kept = np.sort(np.concatenate(shares))
     train, val, test = (np.searchsorted(kept, share) for share in shares)
-    taken = data.known.among(kept)
+    taken = data.known.subset(kept)
     return replace(data, graphs=data.graphs[kept], known=taken, classes=None, train=train, val=val, test=test)
 
 

@@ -20,7 +20,7 @@ from graphmetric.edit_distance.costs import EditCosts, Ignorable
 from graphmetric.graphs.edits import (
     DeleteEdge,
     DeleteNode,
-    DraftEdge,
+    EdgeAttributes,
     Edit,
     InsertEdge,
     InsertNode,
@@ -275,7 +275,7 @@ def _joined_by_cycles(neighbours: list[set[int]]) -> list[int]:
     return [highest(node) for node in range(len(neighbours))]
 
 
-def _cheaper_to_replace(old: DraftEdge, new: DraftEdge, costs: EditCosts) -> bool:
+def _cheaper_to_replace(old: EdgeAttributes, new: EdgeAttributes, costs: EditCosts) -> bool:
     """Whether relabeling an edge costs more than deleting it and inserting the other."""
     if costs.is_unit:
         return False

@@ -199,17 +199,17 @@ class StoredLabels:
             return self._listed() if pairs is None else _chosen_from(self._listed(), pairs, self.folder)
         count = len(self._places)
         if pairs is None:
-            advice = "ask for some pairs by bounds(pairs), or for those among some graphs by among(positions)"
+            advice = "ask for some pairs by bounds(pairs), or for those among some graphs by subset(positions)"
             check_memory(_BYTES_PER_LABEL * len(self), f"a list of {len(self):,} labels", advice)
             pairs = np.column_stack(np.triu_indices(count, k=1))
         chosen = checked_pairs(pairs, count, count)
         return PairBounds(chosen, *self._look_up(*self._places[chosen].T.astype(np.int64)), self.costs)
 
-    def among(self, positions: ArrayLike) -> PairBounds:
+    def subset(self, positions: ArrayLike) -> PairBounds:
         """The labels of all pairs among some graphs, by their positions in ``positions``."""
         kept = np.asarray(positions, dtype=np.int64)
         if self._store is None:
-            return self._listed().among(kept)
+            return self._listed().subset(kept)
         first, second = np.triu_indices(len(kept), k=1)
         found = self.bounds(np.column_stack([kept[first], kept[second]]))
         return PairBounds(np.column_stack([first, second]), found.lower, found.upper, self.costs)

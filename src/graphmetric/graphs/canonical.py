@@ -91,7 +91,7 @@ def budget_error(name: str, budget: int) -> WorkBudgetExceeded:
     )
 
 
-def certify(columns: Columns, budget: int) -> tuple[list[str | None], list[int]]:
+def compute_certificates(columns: Columns, budget: int) -> tuple[list[str | None], list[int]]:
     """Certificates, None where the budget did not suffice, and weaker invariants that all graphs have."""
     solved = search_orders(columns, budget)
     outcome = solved.outcome

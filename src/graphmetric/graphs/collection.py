@@ -18,7 +18,7 @@ from graphmetric.errors import InvalidGraph
 from graphmetric.graphs.canonical import (
     DEFAULT_BUDGET,
     budget_error,
-    certify,
+    compute_certificates,
     is_isomorphic_by_igraph,
     require_igraph,
 )
@@ -241,7 +241,7 @@ def certificates_within(graphs: Iterable[Graph], budget: int = DEFAULT_BUDGET) -
     return _certify(GraphCollection(graphs), budget)[0]
 
 
-def identify_graphs(graphs: GraphCollection, budget: int = DEFAULT_BUDGET) -> list[str]:
+def identity_keys(graphs: GraphCollection, budget: int = DEFAULT_BUDGET) -> list[str]:
     """Certificates; a graph too regular for the budget gets a digest that its other numberings do not share."""
     found = certificates_within(graphs, budget)
     return [fingerprint(graphs[k : k + 1]) if text is None else text for k, text in enumerate(found)]
@@ -294,7 +294,7 @@ def _certify(graphs: GraphCollection, budget: int) -> tuple[list[str | None], li
     texts: list[str | None] = []
     invariants: list[int] = []
     for start in range(0, len(graphs), _CERTIFIED_AT_ONCE):
-        found = certify(graphs[start : start + _CERTIFIED_AT_ONCE].columns, budget)
+        found = compute_certificates(graphs[start : start + _CERTIFIED_AT_ONCE].columns, budget)
         texts += found[0]
         invariants += found[1]
     return texts, invariants

@@ -50,7 +50,7 @@ def apply_edits(graph: Graph, edits: Iterable[Edit]) -> Graph:
         raise InvalidArgument(
             f"edits must be a list of edits or an edit path; got {type(edits).__name__} {edits!r:.60}"
         )
-    draft = Draft(graph)
+    draft = MutableGraph(graph)
     for k, edit in enumerate(edits):
         if not isinstance(edit, Edit):
             kinds = ", ".join(kind.__name__ for kind in get_args(Edit))
@@ -90,7 +90,7 @@ class RelabelNode:
     attributes: NodeAttributes | None = None
     """The node's new features, text and image; None leaves them as they are."""
 
-    def apply_to(self, draft: Draft) -> None:
+    def apply_to(self, draft: MutableGraph) -> None:
         draft.check_node(self.node, self.old)
         draft.nodes[self.node] = self.new
         if self.attributes is not None:
@@ -112,7 +112,7 @@ class InsertNode:
     attributes: NodeAttributes | None = None
     """Features, text and image, where the graph has them."""
 
-    def apply_to(self, draft: Draft) -> None:
+    def apply_to(self, draft: MutableGraph) -> None:
         if self.node != draft.next_node:
             raise InvalidArgument(f"the next inserted node is {draft.next_node}, not {self.node}")
         if self.attributes is None and (problem := _why_no_insertion(draft.source)):
@@ -133,7 +133,7 @@ class DeleteNode:
     node: int
     label: Hashable = None
 
-    def apply_to(self, draft: Draft) -> None:
+    def apply_to(self, draft: MutableGraph) -> None:
         draft.check_node(self.node, self.label)
         if edges := draft.incident[self.node]:
             raise InvalidArgument(f"node {self.node} still has {len(edges)} edges; delete them first")
@@ -154,9 +154,9 @@ class RelabelEdge:
     weight: float | None = None
     """The new weight; None leaves it as it is."""
 
-    def apply_to(self, draft: Draft) -> None:
+    def apply_to(self, draft: MutableGraph) -> None:
         key = draft.checked_key(self.u, self.v, self.old)
-        draft.edges[key] = DraftEdge(self.new, draft.edges[key].weight if self.weight is None else self.weight)
+        draft.edges[key] = EdgeAttributes(self.new, draft.edges[key].weight if self.weight is None else self.weight)
 
     def __str__(self) -> str:
         weight = "" if self.weight is None else f"weight {self.weight:g}"
@@ -176,13 +176,13 @@ class InsertEdge:
     weight: float = 1.0
     """Other than 1 only where the graph has weights."""
 
-    def apply_to(self, draft: Draft) -> None:
+    def apply_to(self, draft: MutableGraph) -> None:
         for end in (self.u, self.v):
             draft.check_node(end)
         key = draft.key(self.u, self.v)
         if key in draft.edges:
             raise InvalidArgument(f"edge {key} is there already")
-        draft.attach(key, DraftEdge(self.label, self.weight))
+        draft.attach(key, EdgeAttributes(self.label, self.weight))
 
     def __str__(self) -> str:
         weight = "" if self.weight == 1 else f" of weight {self.weight:g}"
@@ -197,7 +197,7 @@ class DeleteEdge:
     v: int
     label: Hashable = None
 
-    def apply_to(self, draft: Draft) -> None:
+    def apply_to(self, draft: MutableGraph) -> None:
         key = draft.checked_key(self.u, self.v, self.label)
         del draft.edges[key]
         for end in {*key}:
@@ -214,18 +214,18 @@ def _tag(label: Hashable) -> str:
     return "" if label is None else f" {label!r}"
 
 
-class DraftEdge(NamedTuple):
+class EdgeAttributes(NamedTuple):
     """Label and weight of an edge."""
 
     label: Hashable
     weight: float
 
 
-def edges_of(graph: Graph) -> dict[EdgeKey, DraftEdge]:
+def edges_of(graph: Graph) -> dict[EdgeKey, EdgeAttributes]:
     """Return label and weight of each edge, keyed by its ends in the order of ``graph.edges``."""
     labels = graph.edge_labels or (None,) * graph.num_edges
     weights = [1.0] * graph.num_edges if graph.edge_weights is None else graph.edge_weights.tolist()
-    return dict(zip(((u, v) for u, v in graph.edges.tolist()), map(DraftEdge, labels, weights), strict=True))
+    return dict(zip(((u, v) for u, v in graph.edges.tolist()), map(EdgeAttributes, labels, weights), strict=True))
 
 
 def edge_key(u: int, v: int, directed: bool) -> EdgeKey:
@@ -233,7 +233,7 @@ def edge_key(u: int, v: int, directed: bool) -> EdgeKey:
     return (u, v) if directed or u <= v else (v, u)
 
 
-class Draft:
+class MutableGraph:
     """A graph in plain Python structures that edits change in place, so that a new graph is built only once."""
 
     __slots__ = ("attributes", "edges", "incident", "next_node", "nodes", "source")
@@ -242,7 +242,7 @@ class Draft:
         self.source = graph
         self.nodes: dict[int, Hashable] = dict(enumerate(graph.node_labels or (None,) * graph.num_nodes))
         """Number and label of each node, in ascending order."""
-        self.edges: dict[EdgeKey, DraftEdge] = {}
+        self.edges: dict[EdgeKey, EdgeAttributes] = {}
         self.incident: dict[int, dict[EdgeKey, None]] = {node: {} for node in self.nodes}
         """The edges at each node, in either direction; dictionaries for their order."""
         self.attributes: dict[int, NodeAttributes] = {}
@@ -255,7 +255,7 @@ class Draft:
         """Return the key of ``edges`` for the edge from u to v."""
         return edge_key(u, v, self.source.directed)
 
-    def attach(self, key: EdgeKey, edge: DraftEdge) -> None:
+    def attach(self, key: EdgeKey, edge: EdgeAttributes) -> None:
         """Add an edge."""
         self.edges[key] = edge
         for end in key:
@@ -381,7 +381,7 @@ def mutate(
     if max_nodes is not None and max_nodes < min_nodes:
         raise InvalidArgument(f"max_nodes={max_nodes} is less than min_nodes={min_nodes}")
     mutator = _Mutator(
-        draft=Draft(graph),
+        draft=MutableGraph(graph),
         node_labels=_vocabulary("node_labels", node_labels, graph.node_labels),
         edge_labels=_vocabulary("edge_labels", edge_labels, graph.edge_labels),
         connected=connected,
@@ -407,7 +407,7 @@ class _Mutator:
     is none.
     """
 
-    draft: Draft
+    draft: MutableGraph
     node_labels: Sequence[Hashable] | None
     edge_labels: Sequence[Hashable] | None
     connected: bool

@@ -15,7 +15,7 @@ from graphmetric.graphs import graph_method
 from graphmetric.graphs.canonical import (
     DEFAULT_BUDGET,
     budget_error,
-    certify,
+    compute_certificates,
     could_be_isomorphic,
     is_isomorphic_by_igraph,
     require_igraph,
@@ -290,7 +290,7 @@ class Graph:
 
         Raises :class:`WorkBudgetExceeded` as :meth:`canonical_order` does.
         """
-        text = certify(self._packed(), budget)[0][0]
+        text = compute_certificates(self._packed(), budget)[0][0]
         if text is None:
             raise budget_error(f"the graph {self!r}", budget)
         return text
@@ -303,7 +303,7 @@ class Graph:
         packed = self._packed(), other._packed()
         if not could_be_isomorphic(*packed):
             return False
-        first, second = (certify(graph, budget)[0][0] for graph in packed)
+        first, second = (compute_certificates(graph, budget)[0][0] for graph in packed)
         if first is not None and second is not None:
             return first == second
         require_igraph(f"the graph {self if first is None else other!r}", budget)

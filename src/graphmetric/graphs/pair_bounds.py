@@ -57,7 +57,7 @@ class PairBounds:
         self._refuse(~((lower >= 0) & (lower <= upper)), "0 <= lower <= upper must hold, and neither may be NaN")
 
     @classmethod
-    def known(cls, pairs: ArrayLike, distances: ArrayLike) -> PairBounds:
+    def from_distances(cls, pairs: ArrayLike, distances: ArrayLike) -> PairBounds:
         """Known distances of chosen pairs; pairs whose distance is NaN are left out."""
         values = np.asarray(distances, dtype=np.float64)
         there, chosen = ~np.isnan(values), np.asarray(pairs)
@@ -84,7 +84,7 @@ class PairBounds:
                 f"distances[{i}, {j}] is {matrix[i, j]:g} but distances[{j}, {i}] is {matrix[j, i]:g}; "
                 "a distance is symmetric"
             )
-        return cls.known(np.column_stack([rows, columns]), np.where(np.isnan(above), below, above))
+        return cls.from_distances(np.column_stack([rows, columns]), np.where(np.isnan(above), below, above))
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -122,14 +122,14 @@ class PairBounds:
         """Some of the pairs, by place or by mask."""
         return PairBounds(self.pairs[chosen], self.lower[chosen], self.upper[chosen], self.costs)
 
-    def among(self, kept: NDArray[np.int64]) -> PairBounds:
+    def subset(self, kept: NDArray[np.int64]) -> PairBounds:
         """The pairs among some graphs, given by different positions; graph ``kept[k]`` becomes graph ``k``."""
         order = np.argsort(kept)
         inside = np.isin(self.pairs, kept).all(axis=1)
         pairs = order[np.searchsorted(kept, self.pairs[inside], sorter=order)]
         return PairBounds(pairs, self.lower[inside], self.upper[inside], self.costs)
 
-    def joined(self, *others: PairBounds) -> PairBounds:
+    def concatenate(self, *others: PairBounds) -> PairBounds:
         """These pairs and the others, one part after another."""
         parts = (self, *others)
         pairs = np.concatenate([part.pairs for part in parts])

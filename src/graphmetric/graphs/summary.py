@@ -39,7 +39,7 @@ _REMEDIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class MinMeanMax:
     """Smallest, mean and largest of some count."""
 
     min: int
@@ -47,7 +47,7 @@ class Spread:
     max: int
 
     @classmethod
-    def of(cls, values: NDArray[np.int64]) -> Spread:
+    def of(cls, values: NDArray[np.int64]) -> MinMeanMax:
         return cls(int(values.min()), float(values.mean()), int(values.max())) if len(values) else cls(0, 0.0, 0)
 
 
@@ -56,8 +56,8 @@ class CollectionSummary:
     """The figures that ``graphmetric info`` prints."""
 
     graphs: int
-    nodes: Spread
-    edges: Spread
+    nodes: MinMeanMax
+    edges: MinMeanMax
     size_histogram: dict[int, int]
     """Number of nodes -> how many graphs have it."""
     directed: int
@@ -89,8 +89,8 @@ def summarize(graphs: GraphCollection) -> CollectionSummary:
     direction = ["directions of edges"] if graphs.any_has(Has.DIRECTION) else []
     return CollectionSummary(
         graphs=len(graphs),
-        nodes=Spread.of(graphs.sizes),
-        edges=Spread.of(graphs.edge_counts),
+        nodes=MinMeanMax.of(graphs.sizes),
+        edges=MinMeanMax.of(graphs.edge_counts),
         size_histogram=dict(zip(values.tolist(), counts.tolist(), strict=True)),
         directed=int((flags & Has.DIRECTION != 0).sum()),
         weighted=int((flags & Has.EDGE_WEIGHTS != 0).sum()),
@@ -111,10 +111,10 @@ def are_elements(labels: Collection[Hashable]) -> bool:
     return "C" in labels and set(labels) <= set(_ELEMENTS.split())
 
 
-def unequal_numbers(graphs: GraphCollection, ignored: Collection[str] = ()) -> list[str]:
-    """A sentence for each column that makes an edit distance meaningless: nearly no two nodes, or edges, are alike.
+def nearly_unique_attributes(graphs: GraphCollection, ignored: Collection[str] = ()) -> list[str]:
+    """Describe each column that makes an edit distance meaningless: nearly no two nodes, or edges, are alike.
 
-    ``ignored`` are columns that do not count, as in ``EditCosts(ignore=...)``.
+    ``ignored`` are columns that are not compared, as in ``EditCosts(ignore=...)``.
     """
     columns, found = graphs.columns.present(), []
     for name, remedy in _REMEDIES.items():
@@ -185,7 +185,7 @@ def _unusual(
     if total and sizes.max() > 10 * max(1, np.median(sizes)):
         largest = sizes.argmax(0, keepdims=True)
         found.append(f"{_names(graphs, largest)} has {sizes.max()} nodes, the median is {np.median(sizes):g}")
-    found += unequal_numbers(graphs)
+    found += nearly_unique_attributes(graphs)
     if are_elements(node_labels):
         found.append(
             "the node labels are chemical elements: charge, stereochemistry and isotopes do not count unless the "

@@ -24,7 +24,7 @@ from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats.conversion import as_graphs
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.formats.values import plain, shortened
-from graphmetric.graphs.collection import GraphCollection, identify_graphs
+from graphmetric.graphs.collection import GraphCollection, identity_keys
 from graphmetric.graphs.columns import COLUMNS, Columns
 from graphmetric.graphs.labels import LabelColumn, label_to_json, spelling
 from graphmetric.index.segment import Arrays, Positions, Segment, id_keys
@@ -127,7 +127,7 @@ class GraphDescriber:
 
 def describe_graphs(graphs: GraphCollection, certificates: list[str] | None = None) -> Arrays:
     """What an index without a model keeps beside the columns of graphs, and takes time to find out."""
-    known = identify_graphs(graphs) if certificates is None else certificates
+    known = identity_keys(graphs) if certificates is None else certificates
     return {"certificates": as_bytes(known), "branches": digest_branches(graphs.columns)}
 
 

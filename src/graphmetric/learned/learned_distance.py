@@ -40,7 +40,7 @@ from graphmetric.edit_distance import EditCosts, EditDistance
 from graphmetric.edit_distance.edit_path import NodeMap, edit_path_of
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureTable, GraphFeaturizer
-from graphmetric.graphs.collection import GraphCollection, certificates, fingerprint, identify_graphs
+from graphmetric.graphs.collection import GraphCollection, certificates, fingerprint, identity_keys
 from graphmetric.graphs.graph import Graph
 from graphmetric.learned.model_card import describe_model, model_card
 from graphmetric.learned.model_folder import (
@@ -291,7 +291,7 @@ class LearnedDistance:
         These are graphs that are isomorphic in all that the features show, so that neither an ignored attribute nor
         rounding parts them; for a strict distance, isomorphic graphs. A very regular graph shares its text only with
         graphs that are numbered alike; a strict distance refuses it. ``known`` are the texts of
-        :func:`identify_graphs`, so that these need not be found twice.
+        :func:`identity_keys`, so that these need not be found twice.
         """
         self.featurizer.check_direction(graphs)  # every question about graphs comes through here
         self.warn_of_unfamiliar(graphs)
@@ -301,7 +301,7 @@ class LearnedDistance:
         seen = self.featurizer.drop_unused_attributes(graphs, self.costs.ignore)
         if not options.canonical:
             return [fingerprint(seen[k : k + 1]) for k in range(len(seen))]
-        return known if known is not None and seen is graphs else identify_graphs(seen, options.canonical_budget)
+        return known if known is not None and seen is graphs else identity_keys(seen, options.canonical_budget)
 
     def describe_unfamiliar(self, graphs: GraphCollection) -> list[str]:
         """A sentence for each way in which many of these graphs are unlike the training graphs.

@@ -18,7 +18,7 @@ from graphmetric.distance.matching import principal_axes, sort_along_axes
 from graphmetric.distance.pair_distance import StoredGraphs
 from graphmetric.edit_distance.normalize import View
 from graphmetric.errors import needs_extra
-from graphmetric.graphs.collection import GraphCollection, identify_graphs
+from graphmetric.graphs.collection import GraphCollection, identity_keys
 from graphmetric.graphs.graph import Graph
 from graphmetric.index.building import Chunk, GraphDescriber, as_bytes, describe_graphs
 from graphmetric.index.folder.lists import InvertedLists
@@ -223,7 +223,7 @@ class SegmentEncoder(GraphDescriber):
 
 def describe_learned(encoder: SegmentEncoder, graphs: GraphCollection, certificates: list[str] | None = None) -> Arrays:
     """All that an index with a model keeps beside the columns of graphs."""
-    known = identify_graphs(graphs) if certificates is None else certificates
+    known = identity_keys(graphs) if certificates is None else certificates
     return describe_graphs(graphs, known) | encoder.encode(graphs, known)
 
 

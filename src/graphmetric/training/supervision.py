@@ -43,7 +43,7 @@ from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.columns import Has
-from graphmetric.graphs.edits import Draft, Mutation, mutate
+from graphmetric.graphs.edits import MutableGraph, Mutation, mutate
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 from graphmetric.graphs.pair_bounds import PairBounds
@@ -200,14 +200,14 @@ def read_supervision(
     if keep_unlabeled:
         unlabeled = np.setdiff1d(np.arange(len(graphs)), np.union1d(used, held_out))
         used = np.union1d(used, unlabeled)
-    moved = labels.among(used)
+    moved = labels.subset(used)
     return Supervision(
         (graphs + more)[used],
         moved.take(~validates),
         moved.take(validates),
         "given",
         unlabeled=np.searchsorted(used, unlabeled),
-        beside=None if beside is None else beside.among(used),
+        beside=None if beside is None else beside.subset(used),
         mutated=0 if computed is None else computed.mutated,
         cpu_seconds=0.0 if computed is None else computed.cpu_seconds,
     )
@@ -225,7 +225,7 @@ def read_distances(distances: Any, count: int) -> PairBounds:
     if isinstance(distances, PairBounds):
         labels = distances
     elif isinstance(distances, tuple) and len(distances) == 2:
-        labels = PairBounds.known(*distances)
+        labels = PairBounds.from_distances(*distances)
     else:
         matrix = np.asarray(distances, dtype=np.float64)
         if matrix.shape != (count, count):
@@ -297,15 +297,15 @@ def _label_pool(pool: TrainingPool, budget: LabelBudget) -> tuple[PairBounds, fl
         _compile_search(pool.graphs)
     rounds = np.array_split(pairs, 1 if budget.seconds is None else _ROUNDS)
     allowed = np.inf if budget.seconds is None else (1 - VALIDATION_SHARE) * budget.seconds
-    labels, seconds = PairBounds.known([], []), 0.0
+    labels, seconds = PairBounds.from_distances([], []), 0.0
     for k, part in enumerate(rounds):
         if seconds >= allowed:
             known = known.take(np.isin(known.pairs[:, 0], labels.graphs))
             break
         found, more = budget.label(pool.graphs, part, f"training-{k:02d}")
         found = pool.bound_by_edits(found) if budget.costs.is_unit else found
-        labels, seconds = labels.joined(found), seconds + more
-    return labels.joined(known), seconds
+        labels, seconds = labels.concatenate(found), seconds + more
+    return labels.concatenate(known), seconds
 
 
 def _label_with_teacher(pool: TrainingPool, teacher: Teacher, costs: EditCosts) -> tuple[PairBounds, float]:
@@ -315,8 +315,8 @@ def _label_with_teacher(pool: TrainingPool, teacher: Teacher, costs: EditCosts) 
         matrix = teacher(pool.graphs[group])
         one, other = np.tril_indices(len(group), k=-1)
         pairs = np.sort(np.column_stack([group[one], group[other]]), axis=1)
-        labels.append(PairBounds.known(pairs, matrix[one, other]))
-    return pool.label_empty_graphs(costs).joined(*labels), time.process_time() - started
+        labels.append(PairBounds.from_distances(pairs, matrix[one, other]))
+    return pool.label_empty_graphs(costs).concatenate(*labels), time.process_time() - started
 
 
 def _compile_search(graphs: GraphCollection) -> None:
@@ -473,7 +473,7 @@ class TrainingPool:
         members = np.concatenate(self.groups)
         pairs = np.column_stack([members, np.repeat(anchors, [len(group) for group in self.groups])])
         if costs is None or costs.is_unit:
-            return PairBounds.known(pairs, (self.graphs.sizes + self.graphs.edge_counts)[members])
+            return PairBounds.from_distances(pairs, (self.graphs.sizes + self.graphs.edge_counts)[members])
         found = pairwise_edit_distances(self.graphs, pairs=pairs, costs=costs)
         return PairBounds(pairs, found.lower, found.upper)
 
@@ -568,7 +568,7 @@ class Mutator:
             random_state=rng,
             node_labels=None if origin.column("node_labels") is None else _drawn(self._node_labels, rng),
             edge_labels=None if origin.column("edge_labels") is None else _drawn(self._edge_labels, rng),
-            connected=Draft(origin).is_connected(),
+            connected=MutableGraph(origin).is_connected(),
             min_nodes=min(1, self._most_nodes),
             max_nodes=self._most_nodes,
         )

@@ -93,7 +93,7 @@ class OwnModel(Baseline):
     def fit(self, task: TrainingTask) -> Self:
         held_out = np.setdiff1d(np.arange(len(task.graphs)), task.training.graphs)
         estimator = GraphDistance(self.options, random_state=task.seed, n_jobs=task.threads, checkpoint=task.folder)
-        distances = task.training.joined(task.validation) if self.labels == "given" else None
+        distances = task.training.concatenate(task.validation) if self.labels == "given" else None
         self.estimator = estimator.fit(task.graphs, distances=distances, val=held_out)
         return self
 

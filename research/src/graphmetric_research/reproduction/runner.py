@@ -306,7 +306,7 @@ def _train_model(
     supervision = label(taught_by)
     logger.info("training %s, seed %d", name, seed)
     held_out = np.unique(supervision.validation.pairs[:, 1])
-    labels = supervision.training.joined(supervision.validation)
+    labels = supervision.training.concatenate(supervision.validation)
     work = model.with_name(f"{model.name}-work")
     estimator = GraphDistance(options, n_jobs=threads, random_state=seed, checkpoint=work)
     estimator.fit(supervision.graphs, labels, held_out)
