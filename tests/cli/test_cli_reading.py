@@ -12,7 +12,7 @@ import pytest
 
 from graphmetric import Graph, read_graphs, write_graphs
 from graphmetric.errors import ConversionWarning, FileError, InvalidArgument
-from graphmetric.formats import Limits
+from graphmetric.formats import ReadLimits
 from tests.command_line import run
 
 READING = ("info", "convert", "ged", "label", "train", "evaluate", "distance", "embed", "index", "search")
@@ -129,7 +129,7 @@ def test_limits_hold_also_where_bad_graphs_are_skipped(capsys: pytest.CaptureFix
     path = tmp_path / "three.jsonl"
     write_graphs([Graph(1), Graph(3), Graph(2)], path)
     with pytest.raises(FileError, match="3 nodes; the limit is 2"):
-        read_graphs(path, on_error="skip", limits=Limits(max_nodes=2))
+        read_graphs(path, on_error="skip", limits=ReadLimits(max_nodes=2))
     code, _, errors = run(capsys, "info", path, "--reading-limits", "max_nodes=2")
     assert code == 1
     assert "three.jsonl: line 2: 3 nodes; the limit is 2" in errors

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, LimitExceeded
-from graphmetric.formats import Limits, iter_graphs, read_graphs, write_graphs
+from graphmetric.formats import ReadLimits, iter_graphs, read_graphs, write_graphs
 from graphmetric.graphs.graph import Graph
 
 
@@ -434,7 +434,7 @@ class TestDot:
         assert [g.num_edges for g in read_text("graph {0 -- 1} digraph {0 -> 1 -> 0} GRAPH {}", "dot")] == [1, 2, 0]
         group = "{" + " ".join(map(str, range(2000))) + "}"
         with pytest.raises(LimitExceeded, match="4,000,000 edges"):
-            read_text(f"digraph {{ {group} -> {group} }}", "dot", limits=Limits(max_edges=10_000))
+            read_text(f"digraph {{ {group} -> {group} }}", "dot", limits=ReadLimits(max_edges=10_000))
 
 
 class TestGml:

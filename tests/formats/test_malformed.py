@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphmetric.errors import FileError, LimitExceeded
-from graphmetric.formats import Limits, read_graphs
+from graphmetric.formats import ReadLimits, read_graphs
 
 XML = '<?xml version="1.0"?>\n'
 GEXF = XML + '<gexf><graph defaultedgetype="undirected">{}</graph></gexf>'
@@ -335,25 +335,32 @@ def test_announced_counts_are_refused_at_once(
 
 
 SMALL = [
-    ("a.jsonl", b'{"num_nodes": 1}\n' * 9, Limits(max_graphs=8), "max_graphs"),
-    ("a.jsonl", b'{"num_nodes": 1}\n' * 9, Limits(max_bytes=100), "max_bytes"),
-    ("a.jsonl", gzip.compress(b"\n" * 1000, mtime=0), Limits(max_decompressed_bytes=999), "max_decompressed_bytes"),
-    ("a.jsonl", b" " * 200, Limits(max_line_bytes=100), "max_line_bytes"),
-    ("a.jsonl", gzip.compress(b" \n" * (1 << 23) + b" ", mtime=0), Limits(), "max_compression_ratio"),
-    ("a.json", b" " * 200, Limits(max_document_bytes=100), "max_document_bytes"),
-    ("a.json", b'{"nodes": [1, 2, 3], "edges": []}', Limits(max_nodes=2), "max_nodes"),
-    ("a.json", b'{"nodes": [1, 2, 3], "edges": [[0, 1], [0, 2]]}', Limits(max_edges=1), "max_edges"),
-    ("a.tve", b"t # 0\nv 0\nv 1\nv 2\n", Limits(max_nodes=2), "max_nodes"),
-    ("a.tve", b"t # 0\nv 0\nv 1\ne 0 1\ne 0 0\n", Limits(max_edges=1), "max_edges"),
-    ("a.gexf", GEXF.format("<nodes><node id='0'/><node id='1'/></nodes>").encode(), Limits(max_nodes=1), "max_nodes"),
+    ("a.jsonl", b'{"num_nodes": 1}\n' * 9, ReadLimits(max_graphs=8), "max_graphs"),
+    ("a.jsonl", b'{"num_nodes": 1}\n' * 9, ReadLimits(max_bytes=100), "max_bytes"),
+    ("a.jsonl", gzip.compress(b"\n" * 1000, mtime=0), ReadLimits(max_decompressed_bytes=999), "max_decompressed_bytes"),
+    ("a.jsonl", b" " * 200, ReadLimits(max_line_bytes=100), "max_line_bytes"),
+    ("a.jsonl", gzip.compress(b" \n" * (1 << 23) + b" ", mtime=0), ReadLimits(), "max_compression_ratio"),
+    ("a.json", b" " * 200, ReadLimits(max_document_bytes=100), "max_document_bytes"),
+    ("a.json", b'{"nodes": [1, 2, 3], "edges": []}', ReadLimits(max_nodes=2), "max_nodes"),
+    ("a.json", b'{"nodes": [1, 2, 3], "edges": [[0, 1], [0, 2]]}', ReadLimits(max_edges=1), "max_edges"),
+    ("a.tve", b"t # 0\nv 0\nv 1\nv 2\n", ReadLimits(max_nodes=2), "max_nodes"),
+    ("a.tve", b"t # 0\nv 0\nv 1\ne 0 1\ne 0 0\n", ReadLimits(max_edges=1), "max_edges"),
+    (
+        "a.gexf",
+        GEXF.format("<nodes><node id='0'/><node id='1'/></nodes>").encode(),
+        ReadLimits(max_nodes=1),
+        "max_nodes",
+    ),
 ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "content", "limits", "field"), SMALL)
-def test_every_limit_is_kept_and_named(tmp_path: Path, name: str, content: bytes, limits: Limits, field: str) -> None:
+def test_every_limit_is_kept_and_named(
+    tmp_path: Path, name: str, content: bytes, limits: ReadLimits, field: str
+) -> None:
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(LimitExceeded, match=rf"limits=Limits\({field}=\.\.\.\)") as caught:
+    with pytest.raises(LimitExceeded, match=rf"limits=ReadLimits\({field}=\.\.\.\)") as caught:
         read_graphs(tmp_path / name, limits=limits)
     assert caught.value.path == str(tmp_path / name)
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmetric.errors import FileError
-from graphmetric.formats import Limits, iter_graphs, read_graphs, write_graphs
+from graphmetric.formats import ReadLimits, iter_graphs, read_graphs, write_graphs
 from graphmetric.formats.binary import BLOCK, MAGIC
 from graphmetric.graphs.graph import Graph
 
@@ -184,9 +184,9 @@ def test_resealing_alone_changes_nothing() -> None:
 
 def test_limits_of_one_graph() -> None:
     with pytest.raises(FileError, match="3 nodes; the limit is 2"):
-        read(DATA, limits=Limits(max_nodes=2))
+        read(DATA, limits=ReadLimits(max_nodes=2))
     with pytest.raises(FileError, match="2 edges; the limit is 1"):
-        read(DATA, limits=Limits(max_edges=1))
+        read(DATA, limits=ReadLimits(max_edges=1))
 
 
 def test_graphs_before_a_truncation_can_still_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

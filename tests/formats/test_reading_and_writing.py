@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, InvalidGraph, UnknownFormat
-from graphmetric.formats import formats, iter_graphs, read_graphs, write_graphs
+from graphmetric.formats import available_formats, iter_graphs, read_graphs, write_graphs
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
 from tests.strategies import exact
@@ -74,8 +74,8 @@ def test_paths_that_lead_nowhere(tmp_path: Path, path: str, error: type[Exceptio
 def test_names_of_formats() -> None:
     with pytest.raises(UnknownFormat, match="unknown format 'pickle'; known are graphmetric, jsonl"):
         read_graphs("x", format="pickle")
-    assert len({known.name for known in formats()}) == len(formats())
-    suffixes = [suffix for known in formats() for suffix in known.suffixes]
+    assert len({known.name for known in available_formats()}) == len(available_formats())
+    suffixes = [suffix for known in available_formats() for suffix in known.suffixes]
     assert len(set(suffixes)) == len(suffixes)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graphmetric.errors import ConversionWarning
-from graphmetric.formats import binary, formats, iter_graphs, read_graphs, write_graphs
+from graphmetric.formats import available_formats, binary, iter_graphs, read_graphs, write_graphs
 from graphmetric.formats.values import value_from_text
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
@@ -181,7 +181,7 @@ line_labels = st.none() | words | st.integers(-(10**17), 10**17)
 @pytest.mark.parametrize("directed", [False, True])
 @FEW
 @given(data=st.data())
-def test_line_graphs(directed: bool, data: st.DataObject) -> None:
+def test_gspan(directed: bool, data: st.DataObject) -> None:
     ids = words | st.integers(0, 99)
     strategy = graphs(
         node_labels=line_labels,
@@ -235,7 +235,9 @@ def test_tudataset(given: list[Graph]) -> None:
         assert_same(read_graphs(Path(folder) / "SET"), given)
 
 
-@pytest.mark.parametrize("format", [f.name for f in formats() if f.write is not None and not f.one_graph_per_file])
+@pytest.mark.parametrize(
+    "format", [f.name for f in available_formats() if f.write is not None and not f.one_graph_per_file]
+)
 def test_no_graphs_at_all(format: str) -> None:
     with pytest.warns(ConversionWarning, match="<stream> holds no graphs"):
         assert len(there_and_back([], format)) == 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from graphmetric.formats import formats, write_graphs
+from graphmetric.formats import available_formats, write_graphs
 from graphmetric.graphs.graph import Graph
 
 Files = dict[str, bytes]
@@ -90,7 +90,7 @@ def sample_graphs() -> list[Graph]:
 
 def all_seeds() -> dict[str, list[Files]]:
     """Format name -> valid inputs."""
-    seeds: dict[str, list[Files]] = {known.name: [] for known in formats()}
+    seeds: dict[str, list[Files]] = {known.name: [] for known in available_formats()}
     graphs = sample_graphs()
     plain = [Graph(g.num_nodes, g.edges, directed=g.directed, node_labels=g.node_labels, id=g.id) for g in graphs[:4]]
     undirected = [graph for graph in plain if not graph.directed]

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from graphmetric.errors import ConversionWarning, FileError
-from graphmetric.formats import batch_building, formats, iter_graphs
+from graphmetric.formats import available_formats, batch_building, iter_graphs
 from tests.fuzz.fuzz_readers import run_batch
 from tests.fuzz.mutations import mutated
 from tests.fuzz.seeds import all_seeds
@@ -23,7 +23,7 @@ def test_every_format_has_valid_seeds() -> None:
     from tests.fuzz.fuzz_readers import read_input
 
     seeds = all_seeds()
-    assert set(seeds) == {known.name for known in formats()}
+    assert set(seeds) == {known.name for known in available_formats()}
     for name, inputs in seeds.items():
         for files in inputs:
             assert read_input(name, files) == "graphs", name
@@ -34,7 +34,7 @@ def test_damaged_files_end_in_graphs_or_our_errors() -> None:
     report = run_batch(seed=12345, numbers=range(INPUTS))
     assert not report.failures, report.failures[0]
     assert sum(report.outcomes.values()) == INPUTS
-    for known in formats():
+    for known in available_formats():
         assert report.outcomes[known.name, "graphs"] > 0
         assert report.outcomes[known.name, "FileError"] > 0
 

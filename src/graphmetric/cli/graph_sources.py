@@ -15,7 +15,7 @@ from graphmetric.cli.options import FOLDER, gathered
 from graphmetric.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import InvalidArgument, InvalidGraph
-from graphmetric.formats import Limits, formats, iter_graphs, read_graphs
+from graphmetric.formats import ReadLimits, available_formats, iter_graphs, read_graphs
 from graphmetric.formats.conversion import from_smiles
 from graphmetric.formats.file_source import DEFAULT_LIMITS
 from graphmetric.formats.files import molecule_options
@@ -39,14 +39,14 @@ class Reading:
     root: str | None = None
     """Folder of the benchmark data sets."""
     file_format: str | None = None
-    limits: Limits = DEFAULT_LIMITS
+    limits: ReadLimits = DEFAULT_LIMITS
     options: dict[str, Any] = field(default_factory=dict)
     """Arguments of :func:`~graphmetric.read_graphs` that were given, by name."""
     molecules: MoleculeOptions | None = None
     """How to read molecules, where the options do not say it."""
 
     @classmethod
-    def of(cls, root: str | None, file_format: str | None, reading_limits: Limits, **options: Any) -> Reading:
+    def of(cls, root: str | None, file_format: str | None, reading_limits: ReadLimits, **options: Any) -> Reading:
         """From the values of all options, given or not."""
         given = {name: value for name, value in options.items() if value not in (None, ())}
         return cls(root, file_format, reading_limits, given)
@@ -66,9 +66,9 @@ class Reading:
         return molecule_options(path, self.file_format, self.molecules, given)
 
 
-def _limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> Limits:
+def _limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> ReadLimits:
     """``--reading-limits max_nodes=1000,max_graphs=10``, or ``none`` for data that is trusted."""
-    known = [field.name for field in fields(Limits)]
+    known = [field.name for field in fields(ReadLimits)]
     changes: dict[str, int] = {}
     for item in ",".join(given).split(",") if given else ():
         name, _, value = item.strip().partition("=")
@@ -88,7 +88,9 @@ def _distinctions(context: click.Context, parameter: click.Parameter, given: tup
         raise click.BadParameter(str(error)) from None
 
 
-_FORMATS = f"Format of the files, if their suffix does not say it: {', '.join(known.name for known in formats())}."
+_FORMATS = (
+    f"Format of the files, if their suffix does not say it: {', '.join(known.name for known in available_formats())}."
+)
 _FACTS = f"Also distinguish atoms and bonds of SMILES and SDF by these: {', '.join(DISTINCTIONS)}, or all."
 _DIRECTIONS = "Make all graphs directed or undirected. By default they are as in the files."
 _SKIP = "Skip graphs that cannot be read, and report how many."

@@ -19,7 +19,7 @@ import numpy as np
 
 from graphmetric._foundation.options import format_json
 from graphmetric.errors import InvalidGraph
-from graphmetric.formats.file_format import EVERYTHING, FileFormat, NotKept
+from graphmetric.formats.file_format import EVERYTHING, ConversionLosses, FileFormat
 from graphmetric.formats.file_source import FileSource, natural_key
 from graphmetric.formats.values import id_from_text, is_integer, is_number, plain, read_labels, safe_key, shortened
 from graphmetric.graphs.graph import Graph
@@ -314,14 +314,14 @@ class Content(NamedTuple):
     """The attributes of each "node" and "edge", and those of the one "graph": its metadata."""
 
     @classmethod
-    def of(cls, graph: Graph, not_kept: NotKept, *, metadata: bool = True) -> Content:
+    def of(cls, graph: Graph, not_kept: ConversionLosses, *, metadata: bool = True) -> Content:
         """Everything as text, numbers or booleans; nodes have their features as ``f0``, ``f1``, ..."""
         facts = _metadata_row(graph, not_kept) if metadata else {}
         rows = {kind: _written_rows(graph, kind, not_kept) for kind in ("node", "edge")}
         return cls(graph, id_text(graph.id, not_kept), {"graph": [facts]} | rows)
 
 
-def _written_rows(graph: Graph, kind: str, not_kept: NotKept) -> list[Row]:
+def _written_rows(graph: Graph, kind: str, not_kept: ConversionLosses) -> list[Row]:
     """Rows whose labels are text, numbers or booleans, and absent where they are None: so they are read again."""
     columns = listed_columns(graph, _WRITTEN[kind])
     if kind == "node" and graph.node_features is not None:
@@ -337,7 +337,7 @@ def _written_rows(graph: Graph, kind: str, not_kept: NotKept) -> list[Row]:
     return rows
 
 
-def _metadata_row(graph: Graph, not_kept: NotKept) -> Row:
+def _metadata_row(graph: Graph, not_kept: ConversionLosses) -> Row:
     """Metadata that are text, numbers or booleans as they are, other values as JSON text."""
     row: Row = {}
     named = names_to_write(graph, (str,)) is not None
@@ -350,7 +350,7 @@ def _metadata_row(graph: Graph, not_kept: NotKept) -> Row:
     return row
 
 
-def id_text(id: Hashable, not_kept: NotKept) -> str | None:
+def id_text(id: Hashable, not_kept: ConversionLosses) -> str | None:
     """A graph's id as text; :func:`id_from_text` reads it."""
     if id is None:
         return None

@@ -28,11 +28,11 @@ class ParsedGraph:
 
     where: str | int | None
     """The location in the file for errors without one."""
-    carefully: Callable[[], Graph] | None = None
+    build_strict: Callable[[], Graph] | None = None
     """Builds the graph with an error that names the line or element at fault; None where its ``where`` says enough."""
     num_nodes: int = 0
     tails: Sequence[int] | None = None
-    """None where the graph is unusual and can only be built carefully."""
+    """None if the graph is unusual and needs the strict builder."""
     heads: Sequence[int] = ()
     directed: bool = False
     id: Hashable = None
@@ -42,8 +42,8 @@ class ParsedGraph:
 
     def build(self) -> Graph:
         """The graph on its own."""
-        if self.carefully is not None:
-            return self.carefully()
+        if self.build_strict is not None:
+            return self.build_strict()
         pairs = list(zip(self.tails or (), self.heads, strict=True))
         about: dict[str, Any] = {"directed": self.directed, "id": self.id, "metadata": self.metadata}
         return Graph(self.num_nodes, pairs, **about, **self.columns)
@@ -68,11 +68,11 @@ def build_together(source: FileSource, given: Iterable[ParsedGraph]) -> Iterator
 
 def _built(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Part]:
     for unusual, group in groupby(parsed, lambda graph: graph.tails is None):
-        build = _built_carefully if unusual else _built_quickly
+        build = _built_strictly if unusual else _built_quickly
         yield from build(list(group), source)
 
 
-def _built_carefully(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Graph]:
+def _built_strictly(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Graph]:
     for graph in parsed:
         with source.record(graph.where):
             yield graph.build()
@@ -81,7 +81,7 @@ def _built_carefully(parsed: list[ParsedGraph], source: FileSource) -> Iterator[
 def _built_quickly(parsed: list[ParsedGraph], source: FileSource) -> Iterator[Part]:
     """One part if all graphs are right; where one is wrong, halves are tried until it is alone."""
     if len(parsed) < max(_FEWEST, 2):
-        yield from _built_carefully(parsed, source)
+        yield from _built_strictly(parsed, source)
         return
     try:
         yield _packed(parsed)

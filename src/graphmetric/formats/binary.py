@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.options import format_json, parse_json
 from graphmetric.errors import InvalidGraph
-from graphmetric.formats.file_format import EVERYTHING, FileFormat, NoOptions, NotKept
-from graphmetric.formats.file_source import FileSource, Limits, located
+from graphmetric.formats.file_format import EVERYTHING, ConversionLosses, FileFormat, NoOptions
+from graphmetric.formats.file_source import FileSource, ReadLimits, located
 from graphmetric.formats.values import is_integer, plain, read_labels, shortened
 from graphmetric.graphs.collection import GraphCollection, pack
 from graphmetric.graphs.columns import COLUMNS, Columns, assemble_columns, pointers, read_only
@@ -119,7 +119,7 @@ def _read_exactly(stream: BufferedReader[Any], size: int) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def _payload_size(header: dict[str, Any], limits: Limits) -> int:
+def _payload_size(header: dict[str, Any], limits: ReadLimits) -> int:
     listed = header.get("columns")
     if not isinstance(listed, list) or not all(map(_is_column, listed)):
         raise InvalidGraph(f"columns must be a list of [name, type, shape]; found {shortened(listed)}")
@@ -195,7 +195,7 @@ def _one_per_graph(header: dict[str, Any], name: str, count: int) -> list[Any] |
     return listed
 
 
-def write_binary(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
+def write_binary(graphs: Iterable[Graph], stream: BinaryIO, not_kept: ConversionLosses) -> None:
     """Write graphs in blocks; no more than one block is in memory besides the graphs themselves."""
     totals = Counter(blocks=0, graphs=0, nodes=0, edges=0)
     stream.write(MAGIC)

@@ -13,7 +13,7 @@ import numpy as np
 
 from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats.edge_lists import from_adjacency, from_edge_list, to_adjacency
-from graphmetric.formats.file_format import NotKept, warns_at_the_end
+from graphmetric.formats.file_format import ConversionLosses, warns_at_the_end
 from graphmetric.formats.libraries import (
     IfPresent,
     from_igraph,
@@ -39,7 +39,7 @@ _OF_MOLECULES = (from_rdkit.__wrapped__, from_smiles.__wrapped__)  # type: ignor
 
 
 @warns_at_the_end("use the conversion by name, such as from_networkx, to choose what is kept")
-def as_graph(not_kept: NotKept, thing: Any, reading: MoleculeOptions | None = None) -> Graph:
+def as_graph(not_kept: ConversionLosses, thing: Any, reading: MoleculeOptions | None = None) -> Graph:
     """Anything that is recognisably one graph, by the default rules of its conversion; it is not changed.
 
     A :class:`Graph`, a networkx or igraph graph, a PyG ``Data``, an RDKit ``Mol``, a SMILES string, a square numpy
@@ -53,7 +53,7 @@ def as_graph(not_kept: NotKept, thing: Any, reading: MoleculeOptions | None = No
 
 
 @warns_at_the_end("convert the graphs by name, such as with from_networkx, to choose what is kept")
-def as_graphs(not_kept: NotKept, things: Any, reading: MoleculeOptions | None = None) -> GraphCollection:
+def as_graphs(not_kept: ConversionLosses, things: Any, reading: MoleculeOptions | None = None) -> GraphCollection:
     """A collection from one graph, or from a list, iterator or stack of whatever :func:`as_graph` takes.
 
     A generator is consumed as it is packed, never held as objects. Problems name the item: ``graphs[17]: ...``.
@@ -85,13 +85,15 @@ def is_molecule(thing: Any) -> bool:
     return _converter(thing) in _OF_MOLECULES
 
 
-def _convert(converter: Converter, not_kept: NotKept, thing: Any, reading: MoleculeOptions | None) -> Graph:
+def _convert(converter: Converter, not_kept: ConversionLosses, thing: Any, reading: MoleculeOptions | None) -> Graph:
     if reading is None or converter not in _OF_MOLECULES:
         return converter(not_kept, thing)
     return converter(not_kept, thing, **asdict(reading))
 
 
-def _convert_each(things: Iterable[Any], not_kept: NotKept, reading: MoleculeOptions | None) -> Iterator[Graph]:
+def _convert_each(
+    things: Iterable[Any], not_kept: ConversionLosses, reading: MoleculeOptions | None
+) -> Iterator[Graph]:
     for k, thing in enumerate(things):
         try:
             yield as_graph.__wrapped__(not_kept, thing, reading)  # type: ignore[attr-defined]
@@ -154,7 +156,7 @@ def _described(thing: Any) -> str:
     return f"{type(thing).__name__} {shortened(thing)}"
 
 
-def _from_matrix(_: NotKept, matrix: Any) -> Graph:
+def _from_matrix(_: ConversionLosses, matrix: Any) -> Graph:
     return from_adjacency(matrix)
 
 

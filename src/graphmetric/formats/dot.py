@@ -20,7 +20,7 @@ from graphmetric.formats.attributes import (
     node_ids,
     scalar_text,
 )
-from graphmetric.formats.file_format import NotKept, writer_of_lines
+from graphmetric.formats.file_format import ConversionLosses, writer_of_lines
 from graphmetric.formats.file_source import FileSource
 from graphmetric.formats.values import id_from_text, shortened, value_from_text
 from graphmetric.graphs.graph import Graph
@@ -270,7 +270,7 @@ def _unescaped(match: re.Match[str]) -> str:
     return {'"': '"', "\\": "\\\\"}.get(match[1], "")
 
 
-def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
+def _lines(graph: Graph, k: int, not_kept: ConversionLosses) -> Iterator[str]:
     """A graph with every text in quotes."""
     kind, arrow = ("digraph", "->") if graph.directed else ("graph", "--")
     _, id, rows = Content.of(graph, not_kept)
@@ -287,12 +287,12 @@ def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
     yield "}"
 
 
-def _attribute_list(row: Row, what: str, not_kept: NotKept) -> str:
+def _attribute_list(row: Row, what: str, not_kept: ConversionLosses) -> str:
     pairs = ", ".join(f"{name}={_value(value, f'{what} attributes', not_kept)}" for name, value in row.items())
     return f" [{pairs}]" if pairs else ""
 
 
-def _value(value: Scalar, what: str, not_kept: NotKept) -> str:
+def _value(value: Scalar, what: str, not_kept: ConversionLosses) -> str:
     text = scalar_text(value)
     found = value_from_text(text)
     if found != value or type(found) is not type(value):

@@ -18,7 +18,7 @@ from graphmetric.graphs.graph import Graph
 Part: TypeAlias = Graph | Columns
 """The items of a reader: one graph, or many already packed."""
 
-Writer: TypeAlias = "Callable[[Iterable[Graph], BinaryIO, NotKept], None]"
+Writer: TypeAlias = "Callable[[Iterable[Graph], BinaryIO, ConversionLosses], None]"
 """Writes graphs as one file, and remembers what the file does not keep."""
 
 EVERYTHING = frozenset({"directed", "id", "metadata", *COLUMNS})
@@ -54,7 +54,7 @@ class FileFormat:
     """Whether nodes have names in such files, so that ``metadata["node_names"]`` needs no place of its own."""
     claims_folder: Callable[[Path], bool] | None = None
     """Tests whether a folder as a whole is of this format; None if the format has no folder layout."""
-    write_folder: Callable[[Iterable[Graph], Path, str, NotKept], None] | None = None
+    write_folder: Callable[[Iterable[Graph], Path, str, ConversionLosses], None] | None = None
     """Fill an empty folder with graphs; the text is the folder's final name."""
 
     def parsed_options(self, given: dict[str, Any], directed: bool | None = None, defaults: Any = None) -> Any:
@@ -75,13 +75,13 @@ class FileFormat:
         return self.options(**given)
 
 
-def writer_of_lines(lines: Callable[[Graph, int, NotKept], Iterable[str]]) -> Writer:
+def writer_of_lines(lines: Callable[[Graph, int, ConversionLosses], Iterable[str]]) -> Writer:
     """The writer of a format that has one graph after the other; ``lines`` gives those of one graph, given its place.
 
     Errors name the graph.
     """
 
-    def write(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
+    def write(graphs: Iterable[Graph], stream: BinaryIO, not_kept: ConversionLosses) -> None:
         for k, graph in enumerate(graphs):
             with located(None, f"graphs[{k}]"):
                 text = "\n".join(lines(graph, k, not_kept))
@@ -98,7 +98,7 @@ MOLECULE_FACTS = {"charge": "charges", "stereo": "stereochemistry", "isotope": "
 them, since they mostly follow from the rest."""
 
 
-class NotKept:
+class ConversionLosses:
     """Everything that was left out or changed, however many graphs had it; warns of it when its block ends."""
 
     def __init__(self, function: str = "", advice: str = "") -> None:
@@ -127,7 +127,7 @@ class NotKept:
             sentences.append(_sentence_on_molecules([name for name in MOLECULE_FACTS if name in self.molecule_facts]))
         return sentences
 
-    def __enter__(self) -> NotKept:
+    def __enter__(self) -> ConversionLosses:
         return self
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
@@ -136,16 +136,16 @@ class NotKept:
                 warnings.warn(ConversionWarning(sentence), stacklevel=3)
 
 
-def warns_at_the_end(advice: str = "") -> Callable[[Callable[Concatenate[NotKept, _P], _T]], Callable[_P, _T]]:
-    """Give a conversion its :class:`NotKept` as first argument, and warn when it is done.
+def warns_at_the_end(advice: str = "") -> Callable[[Callable[Concatenate[ConversionLosses, _P], _T]], Callable[_P, _T]]:
+    """Give a conversion its :class:`ConversionLosses` as first argument, and warn when it is done.
 
     The conversion itself, for those who gather over many graphs, is the attribute ``__wrapped__``.
     """
 
-    def decorate(function: Callable[Concatenate[NotKept, _P], _T]) -> Callable[_P, _T]:
+    def decorate(function: Callable[Concatenate[ConversionLosses, _P], _T]) -> Callable[_P, _T]:
         @wraps(function)
         def warned(*arguments: _P.args, **options: _P.kwargs) -> _T:
-            with NotKept(function.__name__, advice) as not_kept:
+            with ConversionLosses(function.__name__, advice) as not_kept:
                 return function(not_kept, *arguments, **options)
 
         signature = inspect.signature(function)

@@ -34,7 +34,7 @@ _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadLimits:
     """Bounds that protect the reader's memory and time; raise them for data you trust.
 
     Counts that a file announces are checked before anything of that size is allocated.
@@ -72,13 +72,13 @@ class Limits:
     def exceeded(self, name: str, found: str) -> LimitExceeded:
         """The error for something beyond a limit; the place is added by whoever knows it."""
         return LimitExceeded(
-            f"{found}; the limit is {getattr(self, name):,} (for data you trust: limits=Limits({name}=...), "
+            f"{found}; the limit is {getattr(self, name):,} (for data you trust: limits=ReadLimits({name}=...), "
             f"or --reading-limits {name}=... on the command line)"
         )
 
 
-DEFAULT_LIMITS = Limits()
-_LIMIT_OF = {limit.name.removeprefix("max_"): limit.name for limit in fields(Limits)}
+DEFAULT_LIMITS = ReadLimits()
+_LIMIT_OF = {limit.name.removeprefix("max_"): limit.name for limit in fields(ReadLimits)}
 """A table, since to put names together for each graph takes longer than to compare."""
 
 
@@ -86,7 +86,7 @@ _LIMIT_OF = {limit.name.removeprefix("max_"): limit.name for limit in fields(Lim
 class ReadingCall:
     """State shared by the files of one call of a reader."""
 
-    limits: Limits
+    limits: ReadLimits
     skips: bool = False
     """Whether graphs that cannot be read are skipped."""
     skipped: int = 0
@@ -215,7 +215,7 @@ class FileSource:
         return located(self.name, where)
 
     def check(self, where: str | int | None = None, **counts: int) -> None:
-        """:meth:`Limits.check`, with an error that names the place."""
+        """:meth:`ReadLimits.check`, with an error that names the place."""
         with self.located(where):
             self.limits.check(**counts)
 
@@ -294,7 +294,7 @@ class _Counted(io.RawIOBase):
         view[: len(data)] = data
         return len(data)
 
-    def _check(self, limits: Limits) -> None:
+    def _check(self, limits: ReadLimits) -> None:
         name = "max_bytes" if self._stored is None else "max_decompressed_bytes"
         if self.total > getattr(limits, name):
             raise limits.exceeded(name, f"more than {getattr(limits, name):,} bytes")

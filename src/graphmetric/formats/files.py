@@ -26,11 +26,11 @@ from graphmetric.errors import ConversionWarning, FileError, InvalidArgument, Un
 from graphmetric.formats.attributes import without_names
 from graphmetric.formats.binary import BINARY
 from graphmetric.formats.dot import DOT
-from graphmetric.formats.file_format import EVERYTHING, FileFormat, NotKept, Part
-from graphmetric.formats.file_source import DEFAULT_LIMITS, FileSource, Limits, ReadingCall, located, natural_key
+from graphmetric.formats.file_format import EVERYTHING, ConversionLosses, FileFormat, Part
+from graphmetric.formats.file_source import DEFAULT_LIMITS, FileSource, ReadingCall, ReadLimits, located, natural_key
 from graphmetric.formats.gml import GML
+from graphmetric.formats.gspan import GSPAN
 from graphmetric.formats.json_graphs import JSON_DOCUMENT, JSON_LINES
-from graphmetric.formats.line_graphs import LINE_GRAPHS
 from graphmetric.formats.molecules import SDF, SMILES, MoleculeOptions
 from graphmetric.formats.tudataset import TUDATASET
 from graphmetric.formats.values import id_from_text, shortened
@@ -54,14 +54,14 @@ def read_graphs(
     *,
     directed: bool | None = None,
     on_error: OnError = "raise",
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ReadLimits = DEFAULT_LIMITS,
     reading: MoleculeOptions | None = None,
     **options: Any,
 ) -> GraphCollection:
     """Read graphs from a file, a folder, a pattern such as ``"data/**/*.gexf"``, or standard input (``"-"``).
 
-    The format is chosen by the file's suffix unless named; see :func:`formats`. Files in a folder are read in natural
-    order (g2 before g10); a file with a single graph that has no id gives it the file's name without suffix
+    The format is chosen by the file's suffix unless named; see :func:`available_formats`. Files in a folder are read in
+    natural order (g2 before g10); a file with a single graph that has no id gives it the file's name without suffix
     (as an integer if it is one). Gzip is recognised by its content.
 
     Args:
@@ -110,7 +110,7 @@ def iter_graphs(
     *,
     directed: bool | None = None,
     on_error: OnError = "raise",
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ReadLimits = DEFAULT_LIMITS,
     reading: MoleculeOptions | None = None,
     **options: Any,
 ) -> Iterator[Graph]:
@@ -128,7 +128,7 @@ def _parts(
     format: str | None,
     directed: bool | None,
     on_error: OnError,
-    limits: Limits,
+    limits: ReadLimits,
     reading: MoleculeOptions | None,
     options: dict[str, Any],
 ) -> Iterator[tuple[FileSource, Part]]:
@@ -239,7 +239,7 @@ def write_graphs(
     if path == "-" or not isinstance(path, str | os.PathLike):
         if format is None:
             raise InvalidArgument("writing to a stream needs format=..., since there is no file name to choose it by")
-        with NotKept() as not_kept:
+        with ConversionLosses() as not_kept:
             _write(given, sys.stdout.buffer if isinstance(path, str) else path, format_by_name(format), not_kept)
         return
     target = Path(os.path.realpath(path))
@@ -247,14 +247,14 @@ def write_graphs(
     is_folder = chosen.write_folder is not None or (chosen.one_graph_per_file and not target.suffix)
     new = _new_folder if is_folder else _new_file
     # The warnings come first, so that where they are errors nothing appears under the name.
-    with located(str(path)), new(target) as place, NotKept() as not_kept:
+    with located(str(path)), new(target) as place, ConversionLosses() as not_kept:
         if isinstance(place, Path):
             _write_folder(given, place, target.name, chosen, not_kept)
         else:
             _write(given, place, chosen, not_kept)
 
 
-def _write(graphs: Iterable[Graph], stream: BinaryIO, chosen: FileFormat, not_kept: NotKept) -> None:
+def _write(graphs: Iterable[Graph], stream: BinaryIO, chosen: FileFormat, not_kept: ConversionLosses) -> None:
     if chosen.write is None:
         raise FileError(f"format {chosen.name!r} {'is a folder' if chosen.write_folder else 'is read only'}")
     try:
@@ -264,7 +264,9 @@ def _write(graphs: Iterable[Graph], stream: BinaryIO, chosen: FileFormat, not_ke
         raise FileError(problem) from None
 
 
-def _write_folder(graphs: Iterable[Graph], folder: Path, name: str, chosen: FileFormat, not_kept: NotKept) -> None:
+def _write_folder(
+    graphs: Iterable[Graph], folder: Path, name: str, chosen: FileFormat, not_kept: ConversionLosses
+) -> None:
     """A folder in its own format, or one file per graph, called by its id where that makes a safe, new name."""
     watched = _watched(graphs, chosen, not_kept)
     if chosen.write_folder is not None:
@@ -281,14 +283,14 @@ def _write_folder(graphs: Iterable[Graph], folder: Path, name: str, chosen: File
             chosen.write([graph], stream, not_kept)
 
 
-def _watched(graphs: Iterable[Graph], chosen: FileFormat, not_kept: NotKept) -> Iterable[Graph]:
+def _watched(graphs: Iterable[Graph], chosen: FileFormat, not_kept: ConversionLosses) -> Iterable[Graph]:
     """Graphs on their way to a writer; what of them the format has no place for is remembered."""
     if isinstance(graphs, GraphCollection) and chosen.holds == EVERYTHING:
         return graphs  # packed columns can be written without making graphs
     return _watched_one_by_one(graphs, chosen, not_kept)
 
 
-def _watched_one_by_one(graphs: Iterable[Graph], chosen: FileFormat, not_kept: NotKept) -> Iterator[Graph]:
+def _watched_one_by_one(graphs: Iterable[Graph], chosen: FileFormat, not_kept: ConversionLosses) -> Iterator[Graph]:
     lost: set[str] = set()
     for k, graph in enumerate(graphs):
         checked_item(k, graph)
@@ -325,12 +327,12 @@ def _new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
 
 
-_FORMATS = (BINARY, JSON_LINES, JSON_DOCUMENT, GEXF, GRAPHML, GXL, CXL, GML, DOT, TUDATASET, LINE_GRAPHS, SMILES, SDF)
+_FORMATS = (BINARY, JSON_LINES, JSON_DOCUMENT, GEXF, GRAPHML, GXL, CXL, GML, DOT, TUDATASET, GSPAN, SMILES, SDF)
 _IRRELEVANT_NAMES = re.compile("readme|licen[cs]e|copying|changelog|citation|checksums|thumbs|desktop")
 _IRRELEVANT_SUFFIXES = (".md", ".rst", ".html", ".pdf", ".dtd", ".xsd", ".md5", ".sha256", ".py", ".ini", ".db", ".log")
 
 
-def formats() -> tuple[FileFormat, ...]:
+def available_formats() -> tuple[FileFormat, ...]:
     """Every format that can be read or written."""
     return _FORMATS
 

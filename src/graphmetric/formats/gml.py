@@ -17,7 +17,7 @@ from graphmetric.formats.attributes import (
     Scalar,
     attribute_format,
 )
-from graphmetric.formats.file_format import NotKept, writer_of_lines
+from graphmetric.formats.file_format import ConversionLosses, writer_of_lines
 from graphmetric.formats.file_source import FileSource
 from graphmetric.formats.values import id_from_text, shortened
 from graphmetric.graphs.graph import Graph
@@ -87,7 +87,7 @@ def _scalars(row: Mapping[str, Any], kind: str, source: FileSource) -> dict[str,
     return found
 
 
-def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
+def _lines(graph: Graph, k: int, not_kept: ConversionLosses) -> Iterator[str]:
     """A graph whose texts are ASCII, with other characters as in HTML."""
     _, id, rows = Content.of(graph, not_kept)
     if wrong := _RESERVED & rows["graph"][0].keys():
@@ -105,14 +105,14 @@ def _lines(graph: Graph, k: int, not_kept: NotKept) -> Iterator[str]:
     yield "]"
 
 
-def _pairs(row: Row, indent: str, what: str, not_kept: NotKept) -> Iterator[str]:
+def _pairs(row: Row, indent: str, what: str, not_kept: ConversionLosses) -> Iterator[str]:
     for name, value in row.items():
         if not _KEY.fullmatch(name):
             raise FileError(f"GML cannot hold the name {shortened(name)}; names are letters, digits and _")
         yield f"{indent}{name} {_written(value, what, not_kept)}"
 
 
-def _written(value: Scalar, what: str, not_kept: NotKept) -> str:
+def _written(value: Scalar, what: str, not_kept: ConversionLosses) -> str:
     if isinstance(value, bool):
         not_kept.change(f"{what} that are true or false come back as 1 or 0")
         return str(int(value))

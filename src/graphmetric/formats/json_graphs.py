@@ -36,8 +36,8 @@ from graphmetric.formats.attributes import (
     without_names,
 )
 from graphmetric.formats.batch_building import ParsedGraph, build_together
-from graphmetric.formats.file_format import EVERYTHING, FileFormat, NotKept, Part, writer_of_lines
-from graphmetric.formats.file_source import FileSource, Limits, located
+from graphmetric.formats.file_format import EVERYTHING, ConversionLosses, FileFormat, Part, writer_of_lines
+from graphmetric.formats.file_source import FileSource, ReadLimits, located
 from graphmetric.formats.values import is_integer, is_number, plain, read_labels, shortened
 from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
@@ -73,7 +73,7 @@ def _parsed_document(source: FileSource, options: AttributeOptions) -> Iterator[
         with source.record(where):
             if not isinstance(data, dict):
                 raise InvalidGraph(f"expected a graph as a JSON object; got {shortened(data)}")
-            yield reader.parsed(data, partial(reader.build_carefully, data, "" if single else f"graphs[{k}]."), where)
+            yield reader.parsed(data, partial(reader.build_strict, data, "" if single else f"graphs[{k}]."), where)
 
 
 def read_json_lines(source: FileSource, options: AttributeOptions) -> Iterator[Part]:
@@ -84,14 +84,14 @@ def read_json_lines(source: FileSource, options: AttributeOptions) -> Iterator[P
 def _parsed_lines(source: FileSource, options: AttributeOptions) -> Iterator[ParsedGraph]:
     reader = _JsonReader(source, options)
 
-    def carefully(line: str, number: int) -> Graph:
+    def build_strict(line: str, number: int) -> Graph:
         # The text is parsed once more: to keep the objects of a thousand lines would cost more time than it saves.
-        return reader.build_carefully(_object(line, number), f"line {number}, ")
+        return reader.build_strict(_object(line, number), f"line {number}, ")
 
     for number, line in source.lines():
         if not line.isspace():
             with source.record(number):
-                yield reader.parsed(_object(line, number), partial(carefully, line, number), number)
+                yield reader.parsed(_object(line, number), partial(build_strict, line, number), number)
 
 
 def _object(line: str, number: int) -> dict[str, Any]:
@@ -109,15 +109,17 @@ class _JsonReader:
         self._usual: dict[tuple[frozenset[tuple[str, ...]], ...], dict[str, str]] = {}
         """The keys of nodes and of links, where labels are all they have, and the names of these labels."""
 
-    def parsed(self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None) -> ParsedGraph:
+    def parsed(self, data: dict[str, Any], build_strict: Callable[[], Graph], where: str | int | None) -> ParsedGraph:
         """The graph of an object; what is wrong with it is said when its turn comes to be built."""
         try:
-            return self._in_lists(data, carefully, where)
+            return self._in_lists(data, build_strict, where)
         except InvalidGraph as error:
             return ParsedGraph(where, partial(_refuse, error))
 
-    def _in_lists(self, data: dict[str, Any], carefully: Callable[[], Graph], where: str | int | None) -> ParsedGraph:
-        """The graph in lists; node-link data of unusual parts are to be built carefully."""
+    def _in_lists(
+        self, data: dict[str, Any], build_strict: Callable[[], Graph], where: str | int | None
+    ) -> ParsedGraph:
+        """The graph in lists; node-link data of unusual parts need the strict builder."""
         limits, nodes = self._source.limits, data.get("nodes")
         if "num_nodes" in data:
             return _parsed_dict(data, limits, where)
@@ -129,9 +131,9 @@ class _JsonReader:
             return _parsed_dict(self._dict_of_label_list(data), limits, where)
         try:
             columns = self._parsed_node_link(data)
-        except (KeyError, TypeError, ValueError):  # our own errors are ValueErrors; carefully they name their place
+        except (KeyError, TypeError, ValueError):  # our own errors are ValueErrors; the strict builder adds their location
             columns = None
-        return ParsedGraph(where, carefully, **columns or {})
+        return ParsedGraph(where, build_strict, **columns or {})
 
     def _parsed_node_link(self, data: dict[str, Any]) -> dict[str, Any] | None:
         """Node-link data whose nodes go by strings or by small integers; None, or some error, for anything else."""
@@ -190,7 +192,7 @@ class _JsonReader:
             self._usual[shapes] = {name: found[0] for name, found in names.items() if found}
         return columns
 
-    def build_carefully(self, data: dict[str, Any], place: str) -> Graph:
+    def build_strict(self, data: dict[str, Any], place: str) -> Graph:
         """The layout of networkx's ``node_link_data``, whose edges are under ``links`` before version 3.4.
 
         ``place`` is where the object stands in the file, put before ``nodes[3]`` in errors.
@@ -223,12 +225,12 @@ def _name(value: object) -> Hashable:
     return tuple(map(_name, value)) if isinstance(value, list) else label_from_json(value)
 
 
-def graph_from_dict(data: dict[str, Any], limits: Limits) -> Graph:
+def graph_from_dict(data: dict[str, Any], limits: ReadLimits) -> Graph:
     """The graph that :func:`graph_to_dict` wrote, or that somebody wrote by hand."""
     return _parsed_dict(data, limits, None).build()
 
 
-def _parsed_dict(data: dict[str, Any], limits: Limits, where: str | int | None) -> ParsedGraph:
+def _parsed_dict(data: dict[str, Any], limits: ReadLimits, where: str | int | None) -> ParsedGraph:
     unknown = next((key for key in data if key not in _KEYS), None)
     if unknown is not None:
         raise InvalidGraph(f"unknown key {shortened(unknown)}; a graph dict has {', '.join(_KEYS)}")
@@ -249,7 +251,7 @@ def _parsed_dict(data: dict[str, Any], limits: Limits, where: str | int | None) 
     )
 
 
-def _column(name: str, data: dict[str, Any], limits: Limits) -> Any:
+def _column(name: str, data: dict[str, Any], limits: ReadLimits) -> Any:
     if name == "node_features":
         return _features(data[name], limits)
     if name == "node_images":
@@ -276,7 +278,7 @@ def _flag(data: dict[str, Any], absent: bool | None = False) -> bool:
     return _entry(data, "directed", bool(absent), bool, "true or false")  # type: ignore[no-any-return]
 
 
-def _edge_pairs(data: dict[str, Any], limits: Limits) -> list[list[int]]:
+def _edge_pairs(data: dict[str, Any], limits: ReadLimits) -> list[list[int]]:
     """Edges as a list of pairs; checked here since numpy would pad strings and guess at mixtures."""
     edges = data.get("edges", [])
     if not isinstance(edges, list):
@@ -297,7 +299,7 @@ def _check_numbers(place: str, values: Iterable[Any]) -> None:
         raise InvalidGraph(f"{place}[{k}] must be a finite number; got {shortened(wrong)}")
 
 
-def _features(rows: object, limits: Limits) -> NDArray[np.float64] | None:
+def _features(rows: object, limits: ReadLimits) -> NDArray[np.float64] | None:
     if rows is None:
         return None
     if isinstance(rows, dict) and list(rows) == ["width"] and is_integer(rows["width"]) and rows["width"] >= 0:
@@ -312,7 +314,7 @@ def _features(rows: object, limits: Limits) -> NDArray[np.float64] | None:
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
 
 
-def _images_from_json(data: object, num_nodes: int, limits: Limits) -> NDArray[Any] | None:
+def _images_from_json(data: object, num_nodes: int, limits: ReadLimits) -> NDArray[Any] | None:
     if data is None:
         return None
     if not isinstance(data, dict) or set(data) != {"dtype", "shape", "base64"} or not isinstance(data["base64"], str):
@@ -376,7 +378,7 @@ def _json_columns(graph: Graph, names: Mapping[str, str]) -> dict[str, list[Any]
     }
 
 
-def write_json(graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept) -> None:
+def write_json(graphs: Iterable[Graph], stream: BinaryIO, not_kept: ConversionLosses) -> None:
     """Node-link data: alone if it is one graph, so that networkx can read it; else as a list under ``graphs``."""
     iterator = enumerate(graphs)
     first = list(islice(iterator, 2))

@@ -28,7 +28,7 @@ from graphmetric.formats.attributes import (
     rows_of_columns,
 )
 from graphmetric.formats.edge_lists import EdgeRows, ParallelEdges, merge_parallel_edges, pair_opposite_arcs
-from graphmetric.formats.file_format import NotKept, warns_at_the_end
+from graphmetric.formats.file_format import ConversionLosses, warns_at_the_end
 from graphmetric.graphs.columns import COLUMNS
 from graphmetric.graphs.graph import Graph
 
@@ -71,7 +71,7 @@ class _Roles(NamedTuple):
 
 @warns_at_the_end(_ADVICE)
 def from_networkx(
-    not_kept: NotKept,
+    not_kept: ConversionLosses,
     graph: nx.Graph,
     *,
     node_label: Attribute = LABEL,
@@ -141,7 +141,7 @@ def to_networkx(graph: Graph) -> nx.Graph:
 
 @warns_at_the_end(_ADVICE)
 def from_igraph(
-    not_kept: NotKept,
+    not_kept: ConversionLosses,
     graph: ig.Graph,
     *,
     node_label: Attribute = LABEL,
@@ -201,7 +201,7 @@ def _built(
     facts: dict[str, Any],
     roles: _Roles,
     parallel_edges: ParallelEdges,
-    not_kept: NotKept,
+    not_kept: ConversionLosses,
 ) -> Graph:
     """The graph with each attribute in its column; the facts about the whole graph become its metadata."""
     weights = _values(edges, roles.edge_weight, "edge_weight")
@@ -277,7 +277,7 @@ _READ = {"num_nodes", "edge_index", "x", "y", "edge_weight", "edge_attr", *_OURS
 
 @warns_at_the_end()
 def from_pyg(
-    not_kept: NotKept,
+    not_kept: ConversionLosses,
     data: Data,
     *,
     directed: bool | None = None,

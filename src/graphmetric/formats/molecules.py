@@ -16,7 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from graphmetric.errors import InvalidArgument, InvalidGraph, needs_extra
-from graphmetric.formats.file_format import MOLECULE_FACTS, FileFormat, NotKept, warns_at_the_end
+from graphmetric.formats.file_format import MOLECULE_FACTS, ConversionLosses, FileFormat, warns_at_the_end
 from graphmetric.formats.file_source import FileSource
 from graphmetric.formats.values import id_from_text, shortened, value_from_text
 from graphmetric.graphs.columns import COLUMNS
@@ -61,7 +61,7 @@ def checked_distinctions(given: str | Iterable[str]) -> tuple[str, ...]:
 
 @warns_at_the_end()
 def from_smiles(
-    not_kept: NotKept,
+    not_kept: ConversionLosses,
     smiles: str,
     *,
     kekulize: bool = False,
@@ -104,7 +104,7 @@ def from_smiles(
 
 @warns_at_the_end()
 def from_rdkit(
-    not_kept: NotKept,
+    not_kept: ConversionLosses,
     molecule: Mol,
     *,
     kekulize: bool = False,
@@ -192,7 +192,7 @@ def _stereo(atom_or_bond: Any, distinguish: Sequence[str]) -> str:
 
 
 @warns_at_the_end()
-def to_rdkit(not_kept: NotKept, graph: Graph, *, sanitize: bool = True) -> Mol:
+def to_rdkit(not_kept: ConversionLosses, graph: Graph, *, sanitize: bool = True) -> Mol:
     """The neutral molecule with these atoms and bonds, its hydrogens filled in by RDKit's valence rules.
 
     A graph has no charges and no hydrogen counts, so some graphs of real molecules (the charged N of a nitro group,
@@ -365,9 +365,9 @@ def read_sdf(source: FileSource, options: MoleculeOptions) -> Iterator[Graph]:
 
 
 @contextmanager
-def _noticed(source: FileSource) -> Iterator[NotKept]:
+def _noticed(source: FileSource) -> Iterator[ConversionLosses]:
     """Gathers what does not count over all molecules of a file, and says it as the file's."""
-    not_kept = NotKept()
+    not_kept = ConversionLosses()
     yield not_kept
     for sentence in not_kept.sentences():
         source.notice(sentence)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from graphmetric.errors import FileError
-from graphmetric.formats.file_format import FileFormat, NotKept
+from graphmetric.formats.file_format import ConversionLosses, FileFormat
 from graphmetric.formats.file_source import FileSource
 from graphmetric.formats.values import is_integer, shortened
 from graphmetric.graphs.collection import GraphCollection
@@ -233,7 +233,7 @@ def _is_row(line: bytes, width: int, kind: _Kind) -> bool:
     return len(cells) == width and all(len(values) == 1 for values in cells)
 
 
-def write_tudataset(graphs: Iterable[Graph], folder: Path, name: str, not_kept: NotKept) -> None:
+def write_tudataset(graphs: Iterable[Graph], folder: Path, name: str, not_kept: ConversionLosses) -> None:
     """Fill ``folder`` with the tables of a set called ``name``."""
     columns = GraphCollection(graphs).columns
     sizes = np.diff(columns.node_ptr)
@@ -243,7 +243,7 @@ def write_tudataset(graphs: Iterable[Graph], folder: Path, name: str, not_kept: 
         (folder / f"{name}_{kind}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
 
 
-def _tables_to_write(columns: Columns, not_kept: NotKept) -> dict[str, list[str]]:
+def _tables_to_write(columns: Columns, not_kept: ConversionLosses) -> dict[str, list[str]]:
     """The lines of each file, by the part of its name after the set's."""
     graphs = np.arange(columns.num_graphs)
     graph_of_edge = np.repeat(graphs, np.diff(columns.edge_ptr))
@@ -278,7 +278,7 @@ def _lines(table: NDArray[Any]) -> list[str]:
     return [", ".join(map(repr, row)) for row in table.tolist()]
 
 
-def _label_lines(column: LabelColumn, name: str, not_kept: NotKept) -> list[str]:
+def _label_lines(column: LabelColumn, name: str, not_kept: ConversionLosses) -> list[str]:
     texts = [_integers(label) for label in column.vocabulary]
     codes = column.codes.tolist()
     used = {texts[code] for code in set(codes)}
@@ -294,7 +294,7 @@ def _integers(label: object) -> str | None:
     return ", ".join(map(str, parts)) if fits else None
 
 
-def _classes(columns: Columns, not_kept: NotKept) -> list[int] | None:
+def _classes(columns: Columns, not_kept: ConversionLosses) -> list[int] | None:
     if columns.metadata is None:
         return None
     classes = [given.get("class") for given in columns.metadata]

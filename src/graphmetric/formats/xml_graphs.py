@@ -25,7 +25,7 @@ from graphmetric.formats.attributes import (
     node_ids,
     scalar_text,
 )
-from graphmetric.formats.file_format import EVERYTHING, NotKept
+from graphmetric.formats.file_format import EVERYTHING, ConversionLosses
 from graphmetric.formats.file_source import FileSource, located, natural_key
 from graphmetric.formats.values import id_from_text, shortened
 from graphmetric.graphs.graph import Graph
@@ -36,7 +36,7 @@ _Attributes = Callable[[Element, str], dict[str, Any]]
 """Reads the attributes of an element, which is a "graph", a "node" or an "edge"."""
 _PutAttributes = Callable[[Element, str, Row], None]
 """Writes them."""
-_Prepare: TypeAlias = "Callable[[Element, list[Content], NotKept], _PutAttributes]"
+_Prepare: TypeAlias = "Callable[[Element, list[Content], ConversionLosses], _PutAttributes]"
 
 _KIND_NAMES = {str: "string", bool: "boolean", int: "long", float: "double"}
 _BYTES_PER_ENTRY = 100
@@ -138,7 +138,7 @@ def _defaults(table: dict[str, _Declared], kind: str) -> dict[str, Any]:
 
 
 def _write_document(
-    graphs: Iterable[Graph], stream: BinaryIO, not_kept: NotKept, *, dialect: _Dialect, prepare: _Prepare
+    graphs: Iterable[Graph], stream: BinaryIO, not_kept: ConversionLosses, *, dialect: _Dialect, prepare: _Prepare
 ) -> None:
     """All graphs in one document, an element per line; ``prepare`` declares attributes and gives what writes them."""
     contents: list[Content] = []
@@ -174,7 +174,7 @@ def _write_graph(root: Element, content: Content, dialect: _Dialect, put_attribu
             put_attributes(member, kind, row)
 
 
-def _kinds_by_place(contents: list[Content], not_kept: NotKept) -> dict[str, dict[str, type]]:
+def _kinds_by_place(contents: list[Content], not_kept: ConversionLosses) -> dict[str, dict[str, type]]:
     """The one type of each attribute, in order of first appearance; mixtures become text, with a warning."""
     tables: dict[str, dict[str, type]] = {}
     for place in ("graph", "node", "edge"):
@@ -233,7 +233,7 @@ def _gexf_attributes(graph: Element, tables: dict[str, dict[str, _Declared]], so
     return attributes
 
 
-def _prepare_gexf(root: Element, contents: list[Content], not_kept: NotKept) -> _PutAttributes:
+def _prepare_gexf(root: Element, contents: list[Content], not_kept: ConversionLosses) -> _PutAttributes:
     if len(contents) != 1:
         raise FileError(f"a GEXF file holds one graph, not {len(contents)}; give a folder to write one file per graph")
     root.set("version", "1.3")
@@ -290,7 +290,7 @@ def read_graphml(source: FileSource, options: AttributeOptions) -> Iterator[Grap
             yield _read_graph(element, _GRAPHML, source, options, attributes, defaults)
 
 
-def _prepare_graphml(root: Element, contents: list[Content], not_kept: NotKept) -> _PutAttributes:
+def _prepare_graphml(root: Element, contents: list[Content], not_kept: ConversionLosses) -> _PutAttributes:
     ids: dict[tuple[str, str], str] = {}
     for place, table in _kinds_by_place(contents, not_kept).items():
         for name, kind in table.items():

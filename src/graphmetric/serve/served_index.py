@@ -23,7 +23,7 @@ from graphmetric.edit_distance import EditDistance, ExactSearch, graph_edit_dist
 from graphmetric.edit_distance.edit_path import edit_path_of
 from graphmetric.edit_distance.limited import COUNTED_KINDS
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
-from graphmetric.formats import Limits, formats, iter_graphs
+from graphmetric.formats import ReadLimits, available_formats, iter_graphs
 from graphmetric.formats.conversion import from_smiles
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.formats.values import integer_from_text
@@ -69,7 +69,7 @@ _EDGES_DRAWN = 4
 _DRAWINGS = 512
 _READABLE = {
     suffix: known.name
-    for known in formats()
+    for known in available_formats()
     if known.name in ("json", "jsonl", "gexf", "graphml", "gxl", "gml", "dot", "smiles", "sdf", "tve")
     for suffix in known.suffixes
 }
@@ -204,7 +204,7 @@ class ServedIndex:
             there = ", ".join(_READABLE)
             raise Problem(422, f"the name ends in {suffix[-20:]!r}, which names no format of text; there are {there}")
         content = io.BytesIO(file.text.encode("utf-8"))
-        limits = Limits(
+        limits = ReadLimits(
             max_bytes=self.settings.max_body,
             max_document_bytes=self.settings.max_body,
             max_line_bytes=self.settings.max_body,

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from graphmetric.errors import FileError, InvalidArgument, InvalidGraph
 from graphmetric.formats.batch_building import ParsedGraph, build_together
-from graphmetric.formats.file_format import FileFormat, NotKept, Part, writer_of_lines
+from graphmetric.formats.file_format import ConversionLosses, FileFormat, Part, writer_of_lines
 from graphmetric.formats.file_source import FileSource
 from graphmetric.formats.values import integer_from_text, is_integer, shortened
 from graphmetric.graphs.graph import Graph
@@ -31,7 +31,7 @@ _Rows = list[tuple[int, list[str]]]
 
 
 @dataclass(frozen=True, slots=True)
-class LineOptions:
+class GspanOptions:
     """Reading options of a ``t/v/e`` file."""
 
     directed: bool | None = None
@@ -44,7 +44,7 @@ class LineOptions:
             raise InvalidArgument(f"labels must be 'auto' or 'text'; got {self.labels!r}")
 
 
-def read_line_graphs(source: FileSource, options: LineOptions) -> Iterator[Part]:
+def read_gspan(source: FileSource, options: GspanOptions) -> Iterator[Part]:
     """Graphs as they come; ``t # -1`` ends the file."""
     return build_together(source, _LineReader(source, options).graphs())
 
@@ -72,7 +72,7 @@ class _Memo(dict[str, _T]):
 
 
 class _LineReader:
-    def __init__(self, source: FileSource, options: LineOptions) -> None:
+    def __init__(self, source: FileSource, options: GspanOptions) -> None:
         self._source, self._directed = source, bool(options.directed)
         self._labels: _Memo[Hashable] = _Memo(integer_from_text if options.labels == "auto" else str)
         self._counts: _Memo[int] = _Memo(_count_from_text)
@@ -268,7 +268,7 @@ def _cut(text: str, line_start: str, words: int) -> list[list[str]] | None:
     return None
 
 
-def _lines(graph: Graph, k: int, not_kept: NotKept) -> list[str]:
+def _lines(graph: Graph, k: int, not_kept: ConversionLosses) -> list[str]:
     """``t # id`` with the id, or the position of the graph where it has none; then its nodes and edges."""
     id = None if graph.id is None or graph.id == -1 else _word(graph.id, "ids", not_kept)
     if id is None and graph.id is not None:
@@ -279,7 +279,7 @@ def _lines(graph: Graph, k: int, not_kept: NotKept) -> list[str]:
     return lines + [f"e {u} {v}{word}" for (u, v), word in zip(graph.edges.tolist(), edges, strict=True)]
 
 
-def _label_words(labels: Any, column: str, not_kept: NotKept) -> Iterator[str]:
+def _label_words(labels: Any, column: str, not_kept: ConversionLosses) -> Iterator[str]:
     for label in labels:
         word = "" if label is None else _word(label, column, not_kept)
         if word is None:
@@ -288,7 +288,7 @@ def _label_words(labels: Any, column: str, not_kept: NotKept) -> Iterator[str]:
         yield f" {word}" if word else ""
 
 
-def _word(value: Hashable, column: str, not_kept: NotKept) -> str | None:
+def _word(value: Hashable, column: str, not_kept: ConversionLosses) -> str | None:
     """The value as one word; None if it cannot be written as one."""
     text = str(value)
     if not (isinstance(value, str) or is_integer(value)) or text.split() != [text] or not text.isprintable():
@@ -298,12 +298,12 @@ def _word(value: Hashable, column: str, not_kept: NotKept) -> str | None:
     return text
 
 
-LINE_GRAPHS = FileFormat(
+GSPAN = FileFormat(
     "tve",
     (".tve", ".txt", ".lg", ".gspan"),
     "text of the graph-search codes: 't # id', 'v number label', 'e node node label'; streams",
     holds=frozenset({"node_labels", "edge_labels", "id"}),
-    read=read_line_graphs,
+    read=read_gspan,
     write=writer_of_lines(_lines),
-    options=LineOptions,
+    options=GspanOptions,
 )
