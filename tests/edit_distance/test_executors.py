@@ -177,7 +177,7 @@ def test_a_list_of_too_many_labels_is_refused(
 ) -> None:
     labels = gm.label_graphs(molecules[:10], tmp_path, executor=threads)
     monkeypatch.setattr("graphmetric._foundation.limits.available_memory", lambda: 1000)
-    with pytest.raises(NotEnoughMemory, match=r"a list of 45 labels .* among\(positions\)"):
+    with pytest.raises(NotEnoughMemory, match=r"a list of 45 labels .* subset\(positions\)"):
         labels.bounds()
 
 

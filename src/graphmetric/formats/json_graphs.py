@@ -131,7 +131,7 @@ class _JsonReader:
             return _parsed_dict(self._dict_of_label_list(data), limits, where)
         try:
             columns = self._parsed_node_link(data)
-        except (KeyError, TypeError, ValueError):  # our own errors are ValueErrors; the strict builder adds their location
+        except (KeyError, TypeError, ValueError):  # our errors, too; the strict builder adds their location
             columns = None
         return ParsedGraph(where, build_strict, **columns or {})
 
