@@ -71,17 +71,17 @@ def test_an_end_that_comes_with_a_heartbeat_is_not_lost() -> None:
         """The news arrive at the moment at which nobody waits any longer."""
 
         async def wait(self) -> NoReturn:
-            news.tell("result", {})
+            news.send("result", {})
             await asyncio.sleep(0)
             raise TimeoutError
 
     async def follow() -> list[str]:
         nonlocal news
-        news = app._News(asyncio.get_running_loop())
+        news = app._EventStream(asyncio.get_running_loop())
         news._changed = Due()
         return [name async for name, _ in news]
 
-    news: app._News
+    news: app._EventStream
     assert asyncio.run(asyncio.wait_for(follow(), 20)) == ["result"]
 
 

@@ -55,7 +55,7 @@ _REQUESTS = (
 _QUICKLY_READ = 16_384
 """Bytes of a body that is parsed at once, within a millisecond or two."""
 _HEARTBEAT = 5.0
-"""Seconds after which a stream says again what it said last, so that proxies keep the connection."""
+"""Heartbeat interval in seconds: a stream repeats its last event, so that proxies keep the connection."""
 _PROBLEM = {"model": schema.ProblemDetails, "content": {MEDIA_TYPE: {}}}
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     400: {**_PROBLEM, "description": "The body is not JSON."},
@@ -119,12 +119,12 @@ def make_app(service: Service) -> Observer:
             RequestValidationError: answer_problem,
             AnyHTTPException: answer_problem,
             GraphMetricError: answer_problem,
-            ClientGone: _answer_nobody,
+            ClientGone: _client_closed_request,
         },
     )
     _add_routes(app, service)
     _add_health(app, service)
-    _add_page(app, service)
+    _add_page(app)
     settings = service.settings
     budget = Budget(settings.max_bodies)
     service.metrics.watch("bodies_bytes", "Bytes of large requests and answers on their way", lambda: budget.used)
@@ -138,7 +138,7 @@ def _find_route(app: FastAPI, scope: Scope) -> str:
     return getattr(route, "path", "other")
 
 
-async def _answer_nobody(request: Request, error: Exception) -> Response:
+async def _client_closed_request(request: Request, error: Exception) -> Response:
     return Response(status_code=499)
 
 
@@ -163,14 +163,14 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         return await service.reading.run(request, service.stop(), work)
 
     def taking(model: type[BaseModel]) -> dict[str, Any]:
-        """How a route is declared that reads a body; :func:`_describe` adds the model."""
+        """Return the declaration of a route that reads a body; :func:`_describe` adds the model."""
         content = {"application/json": {"schema": {"$ref": f"{_SCHEMAS}{model.__name__}"}}}
         return {"openapi_extra": {"requestBody": {"content": content, "required": True}}}
 
     def in_other_forms(
         description: str, content: dict[str, Any], problems: Iterable[int | str] = _PROBLEMS
     ) -> dict[str, Any]:
-        """How a route is declared whose answers are not JSON, or not always."""
+        """Return the declaration of a route that can respond with other types than JSON."""
         answers = {status: _PROBLEMS[status] for status in problems}
         return {**shared, "responses": answers | {200: {"description": description, "content": content}}}
 
@@ -234,18 +234,18 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         """A search whose answer grows while it is proven. The search ends when the client leaves."""
         asked = await read(request, schema.SearchRequest)
         index, as_events = service.ready_index(), _SSE in request.headers.get("accept", "")
-        news, stop = _News(asyncio.get_running_loop()), service.stop(asked.time_limit)
+        news, stop = _EventStream(asyncio.get_running_loop()), service.stop(asked.time_limit)
 
         def work() -> None:
             try:
-                news.tell("result", searched(index, asked, stop, partial(news.tell, "progress")))
+                news.send("result", searched(index, asked, stop, partial(news.send, "progress")))
             except Exception as error:
                 problem = problem_of(error)
                 if problem.limit is not None:
                     service.metrics.exceed(problem.limit)
                 if problem.status_code >= 500 and not isinstance(error, GraphMetricError):
                     logger.exception("a bug in graphmetric")
-                news.tell("error", problem.body())
+                news.send("error", problem.body())
 
         future = service.lane_of(asked).submit(work)
 
@@ -255,7 +255,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
                     yield _event(name, body, as_events)
             finally:
                 if not news.is_over:
-                    stop.ask()
+                    stop.request()
                     future.cancel()
                     service.metrics.cancelled.inc()
 
@@ -267,7 +267,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         "/v1/distance", response_model=schema.DistanceAnswer, tags=["pairs"], **taking(schema.DistanceRequest), **shared
     )
     async def distance(request: Request) -> Response:
-        """The edit distance of two graphs, or bounds of it, and the learned distance if it is asked for."""
+        """The edit distance of two graphs, or bounds of it, and the learned distance on request."""
         asked = await read(request, schema.DistanceRequest)
         lane = service.certified
         return await answer(
@@ -329,7 +329,7 @@ def _add_routes(app: FastAPI, service: Service) -> None:
 
     @app.get("/v1/info", response_model=schema.InfoAnswer, tags=["service"], **shared)
     async def info(request: Request) -> Response:
-        """What is served, and what is allowed."""
+        """The served index, and the limits on requests."""
         is_ready, now = service.is_ready, service.current
         return await answer(request, service.quick, lambda index, stop: {"ready": is_ready, **index.info()}, index=now)
 
@@ -362,16 +362,16 @@ def _describe(app: FastAPI, service: Service) -> dict[str, Any]:
 def _add_health(app: FastAPI, service: Service) -> None:
     @app.get("/health/live", response_model=schema.Health, tags=["service"])
     async def live() -> Response:
-        """Whether the process answers."""
+        """Report that the process responds."""
         return _json({"status": "alive"})
 
     @app.get("/health/ready", response_model=schema.Readiness, tags=["service"], responses={503: _PROBLEMS[503]})
     async def ready() -> Response:
-        """Whether the index is loaded, compiled and warm, and whether its newest edition is served."""
+        """Report whether the index is loaded, compiled and warm, and whether its newest edition is served."""
         return _json(service.readiness())
 
 
-def _add_page(app: FastAPI, service: Service) -> None:
+def _add_page(app: FastAPI) -> None:
     """The page and its parts. They are read when the service starts, so that no request names a file."""
     parts = dict(_read_parts(files("graphmetric.serve") / "page"))
     asked = {path for path, methods in app.openapi()["paths"].items() if "post" in methods}
@@ -415,15 +415,15 @@ def _read_parts(folder: Any, prefix: str = "") -> Iterator[tuple[str, _Part]]:
 _NOTHING_YET = {"found": 0, "excluded": 0, "open": None, "least_open": None, "seconds": 0.0, "hits": list[Any]()}
 
 
-class _News:
-    """What a search tells while it runs. A reader that is slow gets the latest state, not all that were before."""
+class _EventStream:
+    """Progress events of a running search. A slow reader gets only the latest state."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop, self._changed = loop, asyncio.Event()
         self._latest: tuple[str, dict[str, Any]] = "progress", _NOTHING_YET
         self.is_over = False
 
-    def tell(self, name: str, body: dict[str, Any]) -> None:
+    def send(self, name: str, body: dict[str, Any]) -> None:
         """Called by the thread of the search; anything but progress is the last event."""
 
         def put() -> None:
@@ -439,9 +439,9 @@ class _News:
                 async with asyncio.timeout(_HEARTBEAT):
                     await self._changed.wait()
             self._changed.clear()
-            said = self._latest  # also after a timeout: what is told at that moment has set the event that was cleared
-            self.is_over = said[0] != "progress"
-            yield said
+            event = self._latest  # also after a timeout: an event sent at that moment set the flag that was cleared
+            self.is_over = event[0] != "progress"
+            yield event
 
 
 def _event(name: str, body: dict[str, Any], as_events: bool) -> bytes:

@@ -49,7 +49,7 @@ _SMALL = 16_384
 _BODY = "graphmetric.body"
 _RETRY = 2
 _WORTH_RETURNING = 8 << 20
-"""Bytes in use at a time after which the allocator is asked to return free memory to the system."""
+"""Bytes in use at a time after which the allocator returns free memory to the system."""
 
 logger = logging.getLogger("graphmetric.serve")
 
@@ -159,7 +159,7 @@ class Body:
         return body
 
     def check_announced(self, headers: Headers) -> None:
-        """Raise if the request says that it is too large, or is packed, which may hide its size."""
+        """Raise if the declared size of a request is too large, or if it is compressed, which may hide its size."""
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length[:20]) > self._settings.max_body:
             raise self._too_large(int(length[:20]))

@@ -1,8 +1,9 @@
-"""Work in threads: each lane does a few things at a time, lets some more wait, and refuses the rest at once.
+"""Bounded thread pools for requests: the lanes.
 
-Certified searches, which take seconds, have one lane, and quick requests another, so that a learned search never waits
-for a certified one. The compiled loops release the GIL, so threads are enough. Work is told to stop when its client has
-left or when the service ends; it looks at :meth:`Stop.asked` between its steps.
+Certified searches, which take seconds, and short requests run in separate lanes, so a learned search never queues
+behind a certified one. A lane has a fixed number of threads and a bounded queue and rejects further requests at once.
+Kernels release the GIL, so threads suffice. Work is canceled when its client disconnects or the service shuts down: it
+checks :meth:`Stop.requested` between its steps.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ class ClientGone(Exception):
 
 
 class Stop:
-    """Whether a piece of work should end early, with what it has."""
+    """Cancellation of one piece of work, which then ends early with its result so far."""
 
     def __init__(self, closing: threading.Event, seconds: float) -> None:
         self._closing, self._own = closing, threading.Event()
         self._deadline = time.monotonic() + seconds
 
-    def ask(self) -> None:
-        """Ask the work to end."""
+    def request(self) -> None:
+        """Cancel the work."""
         self._own.set()
 
-    def asked(self) -> bool:
-        """Whether the client has left, or the service is about to end."""
+    def requested(self) -> bool:
+        """Return whether the client has disconnected or the service is shutting down."""
         return self._own.is_set() or self._closing.is_set()
 
     @property
     def seconds(self) -> float:
-        """Seconds that are left of the time limit; the time in the queue is part of it."""
+        """Seconds that remain of the time limit, which includes the time in the queue."""
         return 0.0 if self._closing.is_set() else max(0.0, self._deadline - time.monotonic())
 
 
@@ -93,7 +94,7 @@ class Lane:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def run(self, request: Request, stop: Stop, work: Callable[[], Result]) -> Result:
-        """Do the work in this lane while listening to the client: if it leaves, the work is told to stop."""
+        """Run the work in this lane, and cancel it if the client disconnects."""
         future = self.submit(work)
         answer = asyncio.wrap_future(future)
         leaves = asyncio.ensure_future(wait_until_gone(request))
@@ -106,7 +107,7 @@ class Lane:
         finally:
             leaves.cancel()
             if not answer.done():
-                stop.ask()
+                stop.request()
                 future.cancel()
                 answer.add_done_callback(_forget)
 
@@ -118,6 +119,6 @@ async def wait_until_gone(request: Request) -> None:
 
 
 def _forget(answer: asyncio.Future[Any]) -> None:
-    """Look at an error that nobody waits for any more, so that it is not logged as forgotten."""
+    """Retrieve the error of an abandoned future, so that asyncio does not log it."""
     if not answer.cancelled():
         answer.exception()

@@ -1,4 +1,4 @@
-"""What operators see: metrics in the form of Prometheus, and logs as lines of JSON. Neither has graphs or ids."""
+"""Metrics in the Prometheus format and logs as JSON lines, for operators. Neither has graphs or ids."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Metrics:
         self._own = own
 
     def watch(self, name: str, help: str, read: Callable[[], float]) -> None:
-        """A number that is read whenever metrics are asked for."""
+        """Add a gauge that is read at every request for metrics."""
         Gauge(f"graphmetric_{name}", help, **self._own).set_function(read)
 
     def end(self, route: str, status: int, seconds: float) -> None:

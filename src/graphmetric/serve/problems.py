@@ -1,4 +1,4 @@
-"""One shape for all errors: problem details (RFC 9457) that say what was given, what is allowed, and what to do."""
+"""Errors as problem details (RFC 9457), with the value given, the values allowed and a remedy."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from graphmetric.formats.values import shortened
 
 MEDIA_TYPE = "application/problem+json"
 
-_TOLD = {
-    400: ("The body cannot be read", "Send one JSON object, encoded as UTF-8."),
-    401: ("A token is needed", "Send the header Authorization: Bearer TOKEN."),
+_REASONS = {
+    400: ("Bad request", "Send one JSON object, encoded as UTF-8."),
+    401: ("Unauthorized", "Send the header Authorization: Bearer TOKEN."),
     403: (
-        "This name is not allowed",
+        "Forbidden",
         "Call the service by the name it was started for, or start it with --allow-host or a token.",
     ),
-    404: ("There is no such thing", "GET /v1/openapi.json lists all routes; GET /v1/map lists the ids of graphs."),
-    405: ("This method is not allowed here", "GET /v1/openapi.json lists all routes with their methods."),
-    406: ("This answer has no such form", None),
-    408: ("The request did not arrive in time", None),
-    413: ("The request is too large", "Send a smaller graph; GET /v1/info tells the limits."),
-    415: ("The body is not JSON", None),
+    404: ("Not found", "GET /v1/openapi.json lists all routes; GET /v1/map lists the ids of graphs."),
+    405: ("Method not allowed", "GET /v1/openapi.json lists all routes with their methods."),
+    406: ("Not acceptable", None),
+    408: ("Request timeout", None),
+    413: ("Content too large", "Send a smaller graph; GET /v1/info lists the limits."),
+    415: ("Unsupported media type", None),
     422: (
-        "The request does not say what is needed",
+        "Unprocessable content",
         "Change the fields that are named; GET /v1/openapi.json describes them all.",
     ),
-    500: ("The service has failed", "Please report it with the request and the log of the service."),
-    501: ("This service cannot do that", None),
-    503: ("The service is busy", "Try again after the number of seconds in the header Retry-After."),
+    500: ("Internal server error", "Please report it with the request and the log of the service."),
+    501: ("Not implemented", None),
+    503: ("Service unavailable", "Try again after the number of seconds in the header Retry-After."),
 }
-"""Title and advice of a problem, by its status."""
+"""HTTP reason phrase and advice of a problem, by its status."""
 UNREADABLE = "the body is not JSON that can be read: too deep, with numbers that are too long, or not UTF-8"
 _DETAILS = {
     400: UNREADABLE,
     404: "this path is not a route of the service",
     405: "this route exists, but not for this method",
 }
-"""What errors of the framework mean here."""
+"""Details for errors of the framework, by status."""
 _MOST_ERRORS, _LONGEST_INPUT, _LONGEST_DETAIL = 10, 80, 1000
 _TOO_LARGE = ("too_long", "string_too_long", "less_than_equal", "less_than")
 """Errors of pydantic that mean a limit."""
 EXCEEDED = "graphmetric.exceeded"
-"""Where the scope of a request has the name of the limit that it exceeded."""
+"""Key in the scope of a request of the name of the limit that it exceeded."""
 
 
 class Problem(HTTPException):
@@ -73,7 +73,7 @@ class Problem(HTTPException):
 
     def body(self) -> dict[str, Any]:
         """The problem details."""
-        title, advice = _TOLD.get(self.status_code, ("The request cannot be answered", None))
+        title, advice = _REASONS.get(self.status_code, ("Error", None))
         body = {"type": "about:blank", "title": self.title or title, "status": self.status_code}
         body["detail"] = str(self.detail)
         if advice := self.advice or advice:
@@ -111,7 +111,7 @@ def busy(retry_after: int, detail: str, limit: str | None = None) -> Problem:
 
 
 def problem_of(error: Exception) -> Problem:
-    """Any error of a request as a problem; what nobody foresaw is told without its details."""
+    """Convert any error of a request to a problem; unexpected errors are reported without details."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, RequestValidationError):
@@ -132,7 +132,7 @@ def problem_of(error: Exception) -> Problem:
 
 
 def problem_of_fields(found: Sequence[Mapping[str, Any]], prefix: str | None = None) -> Problem:
-    """What a validation has found, as a problem."""
+    """Convert the errors of a validation to a problem."""
     errors = [
         {
             "where": ".".join(_shown(part) for part in (*([prefix] if prefix else []), *item["loc"])),

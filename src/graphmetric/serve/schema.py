@@ -74,17 +74,17 @@ class GraphData(_Asked):
 
 
 class FileData(_Asked):
-    """The content of a file of graphs; its name says only how to read it."""
+    """The content of a file of graphs; its name only selects the format."""
 
     name: Annotated[StrictStr, Field(min_length=1, max_length=256, examples=["molecule.sdf", "graph.gexf"])]
     text: Annotated[StrictStr, Field(max_length=4_000_000)]
     position: Annotated[StrictInt, Field(ge=0, lt=MOST_FILES_GRAPHS)] = 0
-    """Which graph of the file."""
+    """Position of the graph in the file."""
 
 
 _FORMS = ("graph", "smiles", "id", "file")
 _ONE_FORM: dict[str, Any] = {"oneOf": [{"required": [name]} for name in _FORMS]}
-"""How JSON Schema says that a query has one form."""
+"""JSON Schema of the rule that a query has exactly one form."""
 
 
 class GraphQuery(_Asked):
@@ -178,7 +178,7 @@ class DistanceRequest(_PairAsked):
 
 
 class ExplainRequest(_PairAsked):
-    """How one graph becomes another: node map, edits, and where to draw the nodes."""
+    """An edit path from one graph to another: node map, edits and node positions for drawing."""
 
     time_limit: TimeLimit = EXPLAIN_SECONDS
     node_map: Annotated[list[Node | None], Field(fail_fast=True, max_length=100_000)] | None = Field(
@@ -276,7 +276,7 @@ class Aligned(BaseModel):
     value: float | None
     exact: bool
     impossible: bool
-    """Whether it is proven that no allowed edits lead from one graph to the other."""
+    """Whether the pair is proven infeasible: no allowed edits lead from one graph to the other."""
     method: str
     node_map: list[int | None] | None
     """For each node of the first graph the node of the second it becomes; null if it is deleted."""
@@ -308,7 +308,7 @@ class Hit(BaseModel):
 
 
 class Report(BaseModel):
-    """How the answer was found."""
+    """Coverage, pruning and time of the search."""
 
     graphs: int
     exact: bool
@@ -325,11 +325,11 @@ class SearchAnswer(_Answer):
 
     certified: bool
     stopped: bool
-    """Whether the service ended, so that bounds are those that were known by then."""
+    """Whether the service shut down first, so that the bounds are those reached by then."""
     view: View
     query: dict[str, Any]
     notes: list[str]
-    """How the query is unlike the graphs that the model was trained on."""
+    """Differences between the query and the graphs that the model was trained on."""
     hits: list[Hit]
     total: int
     report: Report
@@ -342,7 +342,7 @@ class _PairAnswer(_Answer):
 
 
 class DistanceAnswer(_PairAnswer):
-    """An edit distance, and the learned one if it was asked for."""
+    """An edit distance, and the learned one on request."""
 
     learned: float | None
 
@@ -402,7 +402,7 @@ class MapAnswer(_Answer):
 
 
 class InfoAnswer(_Answer):
-    """What is served, and what is allowed."""
+    """The served index, and the limits on requests."""
 
     name: str
     version: str
@@ -414,7 +414,7 @@ class InfoAnswer(_Answer):
     """Whether SMILES can be read here."""
     costs: dict[str, Any]
     reading: dict[str, Any] | None
-    """How molecules of the index were read, and those of queries are; null if the index does not record it."""
+    """Options by which molecules of the index and of queries are read; null if the index does not record them."""
     directed: bool
     node_labels: list[Any]
     edge_labels: list[Any]
@@ -427,7 +427,7 @@ class InfoAnswer(_Answer):
 
 
 class Health(BaseModel):
-    """Whether the service is alive, or ready."""
+    """Liveness or readiness of the service."""
 
     status: str
 
@@ -437,7 +437,7 @@ class Readiness(Health):
 
     edition: str | None
     is_newest: bool
-    """Whether the edition that is served is the newest, as far as the last poll of the store could tell."""
+    """Whether the edition that is served was the newest at the last poll of the store."""
     seconds_behind: float
     """Seconds since a newer edition was first seen that is not served yet."""
     failed_polls: int

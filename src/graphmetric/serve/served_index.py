@@ -82,14 +82,14 @@ class ServedIndex:
     def __init__(self, index: GraphIndex, name: str, settings: ServiceSettings) -> None:
         self.index, self.name, self.settings = index, name, settings
         self.stamp = {"edition": index.edition, "model": None if index.model is None else index.model.digest}
-        """What every answer carries."""
+        """The fields that every response has."""
         self.draw_stored = lru_cache(_DRAWINGS)(partial(_draw_stored, index, settings))
         """A graph of the index as SVG, by its id. It holds no reference to ``self``: a replaced edition is freed at
         once, with its files, and not by a later garbage collection."""
 
     @cached_property
     def _reading(self) -> MoleculeOptions:
-        """How molecules of queries are read; the log says once where the index does not record it."""
+        """The options by which molecules of queries are read; logged once if the index does not record them."""
         reading: MoleculeOptions
         reading, notes = _with_notes(self.index.query_reading)
         for note in notes:
@@ -97,7 +97,7 @@ class ServedIndex:
         return reading
 
     def info(self) -> dict[str, Any]:
-        """What is served, and what is allowed."""
+        """Describe the served index and the limits on requests."""
         settings = self.settings
         return {
             "name": self.name,
@@ -147,7 +147,7 @@ class ServedIndex:
         return found
 
     def find_id(self, text: Hashable) -> Hashable:
-        """The id of a graph as the index has it; in a URL a number looks like a text."""
+        """Return the id of a graph as the index has it; a URL does not distinguish integers and strings."""
         return _find_id(self.index, text)
 
     def resolve(self, query: GraphQuery) -> Graph:
@@ -197,7 +197,7 @@ class ServedIndex:
         return graph
 
     def read(self, file: FileData) -> tuple[list[Graph], list[str]]:
-        """The graphs of a file's content, and what was not kept. Only its text is read, whatever its name says."""
+        """Return the graphs of a file's content and the conversion losses. No path is opened, whatever the name."""
         suffix = f".{file.name.rpartition('.')[2].lower()}"
         known = _READABLE.get(suffix)
         if known is None:
@@ -224,13 +224,13 @@ class ServedIndex:
         return {"graphs": [write_graph(graph) for graph in graphs], "notes": notes}
 
     def is_certified(self, asked: SearchRequest) -> bool:
-        """Whether a search is by edit distance, with proofs."""
+        """Return whether a search is certified: by edit distance, with proofs."""
         return self.index.model is None if asked.certified is None else asked.certified
 
     def search(
         self, asked: SearchRequest, stop: Stop, report: Callable[[dict[str, Any]], None] | None = None
     ) -> dict[str, Any]:
-        """The answer to a search; ``report`` gets what is known while a certified search goes on."""
+        """Run a search; ``report`` receives the progress of a certified one."""
         query, certified = self.resolve(asked), self.is_certified(asked)
         k = asked.k or (_DEFAULT_K if asked.within is None else MOST_HITS)
         options: dict[str, Any] = {name: getattr(asked, name) for name in ("view", "distinct")}
@@ -238,9 +238,9 @@ class ServedIndex:
         if certified:
 
             def watch(progress: SearchProgress) -> bool:
-                if report is not None and not stop.asked():
+                if report is not None and not stop.requested():
                     report(write_progress(progress, k))
-                return stop.asked()
+                return stop.requested()
 
             options |= {"time_limit": stop.seconds, "n_jobs": 1, "watch": watch}
         result: SearchResult
@@ -251,7 +251,7 @@ class ServedIndex:
         explain = (lambda hit: self._explain_hit(query, hit, stop)) if asked.explain else None
         return {
             "certified": certified,
-            "stopped": certified and stop.asked() and not result.report.complete,
+            "stopped": certified and stop.requested() and not result.report.complete,
             "query": write_graph(query),
             "notes": [] if certified else self._describe_unfamiliar(query),
             **write_result(result, k=k, graphs=asked.graphs, explain=explain, explained=_EXPLAINED_HITS),
@@ -264,8 +264,8 @@ class ServedIndex:
 
     def _explain_hit(self, query: Graph, hit: SearchHit, stop: Stop) -> dict[str, Any] | None:
         found = hit.edits
-        if not stop.asked():
-            found = find_edits(query, hit, self.index.costs, min(EXPLAIN_SECONDS, stop.seconds), stop.asked)
+        if not stop.requested():
+            found = find_edits(query, hit, self.index.costs, min(EXPLAIN_SECONDS, stop.seconds), stop.requested)
         return None if found is None else write_alignment(found, listed=True)
 
     def distance(self, asked: DistanceRequest, stop: Stop) -> dict[str, Any]:
@@ -289,7 +289,7 @@ class ServedIndex:
             method=ExactSearch(time_limit=stop.seconds),
             costs=self.index.costs,
             limits=limits or None,
-            should_end=stop.asked,
+            should_end=stop.requested,
         )
 
     def explain(self, asked: ExplainRequest, stop: Stop) -> dict[str, Any]:
@@ -309,7 +309,7 @@ class ServedIndex:
         return {**self._write_pair(found), "layout": layout, "places": places, "svg": svg}
 
     def _follow(self, first: Graph, second: Graph, node_map: list[int | None]) -> EditDistance:
-        """The edits of a node map that the client knows."""
+        """Return the edits of a node map from the client."""
         used = [v for v in node_map if v is not None]
         if len(node_map) != first.num_nodes or len(set(used)) < len(used) or max(used, default=-1) >= second.num_nodes:
             raise InvalidArgument(
@@ -419,7 +419,7 @@ _converting = threading.Lock()
 
 
 def _with_notes(make: Callable[..., Any], *arguments: Any, **options: Any) -> tuple[Any, list[str]]:
-    """What a conversion makes, and what it warns of."""
+    """Return the result of a conversion and its warnings."""
     with _converting, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         made = make(*arguments, **options)

@@ -62,7 +62,7 @@ class Service:
         self.metrics = Metrics()
         self.is_ready, self.cannot_start = False, False
         self.behind_since: float | None = None
-        """When a newer edition was first seen in the store that is not served yet; None if the newest is served."""
+        """Time at which the store first had a newer edition than the one served; None if the newest is served."""
         self.failed_polls = 0
         """Polls of the store that failed, in a row."""
         self.closing = threading.Event()
@@ -88,11 +88,11 @@ class Service:
         return self.certified, self.quick, self.reading
 
     def lane_of(self, asked: SearchRequest) -> Lane:
-        """Where a search belongs: edits take as long as proofs."""
+        """Return the lane of a search: edits take as long as proofs."""
         return self.certified if asked.explain or self.current.is_certified(asked) else self.quick
 
     def stop(self, time_limit: float | None = None) -> Stop:
-        """A new piece of work: how it is told to end, and how long it may take."""
+        """Create the cancellation and deadline of a new piece of work."""
         most = self.settings.time_limit
         return Stop(self.closing, most if time_limit is None else min(most, time_limit))
 
@@ -189,7 +189,7 @@ class Service:
         self.metrics.swaps.labels("failed").inc()
 
     async def watch_editions(self) -> None:
-        """Warm up, then look for new editions until the service ends."""
+        """Warm up, then poll the store for new editions until the service ends."""
         try:
             await _in_own_thread(self.warm)
         except Exception:
@@ -215,7 +215,7 @@ class Service:
 def compile_searches() -> None:
     """Search once for distances that are hard to prove, so that all stages of a search are compiled.
 
-    Queries that are in the index, as :meth:`GraphIndex.warm` asks, are found by the first stage already.
+    The queries of :meth:`GraphIndex.warm` are in the index and found by its first stage alone.
     """
     ring = [(u, (u + 1) % _HARD) for u in range(_HARD)]
     graphs = [Graph(_HARD, sorted({(min(e), max(e)) for e in [*ring, *_chords(step)]})) for step in (2, 3, 5, 7)]
@@ -237,7 +237,7 @@ def _search_hard(query: Graph, index: GraphIndex) -> None:
 
 
 def _compiled_seconds() -> float:
-    """How long kernels have been compiled or loaded so far; the clock of time limits leaves that out."""
+    """Return the seconds spent on compiling or loading kernels so far, which time limits exclude."""
     return time.monotonic() - clock()
 
 

@@ -1,4 +1,4 @@
-"""What a service is told when it starts: where it listens, what it allows, and how much it does at a time."""
+"""Settings of the service: address, access and limits."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ class ServiceSettings:
     host: str = "127.0.0.1"
     """The address to listen at; any other than a loopback address needs a token."""
     port: int = 8765
-    """The port to listen at; 0 chooses a free one."""
+    """Port to listen on; 0 chooses a free one."""
     token: str | None = field(default=None, repr=False)
-    """What clients must send as ``Authorization: Bearer TOKEN``; None for a service on this machine only."""
+    """Token that clients must send as ``Authorization: Bearer TOKEN``; None for a service on this machine only."""
     allowed_hosts: tuple[str, ...] = ()
     """Further names under which the service may be called if it has no token. A page on the web could otherwise point a
     name of its own at this machine and read the answers."""
     workers: int = max(1, os.cpu_count() or 1)
-    """Certified searches at a time; as many quick requests are answered beside them."""
+    """Certified searches at a time; short requests have a lane of the same size."""
     waiting: int = 32
     """Requests that may wait for a worker; more are refused with 503."""
     time_limit: float = 30.0
-    """The most seconds that a request may ask for, the time it waits included."""
+    """Maximum time limit of a request in seconds, the time in the queue included."""
     max_nodes: int = 256
     """Nodes of a graph in a request."""
     max_edges: int = 2048
@@ -46,7 +46,7 @@ class ServiceSettings:
     body_seconds: float = 10.0
     """Seconds in which a request must have arrived, and in which a client must take each part of the answer."""
     poll_seconds: float = 5.0
-    """How often to look for a new edition of the index."""
+    """Seconds between polls for a new edition of the index."""
     log_requests: bool = True
     """Whether to log a line for each request."""
 
@@ -73,7 +73,7 @@ class ServiceSettings:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:

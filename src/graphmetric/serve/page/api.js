@@ -36,7 +36,7 @@ function askToken() {
       dialog.remove();
       asking = null;
       if (!input.value) {
-        reject(new Problem({ status: 401, title: "A token is needed", detail: "No token was given.", advice: "Reload the page and enter the token the service was started with." }));
+        reject(new Problem({ status: 401, title: "Unauthorized", detail: "No token was given.", advice: "Reload the page and enter the token the service was started with." }));
         return;
       }
       token = input.value;
@@ -101,7 +101,7 @@ export async function stream(body, signal, progress) {
       if (told.event === "error") throw new Problem(told);
       progress(told);
     }
-    if (done) throw new Problem({ title: "The answer broke off", detail: "The service ended the stream before the result.", advice: "Try again; if it happens again, ask for fewer hits or a shorter time." });
+    if (done) throw new Problem({ title: "Connection lost", detail: "The service ended the stream before the result.", advice: "Try again; if it happens again, ask for fewer hits or a shorter time." });
   }
 }
 
@@ -145,7 +145,7 @@ export function describe(problem, retry) {
   const isOurs = problem instanceof Problem;
   if (!isOurs) console.error(problem);
   return h("div", { class: "problem" },
-    h("h2", {}, isOurs ? problem.title : "The page has a fault"),
+    h("h2", {}, isOurs ? problem.title : "Unexpected error"),
     h("p", {}, problem.message),
     problem.errors?.length ? h("ul", {}, problem.errors.slice(0, 5).map((error) =>
       h("li", {}, h("code", {}, error.where), `: given ${error.given}; allowed: ${error.allowed}`))) : null,

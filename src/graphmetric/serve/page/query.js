@@ -5,11 +5,11 @@ import { choice, h, many, put, say, shown } from "./dom.js";
 import { makeSketch, typed } from "./sketch.js";
 
 const KINDS = {
-  nodes_relabeled: "nodes relabelled", edges_relabeled: "edges relabelled", nodes_deleted: "nodes deleted", nodes_inserted: "nodes inserted",
+  nodes_relabeled: "nodes relabeled", edges_relabeled: "edges relabeled", nodes_deleted: "nodes deleted", nodes_inserted: "nodes inserted",
   edges_deleted: "edges deleted", edges_inserted: "edges inserted", ring: "edges of rings", linker: "edges of linkers", terminal: "terminal edges",
   element: "changes of elements", bond: "changes of bonds", total: "edits in all",
 };
-export const kindName = (kind) => KINDS[kind] ?? kind.replaceAll("_", " ").replace("relabeled", "relabelled");
+export const kindName = (kind) => KINDS[kind] ?? kind.replaceAll("_", " ");
 
 /** Whether a graph of a link, or one that was typed, may be drawn; the search says what is wrong with others. */
 function isSound({ num_nodes, edges }, limits) {

@@ -178,8 +178,8 @@ export function makeResults(page) {
       update(now, against) {
         hit = now;
         const isCertified = hit.proven !== null;
-        const known_exactly = isCertified && hit.exact !== null;
-        distance.textContent = !isCertified || known_exactly ? short(hit.exact ?? hit.distance) : `${short(hit.lower)}–${short(hit.upper)}`;
+        const isExact = isCertified && hit.exact !== null;
+        distance.textContent = !isCertified || isExact ? short(hit.exact ?? hit.distance) : `${short(hit.lower)}–${short(hit.upper)}`;
         const [kind, text] = isCertified ? (hit.proven ? ["proven", "✓ proven"] : ["open", "bounds"]) : ["learned", "learned distance"];
         badge.className = `badge ${kind}`;
         badge.textContent = text;
