@@ -1,8 +1,8 @@
-"""The nearest graphs of an index by edit distance, or all within a radius: bounds and searches prove them.
+"""Certified search of an index by edit distance: the nearest graphs or all within a radius, with proofs.
 
-:class:`graphmetric.edit_distance.nearest.NearestSearch` searches. This module gives it what an index knows: lower
-bounds from stored histograms and branches, graphs to begin with, and the isomorphism classes by which each graph is
-searched once. Several queries are searched in several threads.
+:class:`graphmetric.edit_distance.nearest.NearestSearch` searches. This module supplies the data of an index: lower
+bounds from stored histograms and branches, first candidates, and isomorphism classes, each of which is searched
+once. Several queries are searched in several threads.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ takes some 50 ms for each, which no time limit counts."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EditView:
-    """Edit distances from one query on the scale that was asked for; arrays have an entry for each class of graphs."""
+    """Edit distances from one query in the requested view; arrays have an entry for each class of graphs."""
 
     view: View
     query: Graph
@@ -198,7 +198,7 @@ class QuerySearch:
     """The search for one query among some classes of graphs; their places there are their numbers in the search."""
 
     def __init__(self, asked: CertifiedSearch, row: int, watch: Watch, wanted: int | None, radius: float | None = None):
-        """``row`` is the place of the query among those that are asked; ``radius`` is in the view."""
+        """``row`` is the position of the query among those of the call; ``radius`` is in the view."""
         self._asked, self._row, self._started, options = asked, row, clock(), asked.options
         bounds, lower, classes = asked.bounds, asked.bounds.by_counts(row), np.arange(len(asked.nodes))
         self._view = EditView(options.view, asked.queries[row], asked.nodes, asked.edges)

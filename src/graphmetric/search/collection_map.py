@@ -1,9 +1,9 @@
 """A map of a collection: its graphs as points in the plane, in clusters, and the place of a new graph among them.
 
-The plane shows the vectors by which the model finds near graphs. Without a model these are counts: the share of each
-frequent node label, of each degree, and the numbers of nodes and edges. Principal components are there at once and keep
-the large distances; t-SNE keeps neighbours together and takes some milliseconds for each graph, so it is made
-when it is asked for (:meth:`graphmetric.GraphIndex.build_map`) and stored with the index.
+The plane shows the vectors by which the model finds near graphs. Without a model these are counts: the fraction of each
+frequent node label, of each degree, and the numbers of nodes and edges. Principal components are computed at once and
+keep the large distances; t-SNE keeps neighbors together and takes a few milliseconds per graph, so it is computed on
+demand (:meth:`graphmetric.GraphIndex.build_map`) and stored with the index.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CollectionMap:
 
     method: MapMethod
     kind: str
-    """What the points are made of."""
+    """Kind of vectors that the points are computed from."""
     positions: NDArray[np.int64]
     """The places of the graphs of the points among all graphs of the index."""
     points: Floats
@@ -69,7 +69,7 @@ class CollectionMap:
     """(n, width) -> (n, 2): the places of vectors."""
 
     def place(self, graph: Graph) -> tuple[float, float]:
-        """Where a graph lies on the map, whether it is in the collection or not."""
+        """Return the location of a graph on the map, in the collection or not."""
         x, y = self.locate(self.vectors_of(graph)[None])[0].tolist()
         return x, y
 
@@ -172,7 +172,7 @@ def plot_map(
 
 
 def _values_of(index: GraphIndex, found: CollectionMap, color: str | Any) -> tuple[str, list[Any]]:
-    """What a plot shows by colour: its name, and the value of each point."""
+    """Return the name and the values of the colors of a plot."""
     if not isinstance(color, str):
         given = list(color)
         if len(given) != len(index):

@@ -127,5 +127,5 @@ def draw_hits(result: SearchResult) -> str:
 
 
 def picture_of_hits(result: SearchResult) -> bytes:
-    """The same drawing as a PNG, by matplotlib."""
+    """Draw the picture as a PNG with matplotlib."""
     return paint_panels(list_panels(result))

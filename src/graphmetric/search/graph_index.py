@@ -86,21 +86,21 @@ class GraphIndex:
 
         Args:
             model: A fitted :class:`graphmetric.GraphDistance`, or a trained distance that was loaded; the index keeps
-                it, and refuses another one. It encodes on the device it is on. Without a model, torch is not needed;
+                it, and rejects any other. It encodes on the device it is on. Without a model, torch is not needed;
                 :meth:`add_model` adds one later.
-            graphs: Anything :func:`graphmetric.as_graphs` takes. Only some thousand graphs of an iterator exist at a
-                time; with ``out`` the same is true of all that the index makes of them.
+            graphs: Anything :func:`graphmetric.as_graphs` accepts. Only a few thousand graphs of an iterator exist at a
+                time; with ``out`` this also holds for their columns and embeddings.
             ids: Names of the graphs instead of their own. Each must occur once; a graph without a name gets a number.
-            out: A folder to build the index in; what is there is replaced when the new index is whole.
+            out: A folder to build the index in; an index in it is replaced atomically.
             store: Instead of a folder the address of a PostgreSQL database with pgvector, such as
                 ``postgresql://user@host/database?index=molecules``; needs the extra [postgres]. Later changes to this
                 index are written there at once.
             costs: Edit costs of certified searches; by default those that the model was trained for, or unit costs.
             reading: Options by which the molecules were read, such as ``MoleculeOptions(distinguish="charge")``. The
-                index keeps them and reads queries alike. Collections that :func:`graphmetric.read_graphs` has read, and
-                SMILES, need not say it; other graphs that were made from molecules should.
+                index keeps them and reads queries alike. Not needed for SMILES and for collections of
+                :func:`graphmetric.read_graphs`; pass it for other graphs that were made from molecules.
             executor: A :class:`concurrent.futures.Executor`, such as a pool of processes, or a dask ``Client``, whose
-                workers encode the graphs, some thousand at a time, on their CPU. This process reads and writes them.
+                workers encode the graphs, a few thousand at a time, on their CPU. This process reads and writes them.
                 The index is the same, to the last bit on machines of one kind.
         """
         if graphs is None:
@@ -126,18 +126,18 @@ class GraphIndex:
         n_jobs: int | None = 1,
         device: str = "cpu",
     ) -> GraphIndex:
-        """Open the index of a folder, whose arrays are mapped, not read, or of a database, which is read when asked.
+        """Open the index of a folder, with memory-mapped arrays, or of a database, which is read on demand.
 
-        It stays at the edition that it was opened at, or that it has written, whatever others write.
+        It stays at the edition it opened, or that it wrote itself, whatever others write.
 
         Args:
-            folder: Where :meth:`build` or :meth:`save` wrote it: a folder, or the address of a database.
-            model: The model it was built with, if that is in memory already; another one is refused.
+            folder: The folder, or the address of the database, of :meth:`build` or :meth:`save`.
+            model: The model it was built with, if that is in memory already; any other is rejected.
             verify: Whether to compare the digests of all files (True), of those up to 256 MB (None) or of none, for
-                a folder that is known to be whole (False). Sizes are always compared.
+                a folder that is known to be intact (False). Sizes are always compared.
             n_jobs: Threads for encoding queries.
-            device: Where its own model encodes queries and graphs that are added, such as "cuda". One that is given as
-                ``model`` stays where it is.
+            device: Device on which its own model encodes queries and added graphs, such as "cuda". A given
+                ``model`` stays on its device.
         """
         store = open_store(folder)
         index = cls()
@@ -177,9 +177,9 @@ class GraphIndex:
 
     @property
     def reading(self) -> MoleculeOptions | None:
-        """The options by which molecules of the index were read, and queries are; None if that is not known.
+        """The options by which molecules of the index and of queries are read; None if not recorded.
 
-        It can be set for an index that does not record it, and is on disk after :meth:`save`.
+        Can be set for an index that does not record it; stored by :meth:`save`.
         """
         return self._open.reading
 
@@ -226,13 +226,13 @@ class GraphIndex:
         return np.asarray(found[self._open.graphs.alive])
 
     def build_map(self, method: MapMethod = "tsne") -> CollectionMap:
-        """Lay out all graphs in the plane and keep their places; on disk after :meth:`save`.
+        """Lay out all graphs in the plane and keep their points, which :meth:`save` stores.
 
-        Graphs that are added later are put among their nearest, until the map is built again.
+        Points of graphs that are added later are interpolated from their nearest neighbors, until the next call.
 
         Args:
-            method: ``"tsne"``, which keeps neighbours together: some milliseconds of CPU time for each graph; needs
-                scikit-learn. ``"pca"`` forgets such a map: principal components are computed when they are asked for.
+            method: ``"tsne"``, which keeps neighbors together: a few milliseconds of CPU time per graph; needs
+                scikit-learn. ``"pca"`` drops such a map: principal components are computed on demand.
         """
         if method not in get_args(MapMethod):
             raise InvalidArgument(f"no map by {method!r}; there are: {', '.join(get_args(MapMethod))}")
@@ -300,15 +300,15 @@ class GraphIndex:
     @overload
     def search(self, query: Any, k: int = 10, **options: Unpack[SearchKeywords]) -> SearchResult: ...
     def search(self, query: Any, k: int = 10, **options: Unpack[SearchKeywords]) -> SearchResult | list[SearchResult]:
-        """The ``k`` nearest graphs, nearest first, equally near ones in the order in which they were added.
+        """Find the ``k`` nearest graphs, nearest first, ties in the order of addition.
 
-        Where several graphs share the last distance, a certified search may list any of them, unless they are
-        isomorphic: to know that no graph is nearer takes far less work than to find all that are as near.
+        If several graphs share the last distance, a certified search may list any of them, unless they are
+        isomorphic: to prove that no graph is nearer takes far less work than to find all that are as near.
 
         Args:
-            query: A graph in any form :func:`graphmetric.as_graph` takes, an id of the index, or a SMILES; or a list of
-                these, for a list of results.
-            k: The number of graphs to find; the result is shorter where the index has no more.
+            query: A graph in any form :func:`graphmetric.as_graph` accepts, an id of the index, or a SMILES; or a list
+                of these, for a list of results.
+            k: The number of graphs to find; the result is shorter if the index has no more.
             options: The fields of :class:`~graphmetric.search.options.SearchOptions`: ``view``, ``certified``,
                 ``exact``, ``candidates``, ``where``, ``distinct``, ``time_limit``, ``costs``, ``limits``, ``n_jobs``
                 and ``watch``.
@@ -337,10 +337,10 @@ class GraphIndex:
     @overload
     def range(self, query: Any, radius: float, **options: Unpack[RangeKeywords]) -> SearchResult: ...
     def range(self, query: Any, radius: float, **options: Unpack[RangeKeywords]) -> SearchResult | list[SearchResult]:
-        """All graphs at most at this distance from a query, nearest first; none is missed.
+        """Find all graphs at most at this distance from a query, nearest first; none is missed.
 
-        A certified search that runs out of time says so in its report: how many graphs are still open, and that none of
-        them is nearer than some distance. What it lists may then include graphs whose distance lies between bounds.
+        If a certified search runs out of time, its report has the number of undecided graphs and a lower bound of their
+        distances. The hits may then include graphs whose distance is only bounded.
 
         Args:
             query: A graph, an id or a SMILES, or a list of these, as in :meth:`search`.
@@ -379,7 +379,7 @@ class GraphIndex:
         return results if several else results[0]
 
     def warm(self) -> None:
-        """Do now what the first searches would wait for: compile the searches, and read what they look at."""
+        """Compile the searches and read their columns now, instead of in the first search."""
         if len(self) == 0:
             return
         sizes = np.where(self._open.graphs.alive, self._open.graphs.per_graph("sizes"), 0)
@@ -430,7 +430,7 @@ class GraphIndex:
         return self._queries.reading()
 
     def _chosen_model(self, question: str, options: RangeOptions) -> LearnedSearches | None:
-        """What searches by the learned distance; None for a certified search."""
+        """Return the learned search; None for a certified search."""
         if options.certified or (options.certified is None and self._open.learned is None):
             return None
         if options.limits is not None:
@@ -438,7 +438,7 @@ class GraphIndex:
         return self._needed_model(question)
 
     def _needed_model(self, question: str) -> LearnedSearches:
-        """What searches by the learned distance; raises where there is none."""
+        """Return the learned search; raises if the index has no model."""
         if self._open.learned is None:
             raise InvalidArgument(
                 f"this {question} needs a learned distance, and the index has no model: ask for a certified search, or "
@@ -460,9 +460,9 @@ def _workers_of(executor: Any) -> Executor | None:
 def _choose_model(
     store: IndexStore, model: Any, runs_on: tuple[int | None, str], manifest: Manifest
 ) -> LearnedSearches | None:
-    """What searches by the model of an index, with so many threads on a device.
+    """The learned search of an index, on ``n_jobs`` threads and a device.
 
-    ``model`` is the same one, if that is in memory already.
+    ``model`` is the model of the index if it is in memory already.
     """
     if manifest.model is None and model is not None:
         raise InvalidArgument(f"{store.place} has no model: leave out model=, and add one by add_model")
@@ -495,7 +495,7 @@ def _load_model(folder: Path, n_jobs: int | None, device: str) -> LearnedDistanc
 
 
 def _search_by(model: Any) -> LearnedSearches:
-    """What searches by the learned distance of a model."""
+    """Return the learned search by a model."""
     from graphmetric.learned.learned_distance import LearnedDistance
     from graphmetric.search.learned_search import LearnedSearches
 

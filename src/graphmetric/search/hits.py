@@ -1,4 +1,4 @@
-"""What a search found, how, and why: hits, a report, and explanations of hits by their edits."""
+"""Results of searches: hits, a report, and explanations of hits by their edits."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ class SearchHit:
 
     id: Hashable
     distance: float
-    """The learned distance; in a certified search the edit distance, or the best upper bound of it that is known."""
+    """The learned distance; in a certified search the edit distance or its best upper bound."""
     load: Callable[[], Graph]
     """A function that makes the graph."""
     exact: float | None = None
-    """The edit distance, if it is known exactly; in the view that was asked for."""
+    """The edit distance in the requested view; None unless exact."""
     lower: float | None = None
     """The edit distance is at least this."""
     upper: float | None = None
     """The edit distance is at most this."""
     proven: bool | None = None
-    """Whether it is proven that this graph and those before it are as near as any: that the rank is right."""
+    """Whether the rank is proven: no other graph is nearer than this one and those before it."""
     explain: Callable[[Graph], EditDistance] | None = None
     """A function that makes the edits from the query to the graph."""
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph, made when first asked for."""
+        """The graph, loaded on first access."""
         return self.load()
 
     @cached_property
@@ -84,25 +84,25 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class SearchReport:
-    """How an answer was found."""
+    """Coverage, pruning and time of a search."""
 
     graphs: int
-    """The number of graphs that were allowed as answers."""
+    """Number of eligible graphs."""
     exact: bool
-    """Whether looking at all of them would give the same answer; if not, near graphs may have been missed."""
+    """Whether an evaluation of all of them would give the same hits; if not, near graphs may be missing."""
     stages: Mapping[str, int] = field(default_factory=dict)
-    """The number of graphs that each stage removed, in order; the others were looked at in full."""
+    """Number of graphs that each stage removed, in order; the others were evaluated exactly."""
     seconds: float = 0.0
     complete: bool = True
-    """False where a time limit ended a certified search."""
+    """False if a time limit ended a certified search."""
     open: int = 0
-    """The number of graphs of which a certified search does not know whether they belong to the answer."""
+    """Number of graphs neither excluded nor proven to be hits."""
     least_open: float | None = None
-    """None of these is nearer than this."""
+    """Lower bound of the distances of the undecided graphs."""
 
     @property
     def refined(self) -> float:
-        """The share of graphs whose distance was computed in full."""
+        """Fraction of the graphs whose distance was evaluated exactly."""
         return 1.0 - sum(self.stages.values()) / self.graphs if self.graphs else 0.0
 
     def __str__(self) -> str:
@@ -116,21 +116,21 @@ class SearchReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchProgress:
-    """How far a certified search is; what ``watch=`` gets."""
+    """Progress of a certified search, the argument of ``watch``."""
 
     query: int
-    """The position of the query among those that were asked together."""
+    """Position of the query among those of the call."""
     found: int
-    """The number of graphs that are in the answer so far, and whose distance is known."""
+    """Number of hits so far whose distance is exact."""
     excluded: int
-    """The number of graphs that are proven not to belong to the answer."""
+    """Number of graphs that are proven not to be hits."""
     open: int
-    """The number of graphs of which neither is known."""
+    """Number of graphs that are undecided."""
     least_open: float | None
-    """None of these is nearer than this; None where there are none."""
+    """Lower bound of the distances of the undecided graphs; None if there are none."""
     seconds: float
     result: Callable[[], SearchResult]
-    """A function that makes what is known so far; only while the search waits for the answer of ``watch``."""
+    """A function that returns the hits so far; callable only until ``watch`` returns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +168,7 @@ class SearchResult(Sequence[SearchHit]):
         ]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The same as a table, one row for each hit."""
+        """Return a table with one row per hit."""
         records = self.to_records()
         names = list(records[0]) if records else _COLUMNS
         return data_frame({name: [record[name] for record in records] for name in names}, "tables of hits")
@@ -207,7 +207,7 @@ class Explanation:
 
     @property
     def text(self) -> str:
-        """The edits, one per line, under a line that says how many there are and how many are needed."""
+        """The edits, one per line, under a line with their number and its lower bound."""
         found = self.alignment
         lines = [f"query -> {found.second.id!r}: {count_edits(found)}"]
         lines += [f"  {k}. {edit}" for k, edit in enumerate(found.edit_path or (), 1)]

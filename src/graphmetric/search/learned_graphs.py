@@ -82,12 +82,12 @@ class LearnedSegment:
 
     @property
     def has_bounds(self) -> bool:
-        """Whether distances of vectors are lower bounds of the distance."""
+        """Return whether distances of vectors are lower bounds of the distance."""
         return self._head.vector_blocks is not None
 
     @property
     def is_quick(self) -> bool:
-        """Whether a distance takes no longer than a bound, since it looks at vectors alone."""
+        """Return whether a distance is as cheap as a bound, since it compares only vectors."""
         return not self._head.needs_states
 
     def measure(self, query: Query, positions: Positions) -> Floats:
@@ -111,14 +111,14 @@ class LearnedSegment:
         return lower.numpy()
 
     def tighten(self, query: Query, gaps: Floats, positions: Positions) -> Floats:
-        """The same, with everything else that the head can say cheaply about these graphs."""
+        """Return the bounds, tightened by all other cheap bounds of the head."""
         held, places = self._held(positions, "states", "axes")
         stored = StoredGraphs(held._side.graphs, held._segment.arrays)
         tight = self._head.tighten(gaps, query.alone.graphs, stored, torch.from_numpy(places))
         return held.bound(query, tight, places)
 
     def _held(self, positions: Positions, *names: str) -> tuple[LearnedSegment, Positions]:
-        """What holds these arrays of some graphs, and where: this segment, or a part of it that is read now."""
+        """Return a segment with these arrays of some graphs, and their rows in it: this one, or a part read from it."""
         if self._holds_states:
             return self, positions
         chosen, places = np.unique(positions, return_inverse=True)
@@ -127,7 +127,7 @@ class LearnedSegment:
 
     @property
     def _holds_states(self) -> bool:
-        """Whether all that the head compares is in memory, or mapped."""
+        """Return whether all inputs of the head are in memory or memory-mapped."""
         return not (self._head.needs_states and self._segment.reads_rows)
 
     def _compare(self, query: Query, left: PreparedGraphs) -> Comparison:
@@ -145,7 +145,7 @@ class LearnedSegment:
 
     @cached_property
     def _without_vectors(self) -> PreparedGraphs:
-        """What bounds look at; taking some of its graphs copies no vectors."""
+        """Return the inputs of bounds; selecting some of its graphs copies no vectors."""
         graphs = self._side.graphs
         return PreparedGraphs(graphs._replace(z=graphs.z[:, :0]), self._side.to_empty)
 
@@ -206,7 +206,7 @@ class SegmentEncoder(GraphDescriber):
         return chunk
 
     def encode(self, graphs: GraphCollection, certificates: list[str]) -> Arrays:
-        """Encode new graphs, of which the certificates are known."""
+        """Encode new graphs, given their certificates."""
         with self._model.limited_threads():
             names = self._model.identify(graphs, certificates)
             encoded = self._model.encode(graphs, names).detached().compacted()
@@ -234,7 +234,7 @@ def _describe_in_worker(
     graphs: GraphCollection,
     certificates: list[str] | None = None,
 ) -> tuple[Arrays, Floats | None] | None:
-    """What an index keeps of some graphs, with its axes; None if this worker has never been given the model."""
+    """Encode graphs to the arrays of an index, with its axes; None if this worker does not have the model."""
     model = model_in_worker(digest, files)
     if model is None:
         return None

@@ -1,13 +1,13 @@
 """Nearest graphs by the learned distance: candidates by vectors, bounds, then the distance itself.
 
-Where the model does not tell some graphs apart, only the first of them is looked at: what is found for it is true of
-all of them, to the last bit. These are graphs that are isomorphic in all that the model takes in, whatever else they
-have. Without this, rounding would separate them, since it depends on the batch in which a graph was encoded.
+Of graphs that the model cannot distinguish, only the first is evaluated; its distance holds for all of them, to the
+last bit. These graphs are isomorphic in all inputs of the model. Evaluated one by one, rounding would separate them: it
+depends on the batch in which a graph was encoded.
 
-Where the head bounds its distance by index vectors, graphs are looked at in the order of their bounds, and the search
-ends when no bound allows a graph to come before the k-th best (ties go by position), so the answer is the same as if
-all graphs were looked at. With ``candidates`` it looks at that many graphs only: those with the least bounds among ten
-times as many graphs with the nearest vectors. The answer is then approximate.
+If the head bounds its distance by index vectors, graphs are evaluated in ascending order of their bounds, until no
+bound allows a graph to come before the k-th best (ties go by position), so the result is that of an evaluation of all
+graphs. With ``candidates`` only that many graphs are evaluated: those with the smallest bounds among ten times as many
+graphs with the nearest vectors. The result is then approximate.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from graphmetric.search.learned_graphs import Floats, LearnedSegment, Query, Seg
 _FIRST, _LARGEST = 256, 1 << 16
 """Graphs bounded together: at first, and in the end, after growing."""
 _MEASURED = 48
-"""Distances computed before the k-th best is looked at again."""
+"""Distances computed between updates of the k-th best."""
 _SCANNED = 1 << 14
 """Distances computed together where all are."""
 _WIDER = 10
-"""Graphs bounded for each one that is looked at: bounds cost a thirtieth, and order graphs better than vectors do."""
+"""Graphs bounded per graph evaluated: bounds cost a thirtieth, and order graphs better than vectors do."""
 BY_VECTORS, BY_STATES, BY_CANDIDATES = "pooled vectors", "node states", "the limit on candidates"
 
 
@@ -52,15 +52,15 @@ class LearnedSearches:
 
     @property
     def classes(self) -> Classes:
-        """Which graphs are equal to the model; a strict distance parts all that are not isomorphic."""
+        """Classes of graphs that are equal to the model; a strict distance separates all that are not isomorphic."""
         return "certificates" if self.model.strict else "seen"
 
     def encoder(self, basis: Floats | None = None) -> SegmentEncoder:
-        """What encodes the graphs of a new segment."""
+        """The encoder of the graphs of a new segment."""
         return SegmentEncoder(self.model, basis)
 
     def vectors(self, asked: GraphCollection) -> Floats:
-        """(queries, width): what stands for each query when near graphs are looked for."""
+        """(queries, width) index vector of each query."""
         return np.array([query.vector for query in Query.encode(self.model, asked, "raw")])
 
     def nearest(
@@ -96,7 +96,7 @@ class LearnedSearches:
             return [LearnedSearch(among, query).within(radius) for query in Query.encode(self.model, asked, view)]
 
     def _among(self, graphs: IndexedGraphs, selection: Selection) -> SearchedGraphs:
-        """What a search looks at."""
+        """Inputs of one search."""
         split = graphs.split(selection.first, selection.copies)
         return SearchedGraphs(graphs, selection, [SegmentSelection(self._open(one), *own) for one, *own in split])
 
@@ -123,9 +123,9 @@ class LearnedSearch:
         self._best, self._removed = Best(0), dict[str, int]()
 
     def nearest(self, k: int, candidates: int | None, total: int | None = None) -> SearchResult:
-        """The ``k`` nearest graphs; without a number of candidates it looks at all graphs it has to.
+        """Find the ``k`` nearest graphs; without a number of candidates, evaluate as many graphs as necessary.
 
-        ``total`` says that the selected graphs are themselves candidates, among that many.
+        If ``total`` is given, the selected graphs are themselves candidates, among that many.
         """
         self._best = Best(k)
         self._removed = dict.fromkeys((BY_CANDIDATES, BY_VECTORS, BY_STATES), 0)
@@ -247,7 +247,7 @@ class Best:
         self.positions = np.empty(0, dtype=np.int64)
 
     def may_enter(self, bounds: Floats, positions: Positions) -> NDArray[np.bool_]:
-        """Which graphs with such lower bounds of their distances may be among the best."""
+        """Return a mask of the graphs that may be among the best, given lower bounds of their distances."""
         if len(self.distances) < self.k:
             return np.ones(len(bounds), dtype=bool)
         limit, last = self.distances[-1], self.positions[-1]

@@ -79,5 +79,5 @@ class QueryReader:
 
 
 def is_several(query: Any) -> bool:
-    """Whether this is a list of queries; a tuple (edges, labels) or a matrix is one graph."""
+    """Return whether this is a list of queries; a tuple (edges, labels) or a matrix is one graph."""
     return isinstance(query, list | GraphCollection | Iterator)
