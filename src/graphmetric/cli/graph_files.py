@@ -52,7 +52,7 @@ def info_command(source: str, reading: Reading, edge_labels: bool | None) -> Non
 def convert_command(
     source: str, target: str, target_format: str | None, reading: Reading, edge_labels: bool | None
 ) -> None:
-    """Read the graphs of SOURCE and write them to TARGET. A note says what the format of TARGET cannot hold.
+    """Read the graphs of SOURCE and write them to TARGET. A note lists what the format of TARGET cannot hold.
 
     \b
     Examples:

@@ -34,7 +34,7 @@ TYPED = "graphmetric.typed"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How graphs are read, according to the shared options."""
+    """Reader of graphs, according to the shared options."""
 
     root: str | None = None
     """Folder of the benchmark data sets."""
@@ -43,7 +43,7 @@ class Reading:
     options: dict[str, Any] = field(default_factory=dict)
     """Arguments of :func:`~graphmetric.read_graphs` that were given, by name."""
     molecules: MoleculeOptions | None = None
-    """How to read molecules, where the options do not say it."""
+    """Options for reading molecules, unless given on the command line."""
 
     @classmethod
     def of(cls, root: str | None, file_format: str | None, reading_limits: ReadLimits, **options: Any) -> Reading:
@@ -52,13 +52,13 @@ class Reading:
         return cls(root, file_format, reading_limits, given)
 
     def like(self, index: GraphIndex) -> Reading:
-        """The same with molecules read as those of an index; ``--distinguish`` may only say what the index says."""
+        """Return a reader of molecules as those of an index; ``--distinguish`` must agree with the index."""
         if "distinguish" in self.options and index.reading is not None:
             check_reading(MoleculeOptions(self.options["distinguish"]), index.reading, "graphs")
         return replace(self, molecules=index.reading)
 
     def molecule_options(self, source: str) -> MoleculeOptions | None:
-        """How the molecules of a source are read; None where it has none, or that is not known."""
+        """Return the options by which molecules of a source are read; None if it has none or they are not recorded."""
         path = source if (chosen := _split_position(source)) is None else chosen[0]
         if _dataset_of(path, self) is not None:
             return open_source(path, self).graphs.reading  # type: ignore[no-any-return]
@@ -117,7 +117,7 @@ reading_options = gathered("reading", Reading.of, _OPTIONS)
 
 
 class GraphCommand(click.Command):
-    """A command that remembers what was typed, and whose help lists the options for reading graphs last."""
+    """A command that keeps its given options, and whose help lists the options for reading graphs last."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[TYPED] = shlex.join(["graphmetric", str(ctx.info_name), *args])
@@ -147,8 +147,8 @@ class Source:
 def open_source(source: str, reading: Reading = Reading(), *, edge_labels: bool | None = None) -> Source:  # noqa: B008
     """Read graphs from a path or the name of a data set; raises if there is no graph.
 
-    A file in the layout of a known benchmark is read as that benchmark, so that AIDS700nef comes without bond labels
-    from its file as it does from its name; name a format to read it plainly.
+    A file in the layout of a supported benchmark is read as that benchmark, so that AIDS700nef comes without bond
+    labels from its file as it does from its name; name a format to read it plainly.
     """
     if (known := _dataset_of(source, reading)) is not None:
         name, root, read_as = known
@@ -164,7 +164,7 @@ def open_source(source: str, reading: Reading = Reading(), *, edge_labels: bool 
 
 
 def stream_source(source: str, reading: Reading = Reading()) -> tuple[Iterator[Graph], int | None]:  # noqa: B008
-    """The graphs one by one, so that a file or standard input may be larger than memory, and their number if known."""
+    """Return the graphs one by one, so that a source may be larger than memory, and their number if known."""
     if _split_position(source) is not None:
         return iter([open_graph(source, reading)]), 1
     if _dataset_of(source, reading) is not None:
@@ -175,9 +175,9 @@ def stream_source(source: str, reading: Reading = Reading()) -> tuple[Iterator[G
 
 
 def open_graph(text: str, reading: Reading = Reading(), *, smiles: bool = False, advice: str = "") -> Graph:  # noqa: B008
-    """One graph: a file that holds one, ``SOURCE:POSITION``, or a SMILES.
+    """Read one graph: a file that holds one, ``SOURCE:POSITION``, or a SMILES.
 
-    ``advice`` says what else the command can do with a file that holds many.
+    ``advice`` names the alternative for a file that holds many.
     """
     if smiles:
         given = {name: value for name, value in reading.options.items() if name == "distinguish"}
@@ -218,7 +218,7 @@ def _split_position(text: str) -> tuple[str, int] | None:
 
 
 def warn_of_nearly_unique_attributes(graphs: Iterable[Graph], costs: EditCosts | None) -> None:
-    """Warn of attributes that make nearly all nodes or edges different, so that an edit distance says nothing."""
+    """Warn of attributes that make nearly all nodes or edges different, so that edit distances are uninformative."""
     try:
         together = GraphCollection(graphs)
     except InvalidGraph:  # features of different lengths, which the distance itself reports

@@ -49,7 +49,7 @@ class _IndexGroup(click.Group):
         return super().parse_args(ctx, args if is_known else ["build", *args])
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the help for making an index, which most people look for, and name the other commands."""
+        """Show the help for building an index, the most common command, and name the other commands."""
         main = click.Context(build, parent=ctx.parent, info_name=ctx.info_name)
         build.format_help(main, formatter)
         with formatter.section("To change an index (graphmetric index add --help)"):
@@ -225,7 +225,7 @@ def lay_out(index: str, method: MapMethod) -> None:
 
 
 def known_id(index: GraphIndex, text: str) -> Hashable:
-    """The id of a graph as the index has it: a string or a number, which look alike on the command line."""
+    """Return the id of a graph as the index has it: a string or a number, alike on the command line."""
     return int(text) if text not in index and text.lstrip("-").isdecimal() else text
 
 

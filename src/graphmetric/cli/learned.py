@@ -1,4 +1,4 @@
-"""``graphmetric distance``, ``embed`` and ``evaluate``: what a trained model says about graphs, and how good it is."""
+"""``graphmetric distance``, ``embed`` and ``evaluate``: predictions of a trained model and their quality."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def gathered(name: str, make: Callable[..., Any], options: Mapping[str, Decorato
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Where graphs are encoded, according to ``--jobs``, ``--device`` and ``--cluster``."""
+    """Device or executor that encodes graphs, according to ``--jobs``, ``--device`` and ``--cluster``."""
 
     n_jobs: int = 1
     device: str = "cpu"
@@ -182,7 +182,7 @@ def method_option() -> Decorator:
 
 
 def time_limit_option(default: str, meaning: str) -> Decorator:
-    """``--time-limit`` of a command that searches. Its default value is "auto"; ``default`` says what that means."""
+    """``--time-limit`` of a command that searches. Its default value is "auto", which ``default`` describes."""
     shown = f"{meaning} 'none' means no limit."
     return click.option(
         "--time-limit", type=TIME_LIMIT, default="auto", show_default=default, metavar="SECONDS", help=shown

@@ -1,4 +1,4 @@
-"""What commands print: results, notes and errors, in a form that every terminal can show.
+"""Output of commands: results, notes and errors, in a form that every terminal can show.
 
 Graphs come from other people's files. An id may hold a character that the terminal's encoding lacks, half of a
 surrogate pair, or an escape sequence that would move the cursor; none of these may stop a command or control the
@@ -57,7 +57,7 @@ def show_result(text: object, data: Any) -> None:
 
 
 def wants_json() -> bool:
-    """Whether the command that runs has the option ``--json``."""
+    """Return whether the running command has the option ``--json``."""
     return bool(click.get_current_context().meta.get(AS_JSON))
 
 
@@ -89,7 +89,7 @@ def in_line(text: object) -> str:
 
 
 def can_print(text: str) -> bool:
-    """Whether the encoding of standard output has these characters."""
+    """Return whether the encoding of standard output has these characters."""
     try:
         text.encode(getattr(sys.stdout, "encoding", None) or "utf-8")
     except (UnicodeError, LookupError):
@@ -133,7 +133,7 @@ def prepare_streams() -> None:
 
 @contextmanager
 def output_errors_named() -> Iterator[None]:
-    """Turn an error in writing standard output into a FileError that says so."""
+    """Convert an error in writing standard output to a FileError."""
     try:
         yield
     except BrokenPipeError:  # the reader of our output, such as `head`, has left

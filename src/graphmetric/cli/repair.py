@@ -130,7 +130,7 @@ def _sample_for(distances: Matrix, time_limit: float | None) -> int | None:
 
 
 def _measure_changes(before: Matrix, after: Matrix) -> dict[str, float]:
-    """How far the distances of pairs moved, row by row: all at once would take as much memory as the matrices."""
+    """Return the changes of the distances, row by row: all at once would take as much memory as the matrices."""
     total, largest = 0.0, 0.0
     for old, new in zip(before, after, strict=True):
         change = np.abs(new - old)

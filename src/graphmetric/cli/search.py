@@ -209,7 +209,7 @@ def _check_options(options: Mapping[str, Any], radius: float | None) -> None:
 
 
 def _how_far(known: SearchProgress) -> str:
-    """What a certified search knows so far, in a few words."""
+    """Format the progress of a certified search as a short line."""
     counts = f"{known.found:,} found, {known.excluded:,} excluded, {known.open:,} open"
     return counts if known.least_open is None else f"{counts}, none of these nearer than {known.least_open:.4g}"
 
@@ -275,7 +275,7 @@ def _answer_all(
     """Search for one batch of queries after another; hits that are written stay if the command is stopped.
 
     ``keys`` are those of the metadata of the index, the columns of a table after those that every table has; the
-    last five of these are empty unless they were asked for.
+    last five of these are empty unless requested.
     """
     from graphmetric.search.hits import HIT_COLUMNS, metadata_column
 

@@ -108,11 +108,11 @@ def train_command(
     """Learn a distance from the graphs of SOURCE: a file, a folder or a data set.
 
     Without --labels, the edit distances of pairs of graphs and of their mutations are computed first. A data set with
-    a split is learned from its training graphs only; its validation graphs choose the best weights, and its test graphs
+    a split is learned from its training graphs only; its validation graphs select the checkpoint, and its test graphs
     are left for `graphmetric evaluate`. For your own graphs, --holdout keeps some of them, and all that are isomorphic
-    to these, out of training; in the end they rank the training graphs, and the model card says how well.
+    to these, out of training; in the end they rank the training graphs, and the model card reports the scores.
 
-    After Ctrl-C or a crash, the same command with --resume continues where it was.
+    To resume after Ctrl-C or a crash, repeat the command with --resume.
 
     \b
     Examples:
@@ -241,7 +241,7 @@ def _as_fraction(given: str) -> float | None:
 def _measure(model: GraphDistance, held_out: HeldOut) -> bool:
     """Let the held-out graphs rank the training graphs and put the scores into the model's report.
 
-    Returns whether that was possible; if not, a note says why and the model is kept.
+    Returns whether that was possible; if not, a note gives the reason and the model is kept.
     """
     from graphmetric.report import evaluate_model
 

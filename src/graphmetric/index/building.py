@@ -1,4 +1,4 @@
-"""How graphs become a segment: in chunks, with what is found out about them, by a builder that writes their rows."""
+"""Conversion of graphs to segments: in chunks, with embeddings and certificates, by a builder that writes rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Chunk(NamedTuple):
     graphs: GraphCollection
     ids: Sequence[Hashable]
     known: Arrays
-    """Nothing of new graphs; of stored ones their certificates, and what a model made of them."""
+    """Empty for new graphs; for stored ones their certificates and embeddings."""
 
     @classmethod
     def stored(cls, segment: Segment, chosen: Positions) -> Chunk:
@@ -55,12 +55,12 @@ class Chunk(NamedTuple):
 
     @property
     def certificates(self) -> list[str] | None:
-        """The certificates of the graphs, if they are known."""
+        """The certificates of the graphs, if already computed."""
         known = self.known.get("certificates")
         return None if known is None else [row.tobytes().hex() for row in known]
 
     def without_notes(self) -> tuple[GraphCollection, list[str] | None]:
-        """The graphs without ids and metadata, which workers need not see, and their certificates if they are known."""
+        """The graphs without ids and metadata, which workers do not need, with certificates if already computed."""
         return GraphCollection._of(replace(self.graphs.columns, ids=None, metadata=None)), self.certificates
 
 
@@ -98,7 +98,7 @@ def read_alike(chunks: Iterator[Chunk], readings: list[MoleculeOptions | None], 
 
 
 def _checked_id(id: Hashable) -> str | int:
-    """An id that can be typed, sent and looked up."""
+    """Check that an id can be stored, sent and found again."""
     name = id.item() if isinstance(id, np.generic) else id
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise InvalidArgument(
@@ -112,7 +112,7 @@ class GraphDescriber:
     """Makes what an index without a model keeps beside the columns of graphs."""
 
     basis: NDArray[np.float32] | None = None
-    """The axes along which states are sorted, if a model wants that."""
+    """The axes along which states are sorted, if a model requires them."""
 
     def describe(self, chunks: Iterator[Chunk], executor: Any = None) -> Iterator[tuple[Chunk, Arrays]]:
         """Chunks with what is found out about their graphs, here or in the workers of an executor."""
@@ -121,12 +121,12 @@ class GraphDescriber:
         return map_in_order(executor, describe_graphs, chunks, Chunk.without_notes)
 
     def copy(self, chunks: Iterator[Chunk]) -> Iterator[tuple[Chunk, Arrays]]:
-        """Chunks with what is known about their graphs already."""
+        """Chunks with the arrays of their graphs that are already computed."""
         return ((chunk, chunk.known) for chunk in chunks)
 
 
 def describe_graphs(graphs: GraphCollection, certificates: list[str] | None = None) -> Arrays:
-    """What an index without a model keeps beside the columns of graphs, and takes time to find out."""
+    """Compute the arrays that an index without a model stores in addition to the columns of graphs."""
     known = identity_keys(graphs) if certificates is None else certificates
     return {"certificates": as_bytes(known), "branches": digest_branches(graphs.columns)}
 
@@ -156,7 +156,7 @@ class RowWriter(Protocol):
     """Takes the rows of one array piece by piece, into memory or into a file."""
 
     kind: NDArray[Any]
-    """No rows, with the type and shape that all rows have."""
+    """An empty array with the type and shape of all rows."""
 
     def append(self, rows: NDArray[Any]) -> None: ...
 
@@ -196,7 +196,7 @@ class SegmentBuilder:
     ) -> None:
         """``open_rows`` makes the writer of an array, given its name and kind.
 
-        ``vocabularies`` has the labels that are known, by their spelling, and takes up new ones.
+        ``vocabularies`` has the labels so far, by their spelling, and is extended by new ones.
         """
         self._open_rows = open_rows
         self._writers: dict[str, RowWriter] = {}
@@ -205,9 +205,9 @@ class SegmentBuilder:
         self._untiled = np.empty((0, COUNT_LAYOUT.length), dtype=np.int16)
 
     def append(self, columns: Columns, ids: Sequence[Hashable], learned: Arrays) -> None:
-        """Add graphs with their ids and what is known of them: rows by graph, or by node (states, axes, branches).
+        """Add graphs with their ids and arrays, which have rows by graph or by node (states, axes, branches).
 
-        That is what a model made of them, their certificates and, if they are known already, their branches.
+        The arrays are their embeddings, their certificates and, if already computed, their branches.
         """
         notes = [_note(id, columns.metadata, k) for k, id in enumerate(ids)]
         note_ptr = np.cumsum([0, *map(len, notes)])

@@ -1,10 +1,10 @@
-"""The graphs of an open index: how they are stored in segments, and which of them count.
+"""The graphs of an open index: their segments, and selections of eligible graphs.
 
 Graphs are addressed by their position through all segments, removed ones included. Graphs that are equal for a search
-are taken together in a class: isomorphic ones, or those that a model does not tell apart. What is true of the first of
-them is true of all, so a search looks at the first alone.
+form a class: isomorphic ones, or those that a model cannot distinguish. A search evaluates only the first of a class,
+and the result holds for all of them.
 
-What a model makes of the graphs is stored beside them, but nothing here asks a model.
+Embeddings are stored with the graphs, but nothing here calls a model.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class OpenSegment:
     ) -> None:
         self.segment, self.lists, self.stored = segment, lists, stored
         self.alive = np.ones(len(segment), dtype=bool)
-        """Which graphs were not removed."""
+        """Mask of the graphs that were not removed."""
         self.offset = 0
         """The position of its first graph among those of all segments."""
         if stored is not None:
@@ -116,7 +116,7 @@ class IndexedGraphs:
 
     @property
     def alive(self) -> NDArray[np.bool_]:
-        """Which graphs were not removed."""
+        """Mask of the graphs that were not removed."""
         return np.concatenate([np.empty(0, dtype=bool), *(one.alive for one in self.segments)])
 
     def __len__(self) -> int:
@@ -124,7 +124,7 @@ class IndexedGraphs:
 
     @property
     def needs_compaction(self) -> bool:
-        """Whether one segment should be made of all."""
+        """Return whether the segments should be merged into one."""
         return len(self.segments) > _MOST_SEGMENTS or len(self) < (1 - _MOST_REMOVED) * self.size
 
     def ids(self) -> Iterator[Hashable]:
@@ -147,7 +147,7 @@ class IndexedGraphs:
 
     @property
     def have_edge_labels(self) -> bool:
-        """Whether any graph has edge labels, removed ones included."""
+        """Return whether any graph has edge labels, removed ones included."""
         return any(one.segment.vocabularies.get("edge_labels") for one in self.segments)
 
     def remove(self, positions: Positions) -> None:
@@ -199,10 +199,10 @@ class IndexedGraphs:
     def select(
         self, where: Condition | None = None, distinct: bool = False, classes: Classes = "certificates"
     ) -> Selection:
-        """Graphs that were not removed and meet a condition; with ``distinct``, only the first of isomorphic ones.
+        """Select graphs that were not removed and meet a condition; with ``distinct``, one of each isomorphism class.
 
-        They are taken together in classes of isomorphic graphs ("certificates"), or in those that the model of the
-        index does not tell apart ("seen").
+        They are grouped into classes of isomorphic graphs ("certificates"), or of graphs that the model of the index
+        cannot distinguish ("seen").
         """
         if where is None and (classes, distinct) in self._unconditional:
             return self._unconditional[classes, distinct]
@@ -219,9 +219,9 @@ class IndexedGraphs:
     def near(
         self, vector: NDArray[np.float32], count: int, where: Condition | None
     ) -> tuple[IndexedGraphs, int] | None:
-        """The graphs of about the nearest vectors among those that meet a condition, and how many meet it.
+        """Return graphs with about the nearest vectors among those that meet a condition, and the number that meet it.
 
-        None where the store does not look for them by itself.
+        None if the store has no index of vectors.
         """
         return None
 
@@ -239,7 +239,7 @@ class IndexedGraphs:
             yield from Chunk.of_segment(one.segment, alive)
 
     def _meets(self, where: Condition) -> NDArray[np.bool_]:
-        """Which graphs, removed ones included, meet a condition."""
+        """Return a mask of the graphs that meet a condition, removed ones included."""
         if not isinstance(where, Mapping):
             return matches(where, self._metadata())
         meets = np.ones(self.size, dtype=bool)
@@ -291,7 +291,7 @@ def number_classes(certificates: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 @dataclass(frozen=True, eq=False)
 class CodedFact:
-    """One key of the metadata of all graphs, with a number for each value, so that a condition looks at numbers."""
+    """One key of the metadata of all graphs, with a number for each value, so that a condition compares numbers."""
 
     numbers: dict[Any, int]
     """The number of each value; values that are equal in Python, such as 1 and True, have one."""
@@ -308,7 +308,7 @@ class CodedFact:
         return cls(numbers, np.array(found, dtype=np.int32)) if numbers else None
 
     def equals(self, value: Any) -> NDArray[np.bool_]:
-        """Which graphs have this value."""
+        """Return a mask of the graphs that have this value."""
         try:
             number = self.numbers.get(value.item() if isinstance(value, np.generic) else value, -2)
         except TypeError:  # a list or a table, which no graph has
@@ -318,7 +318,7 @@ class CodedFact:
 
 
 def matches(condition: Condition, metadata: list[dict[str, Any]]) -> NDArray[np.bool_]:
-    """Which graphs meet the condition; raises where it is not one, or names a key that no graph has."""
+    """Return a mask of the graphs that meet a condition; raises if it is malformed or names a key that no graph has."""
     if callable(condition):
         holds = condition
     elif isinstance(condition, Mapping):

@@ -59,7 +59,7 @@ class OpenIndex(Generic[Learned]):
         self.graphs = IndexedGraphs()
         self.reading = reading
         self.home: tuple[IndexStore, str] | None = None
-        """Where it was read from or written to, and which edition."""
+        """The store it was read from or written to, and the edition."""
         self._costs = costs
         self._next_number = 0
         self._points: Points | None = None  # of a map that was built, by position; graphs that came later are missing
@@ -210,7 +210,7 @@ class OpenIndex(Generic[Learned]):
     ) -> Any:
         """Give graphs, by default all of the index, to a writer, without those that were removed.
 
-        The model is asked again only if ``encode`` says so.
+        The graphs are encoded again only if ``encode`` is True.
         """
         graphs = self.graphs if graphs is None else graphs
         return self._write(builder, graphs.chunks(), len(graphs), encode, workers)
@@ -218,7 +218,7 @@ class OpenIndex(Generic[Learned]):
     def _write(
         self, builder: GraphWriter, chunks: Iterator[Chunk], total: int | None, encode: bool, workers: Executor | None
     ) -> Any:
-        """Give graphs to a writer, with what is found out about them now, or else with what is known."""
+        """Give graphs to a writer, with arrays that are computed now or already stored."""
         describer = GraphDescriber()
         if self.learned is not None:
             describer = self.learned.encoder(None if encode else self.graphs.segments[0].segment.arrays.get("basis"))
@@ -241,7 +241,7 @@ class OpenIndex(Generic[Learned]):
 
     @property
     def _live(self) -> TransactionalStore | None:
-        """Where changes are written at once; None if they are made in memory."""
+        """The store to which changes are written at once; None if they stay in memory."""
         home = None if self.home is None else self.home[0]
         return home if isinstance(home, TransactionalStore) else None
 
@@ -250,7 +250,7 @@ class OpenIndex(Generic[Learned]):
         return self.home[1] if self.home is not None and self.home[0].place == store.place else None
 
     def _record(self) -> IndexRecord:
-        """What is written beside the graphs."""
+        """Return the parts of an index other than its graphs, for writing."""
         parts = dict[Part, bytes]()
         if (points := self.points) is not None:
             parts["map"] = points.astype("<f4").tobytes()

@@ -1,4 +1,4 @@
-"""A run of graphs as an index keeps it: packed columns, what the model made of them, ids and metadata.
+"""A stored run of graphs of an index: packed columns, embeddings, ids and metadata.
 
 A segment never changes, in memory or on disk. Its arrays by name; those from ``vectors`` to ``seen`` only where the
 index has a model:
@@ -98,7 +98,7 @@ class Segment:
 
     @property
     def reads_rows(self) -> bool:
-        """Whether it is too large to hold what a model made of all nodes, and reads that by :meth:`part`."""
+        """Return whether node states are too large to keep in memory, so that :meth:`part` reads them."""
         return False
 
     def part(self, chosen: NDArray[np.int64], names: Sequence[str]) -> Segment:
@@ -126,7 +126,7 @@ class Segment:
         return self.arrays[classes] if classes in self.arrays else self.arrays["certificates"]
 
     def learned(self, chosen: NDArray[np.int64]) -> Arrays:
-        """What a model made of chosen graphs, without what follows from it; nothing where there is no model."""
+        """Return the embeddings of chosen graphs, without derived arrays; empty without a model."""
         if "vectors" not in self.arrays:
             return {}
         names = [name for name in ("vectors", "projected", "to_empty") if name in self.arrays]
@@ -164,13 +164,13 @@ class Segment:
 
 
 def id_keys(ids: Iterable[Hashable]) -> NDArray[np.uint64]:
-    """64-bit digests that tell ids apart."""
+    """Return 64-bit digests that distinguish ids."""
     digests = (blake2b(format_json(label_to_json(id), nan=True).encode(), digest_size=8).digest() for id in ids)
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
 
 
 def find_key(id: object) -> np.uint64 | None:
-    """The digest of an id that is looked up; None for what can be no id, such as a list."""
+    """Return the digest of an id to find; None for values that cannot be ids, such as a list."""
     try:
         return id_keys([id.item() if isinstance(id, np.generic) else id])[0]  # type: ignore[no-any-return]
     except (TypeError, InvalidGraph):

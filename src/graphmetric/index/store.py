@@ -26,7 +26,7 @@ Chosen = TypeVar("Chosen")
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What ``index.json`` says, or the catalogue of a database."""
+    """Content of ``index.json`` or of the catalogue of a database."""
 
     model: str | None
     """The digest of the model; None if the index has none."""
@@ -37,7 +37,7 @@ class Manifest:
     costs: EditCosts | None = None
     """The edit costs of certified searches; None for those of the model, or unit costs without one."""
     reading: MoleculeOptions | None = None
-    """How the molecules were read; None if that is not known."""
+    """Options by which the molecules were read; None if not recorded."""
     parts: Mapping[Part, str] = field(default_factory=dict)
     """The digest of the places of the graphs in the plane, if a map was built."""
     edition: str = ""
@@ -46,36 +46,36 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexRecord:
-    """What is written beside the graphs of an index."""
+    """Parts of an index other than its graphs, for writing."""
 
     model: LearnedDistance | None
     costs: EditCosts | None
     next_number: int
     """The id for the next graph that has none."""
     reading: MoleculeOptions | None = None
-    """How the molecules were read; None if that is not known."""
+    """Options by which the molecules were read; None if not recorded."""
     parts: Mapping[Part, bytes] = field(default_factory=dict)
 
 
 class IndexStore(Protocol):
-    """A place that holds one index. What goes wrong there is told by FileErrors that name the place."""
+    """A store of one index. Its failures are raised as FileErrors that name it."""
 
     place: str
-    """The folder, or the address without a password, for messages and to tell stores apart."""
+    """The folder, or the address without a password, for messages and to distinguish stores."""
     name: str
     """A short name for people."""
 
     def exists(self) -> bool:
-        """Whether there is an index."""
+        """Return whether there is an index."""
 
     def size(self) -> int:
         """Bytes on the disk."""
 
     def read(self) -> Manifest:
-        """What the index consists of now."""
+        """Return the present content of the index."""
 
     def open(self, choose: Callable[[Manifest], Chosen], verify: bool | None) -> tuple[Chosen, Manifest, IndexedGraphs]:
-        """Open the present edition; ``choose`` finds the model that belongs to it, and is asked for each attempt."""
+        """Open the present edition; ``choose`` loads its model, and is called at each attempt."""
 
     def model(self, digest: str) -> AbstractContextManager[Path]:
         """A folder with the model of this digest."""
@@ -86,11 +86,11 @@ class IndexStore(Protocol):
     def replace(
         self, make: Make, record: Callable[[], IndexRecord], base: str | None
     ) -> tuple[Manifest, IndexedGraphs]:
-        """Write a whole index, of which memory holds some thousand graphs at a time.
+        """Write a whole index, with a few thousand graphs in memory at a time.
 
         Args:
             make: Gives all graphs to a writer.
-            record: What else to write; asked after all graphs are made.
+            record: Returns the other parts to write; called after all graphs are written.
             base: The edition that the new one comes from; raises FileError if that is no longer the present one. None
                 replaces whatever is there.
         """

@@ -68,9 +68,9 @@ def _widget_class() -> Any:
 
         _esm = _join_modules()
         question = traitlets.Unicode("").tag(sync=True)
-        """What was typed; empty if the query is drawn."""
+        """The typed query; empty if the query is drawn."""
         drawing = traitlets.Dict({}).tag(sync=True)
-        """What was drawn: ``graph`` and ``layout``."""
+        """The drawn query: ``graph`` and ``layout``."""
         certified = traitlets.Bool(False).tag(sync=True)
         learned = traitlets.Bool(False).tag(sync=True)
         labels = traitlets.Dict({}).tag(sync=True)
@@ -85,7 +85,7 @@ def _widget_class() -> Any:
             self._search()
 
         def _search(self) -> None:
-            """Answer what is asked now; several parts of it may change at once, and each is told of."""
+            """Answer the present query; several of its traits may change at once, each with a notification."""
             asked = (self.question, self.drawing, self.certified)
             if asked == self._asked:
                 return

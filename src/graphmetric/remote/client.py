@@ -69,7 +69,7 @@ class RemoteIndex:
         return int(self.info()["graphs"])
 
     def info(self) -> dict[str, Any]:
-        """What is served, and what is allowed."""
+        """The served index, and the limits on requests."""
         return self._ask("GET", "/v1/info")
 
     @property
@@ -85,7 +85,7 @@ class RemoteIndex:
 
     @cached_property
     def reading(self) -> MoleculeOptions | None:
-        """The options by which molecules of the index were read, and queries are; None if that is not known."""
+        """The options by which molecules of the index and of queries are read; None if not recorded."""
         recorded = self.info()["reading"]
         return None if recorded is None else MoleculeOptions.from_dict(recorded)
 

@@ -36,7 +36,7 @@ def write_graph(graph: Graph) -> dict[str, Any]:
 
 
 def write_labels(graphs: GraphCollection) -> dict[str, Any]:
-    """What a drawing of such graphs may have: labels, the most frequent first, and directions."""
+    """Return the choices for drawing a query: labels, the most frequent first, and directions."""
     return {
         "directed": bool((graphs.flags & 1).any()),
         "node_labels": _frequent(graphs.columns.node_labels),
@@ -52,7 +52,7 @@ def _frequent(column: LabelColumn | None) -> list[Any]:
 
 
 def write_layout(graph: Graph) -> list[list[float]]:
-    """Where to draw the nodes."""
+    """Return the positions of the nodes in drawings."""
     points: list[list[float]] = np.round(lay_out(graph), 3).tolist()
     return points
 
@@ -104,7 +104,7 @@ def _write_hit(rank: int, hit: SearchHit, graphs: bool, explain: Callable[[Searc
 
 
 def write_progress(progress: SearchProgress, k: int | None = None) -> dict[str, Any]:
-    """How far a certified search is, with what it has found so far."""
+    """Return the progress of a certified search, with its hits so far."""
     told = {name: getattr(progress, name) for name in ("found", "excluded", "open", "seconds")}
     hits = write_result(progress.result(), k=k)["hits"]
     return told | {"least_open": number(progress.least_open), "hits": hits}
@@ -160,7 +160,7 @@ def read_alignment(data: Mapping[str, Any], first: Graph, second: Graph, costs: 
 def read_result(
     data: Mapping[str, Any], query: Graph, costs: EditCosts, fetch: Callable[[Hashable], Graph]
 ) -> SearchResult:
-    """The search result that :func:`write_result` wrote; ``fetch`` gets the graph of a hit when it is asked for."""
+    """Read the search result that :func:`write_result` wrote; ``fetch`` loads a hit's graph on demand."""
     hits = tuple(_read_hit(hit, query, costs, fetch) for hit in data["hits"])
     report = SearchReport(**{one.name: data["report"][one.name] for one in fields(SearchReport)})
     return SearchResult(query, hits, data["view"], report)

@@ -1,12 +1,12 @@
 """The folder of a segment: a file per array, and ``segment.json``, which describes them.
 
-What is checked when a segment is opened:
+Checks when a segment is opened:
 
-* always: every file is there and has the size that its type and shape ask for; ``segment.json`` has the digest that the
-  index knows it by;
+* always: every file exists and has the size of its type and shape; ``segment.json`` has the digest that the index
+  records;
 * unless ``verify`` is False: the digest of every file up to :data:`LAZY_BYTES`, and that the columns are those of
   packed graphs;
-* only if ``verify`` is True: the digests of larger files, since reading gigabytes would defeat mapping them.
+* only if ``verify`` is True: the digests of larger files, since reading gigabytes would defeat memory-mapping.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _TYPES = {
     "id_keys": ("<u8", 1),
 }
 _BY_MODEL = {"vectors", "to_empty"}
-"""What the segments of an index with a model have."""
+"""Arrays of the segments of an index with a model."""
 _OPTIONAL = {*COLUMNS, *_BY_MODEL, "seen", "projected", "states", "axes", "basis"}
 _PER_GRAPH = ("vectors", "projected", "to_empty", "certificates", "seen", "id_keys")
 _PER_NODE = ("states", "axes", "branches")
@@ -85,7 +85,7 @@ class FileRows:
             self._file.close()
 
     def describe(self) -> dict[str, Any]:
-        """What a reader must know, as plain data."""
+        """Return the description for readers, as plain data."""
         kind = self.kind.dtype.newbyteorder("<").str
         return {"type": kind, "shape": list(self._shape), "digest": self._digest.hexdigest()}
 

@@ -64,7 +64,7 @@ class IndexFolder:
         self.place, self.name = str(self.path), self.path.name
 
     def open(self, choose: Callable[[Manifest], Chosen], verify: bool | None) -> tuple[Chosen, Manifest, IndexedGraphs]:
-        """Open the present edition; ``choose`` finds what else belongs to it, and is asked for each attempt."""
+        """Open the present edition; ``choose`` loads its model and other parts, and is called at each attempt."""
         for _ in range(_ATTEMPTS):
             manifest = self.read()
             try:
@@ -79,13 +79,13 @@ class IndexFolder:
     def replace(
         self, make: Make, record: Callable[[], IndexRecord], base: str | None
     ) -> tuple[Manifest, IndexedGraphs]:
-        """Write a whole index, of which memory holds some thousand graphs at a time.
+        """Write a whole index, with a few thousand graphs in memory at a time.
 
         Args:
             make: Gives all graphs to a writer.
-            record: What else to write; asked after all graphs are made.
+            record: Returns the other parts to write; called after all graphs are written.
             base: The edition that the new one comes from; raises FileError if that is no longer the present one. None
-                replaces whatever is there.
+                replaces any index.
         """
         with self.writing():
             self._is_at(base)
@@ -106,7 +106,7 @@ class IndexFolder:
             return manifest
 
     def _store(self, one: OpenSegment, at_home: bool) -> StoredSegment:
-        """What the description says of a segment, which is written unless it is there."""
+        """Return the entry of a segment in the description, after writing the segment unless it exists."""
         stored = one.stored if at_home else None
         if stored is None:
             with self.new_segment() as part:
@@ -131,7 +131,7 @@ class IndexFolder:
         return self.path / f"{part}-{digest[:16]}"
 
     def exists(self) -> bool:
-        """Whether there is an index."""
+        """Return whether there is an index."""
         return (self.path / MANIFEST).exists()
 
     def size(self) -> int:
@@ -247,7 +247,7 @@ class IndexFolder:
         return self.read()
 
     def _is_at(self, base: str | None) -> bool:
-        """Whether the folder holds this edition; raises if it was changed meanwhile."""
+        """Return whether the folder holds this edition; raises if it was changed meanwhile."""
         if base is None or not self.exists():
             return False
         if self.read().edition != base:

@@ -68,5 +68,5 @@ class DatabaseAddress:
 
 
 def is_address(place: str) -> bool:
-    """Whether a text is the address of a database, not a folder."""
+    """Return whether a string is the address of a database, not a folder."""
     return place.startswith(_SCHEMES)

@@ -1,8 +1,8 @@
-"""The connections of a process to PostgreSQL databases: shared, tried again when one is lost, and their errors.
+"""Connections of a process to PostgreSQL databases: shared, with retries when one is lost, and their errors.
 
-No password leaves an address: messages show the address without it, and what the database or its client say is
-searched for it. Reading is tried again when a connection is lost. So is writing as long as nothing was committed; who
-writes checks whether it was (:meth:`Database.write`). All indexes of a process share the connections to an address, of
+No password leaves an address: messages show the address without it, and it is removed from messages of the database
+and its client. Reads are retried when a connection is lost. So are writes as long as nothing was committed, which the
+writer checks (:meth:`Database.write`). All indexes of a process share the connections to an address, of
 which there are never more than :data:`MOST_CONNECTIONS`.
 """
 
@@ -42,13 +42,13 @@ _PROBLEMS = {
     "57014": "did not answer in time, or was told to stop: {said}",
     "42P01": "was replaced since this index was opened: load it again ({said})",
 }
-"""What states of errors mean."""
+"""Explanations of SQLSTATE codes."""
 MOST_CONNECTIONS = 24
 """Connections of a process to one address. A server by itself takes a hundred from all its clients."""
 _IDLE = 8
 """Connections kept for later."""
 _WAIT_SECONDS = 60.0
-"""How long a thread waits for a connection while all are in use."""
+"""Seconds that a thread waits for a connection while all are in use."""
 
 Result = TypeVar("Result")
 
@@ -157,10 +157,10 @@ class Database:
         return self._try(work)
 
     def write(self, work: Callable[[Cursor[Any]], Result], is_done: Callable[[Cursor[Any]], bool]) -> Result | None:
-        """Do work in one transaction, which is tried again when the connection is lost.
+        """Run work in one transaction, which is retried when the connection is lost.
 
-        Whether a connection that broke at the end had committed is not known, so ``is_done`` is asked before every
-        attempt but the first; returns None where the work was done.
+        A connection that broke at the end may have committed, so ``is_done`` is called before every attempt but the
+        first; returns None if the work was done.
         """
         earlier = count()
 
@@ -199,7 +199,7 @@ class Database:
         return self._pool
 
     def _may_pass(self, error: psycopg.Error) -> bool:
-        """Whether another attempt may succeed. After a loss the other idle connections are likely lost, too."""
+        """Return whether another attempt may succeed. After a loss the other idle connections are likely lost, too."""
         state = error.sqlstate
         if state in _IN_THE_WAY:
             return True
@@ -211,7 +211,7 @@ class Database:
         return is_lost and "authentication" not in str(error)
 
     def _told(self, error: psycopg.Error, more: str = "") -> StoreError:
-        """The error as this package tells it."""
+        """Convert an error of the client to an error of this package."""
         said = " ".join(self.address.hide(str(error)).split()) or type(error).__name__
         problem = _PROBLEMS.get(error.sqlstate or "", "cannot be read or written: {said}").format(said=said)
         return StoreError(problem + more, self.address.shown)

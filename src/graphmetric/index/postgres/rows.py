@@ -1,12 +1,13 @@
 """The graphs of an index in a PostgreSQL table, read by columns and by rows.
 
 A row never changes, except that it is marked as removed, with the edition in which that happened. So an open index
-stays at its edition while others write: it knows the positions below which rows belong to it, and which removals came
-later.
+stays at its edition while others write: it has the positions below which rows belong to it, and the first removal that
+came later.
 
 Columns are read whole when a search needs them of all graphs, and kept in memory: vectors by exact learned searches,
-histograms, branches and certificates by certified ones. Everything else is read by rows. Learned searches that may miss
-something read nothing whole: the database proposes candidates by its own index of vectors, and filters by metadata.
+histograms, branches and certificates by certified ones. Everything else is read by rows. Approximate
+learned searches read no column whole: the database proposes candidates by its own index of vectors, and filters by
+metadata.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ BLOCK = 1 << 14
 _LARGEST_EF = 1000
 """The most candidates that pgvector keeps while it searches its index."""
 _SAMPLE = 4096
-"""Graphs whose metadata is looked through for an error message."""
+"""Graphs whose metadata is read for an error message."""
 
 _PER_GRAPH: dict[str, tuple[str, str]] = {
     "position": ("int8send(position)", ">i8"),
@@ -63,7 +64,7 @@ RAW = ("note", "certificates", "seen", "counts", "branches", "edges", "projected
 """Arrays, as bytes in little-endian order."""
 _PER_NODE = ("branches", "states", "axes")
 _COUNTS = {"node": "nodes", "edge": "edge_count"}
-"""The columns that say how many rows of an array each graph has."""
+"""The columns with the number of rows of an array per graph."""
 _POINTERS = {"node_ptr": "nodes", "edge_ptr": "edge_count"}
 _SEGMENT = (*_POINTERS, "histograms", "branches", "certificates", "id_keys")
 """The arrays of every segment."""
@@ -72,7 +73,7 @@ _GRAPH_COLUMNS = ("nodes", "edge_count", "flags", "edges", *COLUMNS)
 
 @dataclass(frozen=True)
 class IndexEntry:
-    """What the catalogue says about an index."""
+    """Entry of an index in the catalogue."""
 
     number: int
     edition: int
@@ -83,7 +84,7 @@ class IndexEntry:
     model: str | None
     costs: str | None
     reading: str | None
-    """How the molecules were read, as JSON."""
+    """Options by which the molecules were read, as JSON."""
     kinds: Mapping[str, tuple[str, tuple[int, ...]]]
     """For each array that some graph has its type and the shape of a row."""
     basis: bytes | None
@@ -96,7 +97,7 @@ class IndexEntry:
 
 
 class EarlierRows(NamedTuple):
-    """What an earlier edition has read, so that the next one reads only what is new."""
+    """Columns that an earlier edition has read, so that the next one reads only new rows."""
 
     about: IndexEntry
     positions: Positions
@@ -106,7 +107,7 @@ class EarlierRows(NamedTuple):
 class TableRows(Mapping[str, NDArray[Any]]):
     """Rows of the table of an index at an edition: all of them, or some; columns that were read are kept.
 
-    As a mapping it has the arrays of a segment, which are read when they are asked for.
+    As a mapping it has the arrays of a segment, which are read on demand.
     """
 
     def __init__(
@@ -117,7 +118,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
         columns: Arrays | None = None,
         earlier: TableRows | None = None,
     ) -> None:
-        """``chosen`` are positions in the table, None for all; ``columns`` are known of them.
+        """``chosen`` are positions in the table, None for all; ``columns`` are those read already.
 
         ``earlier`` are all rows of an earlier edition.
         """
@@ -153,7 +154,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
 
     @property
     def are_all(self) -> bool:
-        """Whether these are all rows of the edition, not only some of which the columns were read."""
+        """Return whether these are all rows of the edition, not a selection."""
         return self._chosen is None
 
     @cached_property
@@ -191,9 +192,9 @@ class TableRows(Mapping[str, NDArray[Any]]):
     def near(
         self, vector: NDArray[np.float32], count: int, digests: list[int], names: Sequence[str], scan: bool = False
     ) -> TableRows:
-        """The rows of about the nearest vectors among those with these facts, and some of their columns.
+        """Return rows with about the nearest vectors among those with these facts, and some of their columns.
 
-        Where few rows have the facts, the index of vectors may not reach ``count`` of them; ``scan`` looks at all rows.
+        If few rows have the facts, the index of vectors may not reach ``count`` of them; ``scan`` compares all rows.
         """
         facts = "and facts @> %s " if digests else ""
         query = self.sql(
@@ -222,7 +223,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
 
     @property
     def limits(self) -> tuple[int, int]:
-        """What ``{visible}`` asks for: the first position and the first removal that came later."""
+        """The parameters of ``{visible}``: the first position and the first removal that came later."""
         return self.about.next_position, self.about.edition
 
     def run(self, query: bytes, values: Sequence[Any] = ()) -> list[Any]:
@@ -230,7 +231,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
         return self.database.fetch_all(query, values)
 
     def sql(self, text: str, names: Sequence[str] = ()) -> bytes:
-        """A query; ``{table}`` and ``{visible}`` are known, and ``{columns}`` are the bytes of all rows, end to end."""
+        """Return a query; ``{table}`` and ``{visible}`` are filled in; ``{columns}`` are the bytes of all rows."""
         return _write_query(self.database.address.schema, self.about.number, text, tuple(names))
 
     def gone(self) -> StoreError:
@@ -281,7 +282,7 @@ class TableRows(Mapping[str, NDArray[Any]]):
         return {name: np.concatenate([part[name] for part in parts]) for name in wanted if name in parts[0]}
 
     def _needed(self, names: Sequence[str]) -> list[str]:
-        """These columns as far as any graph has them, and those without which they cannot be told apart."""
+        """Return those of these columns that any graph has, and the columns needed to split them by graph."""
         there = [name for name in names if name not in COLUMNS or name in self.about.kinds]
         owners = [owner for name in there for owner in _owners(name)]
         return list(dict.fromkeys([*owners, *there]))
@@ -429,8 +430,10 @@ class TableGraphs(IndexedGraphs):
     def near(
         self, vector: NDArray[np.float32], count: int, where: Condition | None
     ) -> tuple[IndexedGraphs, int] | None:
-        """The graphs of about the nearest vectors that meet a condition, and how many meet it; None if the database
-        cannot tell which do."""
+        """Return graphs with about the nearest vectors that meet a condition, and the number that meet it.
+
+        None if the database cannot check the condition.
+        """
         digests = self._digests(where)
         if digests is None:
             return None
@@ -451,7 +454,7 @@ class TableGraphs(IndexedGraphs):
         return np.isin(self.rows.positions, found, assume_unique=True)
 
     def _digests(self, where: Condition | None) -> list[int] | None:
-        """What the facts of a graph must contain; None for a condition that only Python can check."""
+        """Return the facts that a graph must have; None for a condition that only Python can check."""
         if where is None:
             return []
         if not isinstance(where, Mapping):
@@ -518,7 +521,7 @@ def owner_of(name: str) -> str:
 
 
 def _owners(name: str) -> list[str]:
-    """The columns that say which rows of a column belong to which graph."""
+    """The columns that assign the rows of a column to graphs."""
     counts = [_COUNTS[owner_of(name)]] if owner_of(name) in _COUNTS else []
     return ["flags", *counts] if name in COLUMNS else counts
 
@@ -535,7 +538,7 @@ def digest_value(value: Any) -> int:
 
 
 def digest_facts(metadata: Mapping[str, Any]) -> list[int]:
-    """Digests of the keys of metadata, and of the keys with their values: what conditions look for."""
+    """Digests of the keys of metadata, and of the keys with their values, for conditions."""
     digests = []
     for key, value in metadata.items():
         digests += [digest_value(key), digest_value([key, _canonical(value)])]

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 VERSION, READABLE = 2, (1, 2)
 """Versions of the tables; others are refused. Version 2 records how molecules were read; the first change makes it."""
 APPROXIMATE_FROM = 10_000
-"""The number of graphs from which the database keeps an index of vectors; before, it looks at every vector."""
+"""Number of graphs from which the database keeps an index of vectors; below, it compares every vector."""
 _ATTEMPTS = 20
 """Attempts to open an index that is being changed at the same time."""
 _WIDEST = 2000
@@ -75,13 +75,13 @@ _LINKS = 800
 """Bytes of memory for each vector, beside the vector itself, while pgvector makes its index. It takes 715; where its
 memory ends it goes on on disk, many times more slowly."""
 _KEPT = "1 hour"
-"""How long rows and tables that were removed stay for those who still read them."""
+"""Seconds for which removed rows and tables are kept for processes that still read them."""
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,100}")
 _TYPES = {"position": "int8", "id_keys": "int8", "nodes": "int4", "edge_count": "int4", "flags": "int2"}
 _TYPES |= {"to_empty": "float4", "vectors": "vector", "facts": "int8[]"}
 
 _STORED = tuple(one.name for one in fields(IndexEntry) if one.name != "parts")
-"""What the catalogue has in a row of its own; parts have a table."""
+"""Columns of the catalogue; parts have a table."""
 
 _CREATE = """
 create schema if not exists {schema};
@@ -440,7 +440,7 @@ class PostgresStore:
         return StoreError("was changed by another process since this index was read: load it again", self.place)
 
     def _check_version(self, cursor: Cursor[Any]) -> int | None:
-        """The version of the tables, None if there are none; raises if it is not known."""
+        """Return the version of the tables, None if there are none; raises if it is unsupported."""
         about = f'"{self._address.schema}".about'
         if not self._run(cursor, "select to_regclass(%s) is not null", (about,)).fetchone()[0]:
             return None
@@ -556,7 +556,7 @@ class PostgresStore:
         return cursor.execute(self._sql(text, **parts), values or None)
 
     def _sql(self, text: str, number: int = 0, **parts: Any) -> Composed:
-        """A statement; tables are known by their names in braces, and that of the graphs by its number."""
+        """Return a statement, with the names of tables in braces, and that of the graphs by its number, filled in."""
         schema = self._address.schema
         names = ("about", "indexes", "labels", "models", "parts", "editions", "retired")
         tables: dict[str, Any] = {name: (schema, name) for name in names} | {"table": (schema, f"graphs_{number}")}
