@@ -12,6 +12,7 @@ import pytest
 import graphmetric as gm
 from graphmetric.errors import ConversionWarning, FileError, InvalidArgument
 from graphmetric.formats import MoleculeOptions
+from graphmetric.formats.molecules import distinctions_in_labels
 from tests.command_line import run
 
 Chem = pytest.importorskip("rdkit.Chem")
@@ -70,8 +71,63 @@ def test_smiles_and_collections_bring_their_record() -> None:
     assert grown.reading == CHARGED
 
 
+def test_a_mixture_has_no_record() -> None:
+    molecule, other = "CCO", gm.Graph(2, [(0, 1)], node_labels=["C", "N"])
+    assert gm.as_graphs([molecule, molecule]).reading == MoleculeOptions()
+    assert gm.as_graphs([molecule, other]).reading is None
+    assert gm.as_graphs([other, molecule]).reading is None
+    assert gm.GraphIndex.build(iter([other] * 4096 + [molecule])).reading is None
+
+
+def test_labels_show_that_more_was_distinguished(tmp_path: Path) -> None:
+    acetates = list(read(text="CC(=O)O acid\nCC(=O)[O-] acetate\n"))
+    index = gm.GraphIndex.build(acetates)
+    assert index.reading is None
+    for query in ("CC(=O)[O-]", Chem.MolFromSmiles("CC(=O)[O-]"), read((), "CC(=O)[O-]\n")):
+        with pytest.raises(
+            InvalidArgument, match=r"labels such as 'O-' show that charge counted.*distinguish=\('charge'"
+        ):
+            index.search(query)
+    assert index.search(acetates[1], 1)[0].id == "acetate"
+    with pytest.raises(InvalidArgument, match="'O-' show that charge counted"):
+        index.add(["CCO"])
+    with pytest.raises(InvalidArgument, match="'O-' show that charge counted"):
+        gm.GraphIndex.build(acetates, reading=MoleculeOptions())
+    with pytest.raises(InvalidArgument, match="'O-' show that charge counted"):
+        gm.GraphIndex.build(["CCO"]).add(acetates)
+    with pytest.raises(InvalidArgument, match="'O-' show that charge counted"):
+        gm.GraphIndex.build(["CCO", *acetates]).search("CCO")
+    index.save(tmp_path / "idx")
+    loaded = gm.GraphIndex.load(tmp_path / "idx")
+    with pytest.raises(InvalidArgument, match="'O-' show that charge counted"):
+        loaded.search("CC(=O)[O-]")
+    loaded.reading = CHARGED
+    assert loaded.search("CC(=O)[O-]", 1)[0].id == "acetate"
+    assert gm.GraphIndex.build(acetates, reading=CHARGED).search("CC(=O)[O-]", 1)[0].id == "acetate"
+
+
+@pytest.mark.parametrize(
+    ("smiles", "distinction"),
+    [
+        ("[NH4+]", "charge"),
+        ("[13CH4]", "isotope"),
+        ("c1ccccc1", "aromaticity"),
+        ("CCO", "hydrogens"),
+        ("C[C@H](N)O", "stereo"),
+        ("F/C=C/F", "stereo"),
+    ],
+)
+def test_every_distinction_is_seen_in_labels(smiles: str, distinction: str) -> None:
+    graph = gm.Graph.from_smiles(smiles, distinguish=distinction)
+    assert tuple(distinctions_in_labels(graph.node_labels, graph.edge_labels)) == (distinction,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConversionWarning)
+        plain = gm.Graph.from_smiles(smiles)
+    assert distinctions_in_labels(plain.node_labels, plain.edge_labels) == {}
+
+
 def test_an_index_without_the_record_says_so_once(tmp_path: Path) -> None:
-    index = gm.GraphIndex.build(list(read()))
+    index = gm.GraphIndex.build(list(read(())))
     assert index.reading is None
     with pytest.warns(ConversionWarning, match="does not record how its molecules were read"):
         index.search("CN")
@@ -126,7 +182,12 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_the_command_line_says_that_there_is_no_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    gm.write_graphs(read(), tmp_path / "some.gmg")
+    gm.write_graphs(read(), tmp_path / "charged.gmg")
+    assert run(capsys, "index", tmp_path / "charged.gmg", "--out", tmp_path / "charged")[0] == 0
+    code, _, errors = run(capsys, "search", tmp_path / "charged", "CN", "--smiles")
+    assert (code, "show that charge counted" in errors) == (1, True)
+    assert run(capsys, "search", tmp_path / "charged", "CN", "--smiles", "--distinguish", "charge")[0] == 0
+    gm.write_graphs(read(()), tmp_path / "some.gmg")
     assert run(capsys, "index", tmp_path / "some.gmg", "--out", tmp_path / "idx")[0] == 0
     code, _, errors = run(capsys, "search", tmp_path / "idx", "CN", "--smiles")
     assert (code, errors.count("does not record how its molecules were read")) == (0, 1)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import asdict
 from functools import lru_cache
-from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -63,16 +62,12 @@ def as_graphs(not_kept: ConversionLosses, things: Any, reading: MoleculeOptions 
     converter = _converter(things)
     if converter is not None:
         alone = _convert(converter, not_kept, things, reading)
-        return GraphCollection([alone], reading=_reading_of([things], reading))
-    iterator = iter(_iterable(things))
-    start = list(islice(iterator, 1))
-    graphs = _convert_each(chain(start, iterator), not_kept, reading)
-    return GraphCollection(graphs, reading=_reading_of(start, reading))
-
-
-def _reading_of(start: list[Any], reading: MoleculeOptions | None) -> MoleculeOptions | None:
-    """The options by which things that start like this are read; None unless they start with a molecule."""
-    return (reading or MoleculeOptions()) if any(map(is_molecule, start)) else None
+        return GraphCollection([alone], reading=(reading or MoleculeOptions()) if is_molecule(things) else None)
+    are_molecules: set[bool] = set()
+    collection = GraphCollection(_convert_each(_iterable(things), not_kept, reading, are_molecules))
+    if are_molecules == {True}:  # how the other graphs of a mixture were read is not known
+        collection.reading = reading or MoleculeOptions()
+    return collection
 
 
 def is_graph(thing: Any) -> bool:
@@ -92,10 +87,12 @@ def _convert(converter: Converter, not_kept: ConversionLosses, thing: Any, readi
 
 
 def _convert_each(
-    things: Iterable[Any], not_kept: ConversionLosses, reading: MoleculeOptions | None
+    things: Iterable[Any], not_kept: ConversionLosses, reading: MoleculeOptions | None, are_molecules: set[bool]
 ) -> Iterator[Graph]:
+    """Convert things; ``are_molecules`` gathers whether they are SMILES or RDKit molecules."""
     for k, thing in enumerate(things):
         try:
+            are_molecules.add(is_molecule(thing))
             yield as_graph.__wrapped__(not_kept, thing, reading)  # type: ignore[attr-defined]
         except (InvalidGraph, InvalidArgument) as error:
             raise type(error)(f"graphs[{k}]: {error}") from None

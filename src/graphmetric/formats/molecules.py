@@ -43,6 +43,11 @@ _MOST_COMPARISONS = 1_250_000
 
 _BOND_LABELS = {"SINGLE": "1", "DOUBLE": "2", "TRIPLE": "3", "QUADRUPLE": "4"}
 _BOND_TYPES = {label: name for name, label in _BOND_LABELS.items()}
+_ATOM_LABEL = re.compile(
+    r"(?P<isotope>\d+)?(?:[A-Z][a-z]?|(?P<aromaticity>as|se|si|te|[bcnops]))(?P<hydrogens>H\d*)?(?P<charge>[+-]\d*)?"
+    r"(?P<stereo>\([EZRSMPrsmp]\))?"
+)
+_DISTINGUISHED_BOND_LABEL = re.compile(r"[\da-z]+(?P<stereo>\([EZRSMPrsmp]\))")
 _FIELD = re.compile(r"^> [^<\n]*<([^>\n]*)>.*\n((?:.*\S.*\n)*)", re.MULTILINE)
 """A line ``> <NAME>``, then values up to an empty line."""
 
@@ -57,6 +62,22 @@ def checked_distinctions(given: str | Iterable[str]) -> tuple[str, ...]:
     if unknown is not None:
         raise InvalidArgument(f"distinguish takes {', '.join(DISTINCTIONS)} or all; got {unknown!r}")
     return tuple(name for name in DISTINCTIONS if name in names or "all" in names)
+
+
+def distinctions_in_labels(
+    node_labels: Iterable[Hashable] | None, edge_labels: Iterable[Hashable] | None
+) -> dict[str, str]:
+    """The :data:`DISTINCTIONS` that labels show if they are those of molecules, each with an example label."""
+    found: dict[str, str] = {}
+    for pattern, labels in ((_ATOM_LABEL, node_labels), (_DISTINGUISHED_BOND_LABEL, edge_labels)):
+        for label in labels or ():
+            match = pattern.fullmatch(label) if isinstance(label, str) else None
+            if match is None:
+                continue
+            for name, part in match.groupdict().items():
+                if part:
+                    found.setdefault(name, match[0])
+    return {name: found[name] for name in DISTINCTIONS if name in found}
 
 
 @warns_at_the_end()

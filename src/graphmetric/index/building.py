@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, NamedTuple, Protocol
 
@@ -22,7 +22,7 @@ from graphmetric.edit_distance.collection_bounds import (
 )
 from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats.conversion import as_graphs
-from graphmetric.formats.molecules import MoleculeOptions
+from graphmetric.formats.molecules import MoleculeOptions, distinctions_in_labels
 from graphmetric.formats.values import plain, shortened
 from graphmetric.graphs.collection import GraphCollection, identity_keys
 from graphmetric.graphs.columns import COLUMNS, Columns
@@ -88,13 +88,54 @@ def check_reading(given: MoleculeOptions | None, known: MoleculeOptions | None, 
         )
 
 
-def read_alike(chunks: Iterator[Chunk], readings: list[MoleculeOptions | None], is_empty: bool) -> Iterator[Chunk]:
-    """New graphs, if they were read like those before them; the first molecules of an empty index set its reading."""
-    for chunk in chunks:
-        check_reading(chunk.graphs.reading, readings[0], "new graphs")
-        if is_empty and readings[0] is None:
-            readings[0] = chunk.graphs.reading
-        yield chunk
+def check_labels(shown: Mapping[str, str], reading: MoleculeOptions | None, what: str) -> None:
+    """Raise where labels show that more was distinguished than ``reading`` says, so that distances would be wrong.
+
+    Args:
+        shown: Distinctions with an example label each, from :func:`distinctions_in_labels`.
+        reading: How other molecules are read; None if that is not known.
+        what: The graphs that have the labels.
+    """
+    missing = [name for name in shown if reading is not None and name not in reading.distinguish]
+    if missing:
+        *others, last = missing
+        names = f"{', '.join(others)} and {last}" if others else last
+        examples = ", ".join(repr(shown[name]) for name in missing)
+        raise InvalidArgument(
+            f"{what} do not record how they were read; labels such as {examples} show that {names} counted, and other "
+            f"molecules are read by {reading}: distances would be wrong. Build the index with "
+            f"reading=MoleculeOptions(distinguish={tuple(shown)!r}), set index.reading to it, or say --distinguish "
+            f"{','.join(shown)} on the command line"
+        )
+
+
+@dataclass
+class ReadingRecord:
+    """The record of how the molecules of an index were read, while graphs are added."""
+
+    reading: MoleculeOptions | None
+    shown: dict[str, str]
+    """What the labels of graphs distinguish whose reading is not known."""
+    is_empty: bool
+
+    def check_each(self, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+        """New graphs, if they were read like those before them; the first of an empty index set its reading."""
+        for chunk in chunks:
+            given = chunk.graphs.reading
+            check_reading(given, self.reading, "new graphs")
+            if given is None:
+                self.shown = _distinctions_in_labels(chunk.graphs) | self.shown
+            if self.is_empty and self.reading is None:
+                self.reading = given
+            self.is_empty = self.is_empty and len(chunk.graphs) == 0
+            check_labels(self.shown, self.reading or given, "graphs")
+            yield chunk
+
+
+def _distinctions_in_labels(graphs: GraphCollection) -> dict[str, str]:
+    node, edge = (graphs.columns.node_labels, graphs.columns.edge_labels)
+    # a slice has the vocabulary of the whole collection
+    return distinctions_in_labels(*(None if labels is None else labels.compact().vocabulary for labels in (node, edge)))
 
 
 def _checked_id(id: Hashable) -> str | int:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument
+from graphmetric.formats.molecules import distinctions_in_labels
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.columns import concatenate
 from graphmetric.graphs.graph import Graph
@@ -149,6 +150,14 @@ class IndexedGraphs:
     def have_edge_labels(self) -> bool:
         """Return whether any graph has edge labels, removed ones included."""
         return any(one.segment.vocabularies.get("edge_labels") for one in self.segments)
+
+    def distinctions(self) -> dict[str, str]:
+        """What the labels show molecules to have been distinguished by, with examples, removed graphs included."""
+        found: dict[str, str] = {}
+        for one in self.segments:
+            labels = one.segment.vocabularies
+            found = distinctions_in_labels(labels.get("node_labels"), labels.get("edge_labels")) | found
+        return found
 
     def remove(self, positions: Positions) -> None:
         """Mark graphs as removed."""

@@ -20,7 +20,7 @@ from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import FileError, InvalidArgument
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.index import IndexStore, TransactionalStore, open_store
-from graphmetric.index.building import Chunk, GraphDescriber, GraphWriter, SegmentBuilder, new_chunks, read_alike
+from graphmetric.index.building import Chunk, GraphDescriber, GraphWriter, ReadingRecord, SegmentBuilder, new_chunks
 from graphmetric.index.folder.lists import InvertedLists
 from graphmetric.index.graphs import IndexedGraphs, OpenSegment
 from graphmetric.index.segment import Segment
@@ -193,12 +193,13 @@ class OpenIndex(Generic[Learned]):
     ) -> Any:
         """Give new graphs to a writer; returns what it makes of them."""
         number, total = count(self._next_number), len(graphs) if hasattr(graphs, "__len__") else None
-        readings, is_empty = [self.reading], len(self) == 0
-        chunks = read_alike(new_chunks(graphs, ids, number, self.reading), readings, is_empty)
+        shown = self.graphs.distinctions() if self.reading is None else {}
+        record = ReadingRecord(self.reading, shown, is_empty=len(self) == 0)
+        chunks = record.check_each(new_chunks(graphs, ids, number, self.reading))
         made = self._write(builder, chunks, total, True, workers)
         if isinstance(made, Segment):
             self.graphs.check_new_ids(made)
-        self._next_number, self.reading = next(number), readings[0]
+        self._next_number, self.reading = next(number), record.reading
         return made
 
     def _copy(

@@ -426,7 +426,11 @@ class GraphIndex:
         return self._queries.drop_unknown_labels(graph)
 
     def query_reading(self) -> MoleculeOptions:
-        """The options by which to read the molecules of queries; warns once if the index does not record any."""
+        """The options by which to read the molecules of queries.
+
+        If the index does not record any it warns once, and raises where labels show that more was distinguished than
+        queries would.
+        """
         return self._queries.reading()
 
     def _chosen_model(self, question: str, options: RangeOptions) -> LearnedSearches | None:

@@ -13,7 +13,7 @@ from graphmetric.formats.conversion import as_graph, is_molecule
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.graphs.graph import Graph
-from graphmetric.index.building import check_reading
+from graphmetric.index.building import check_labels, check_reading
 from graphmetric.index.open_index import OpenIndex
 
 
@@ -31,22 +31,34 @@ class QueryReader:
         return graph if self._index.graphs.have_edge_labels else graph.replace(edge_labels=None)
 
     def reading(self) -> MoleculeOptions:
-        """The options by which to read the molecules of queries; warns once if the index does not record any."""
+        """The options by which to read the molecules of queries.
+
+        If the index does not record any it warns once, and raises where labels show that more was distinguished than
+        queries would.
+        """
+        reading = self._index.reading or MoleculeOptions()
+        self._check(reading)
         if self._index.reading is None and not self._has_warned:
             self._has_warned = True
             warnings.warn(
                 "the index does not record how its molecules were read: queries are read by elements and bond types "
-                "alone, and distances are wrong if its molecules were read otherwise. Set index.reading, say "
-                "--distinguish on the command line, or build the index again",
+                "alone, and distances are wrong if its molecules were read otherwise. Set index.reading, or say "
+                "--distinguish on the command line",
                 ConversionWarning,
                 stacklevel=4,
             )
-        return self._index.reading or MoleculeOptions()
+        return reading
+
+    def _check(self, reading: MoleculeOptions | None) -> None:
+        """Raise where molecules of queries were read otherwise than those of the index."""
+        check_reading(reading, self._index.reading, "the queries")
+        if self._index.reading is None:
+            check_labels(self._index.graphs.distinctions(), reading, "the graphs of the index")
 
     def resolve_all(self, query: Any) -> GraphCollection:
         """The graphs that one query or several mean."""
         if isinstance(query, GraphCollection):
-            check_reading(query.reading, self._index.reading, "the queries")
+            self._check(query.reading)
             return query
         return GraphCollection([self.resolve(one) for one in (query if is_several(query) else [query])])
 

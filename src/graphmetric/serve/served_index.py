@@ -25,6 +25,7 @@ from graphmetric.edit_distance.limited import COUNTED_KINDS
 from graphmetric.errors import ConversionWarning, InvalidArgument, InvalidGraph
 from graphmetric.formats import ReadLimits, available_formats, iter_graphs
 from graphmetric.formats.conversion import from_smiles
+from graphmetric.formats.files import molecule_options
 from graphmetric.formats.molecules import MoleculeOptions
 from graphmetric.formats.values import integer_from_text
 from graphmetric.graphs.collection import GraphCollection
@@ -212,7 +213,7 @@ class ServedIndex:
             max_nodes=self.settings.max_nodes,
             max_edges=self.settings.max_edges,
         )
-        reading = self._reading
+        reading = None if molecule_options(content, known) is None else self._reading
         graphs, notes = _with_notes(lambda: list(iter_graphs(content, known, limits=limits, reading=reading)))
         if not graphs:
             raise InvalidGraph("the file holds no graphs")
