@@ -267,7 +267,15 @@ class GraphDistance(_GraphTransformer):
             self.graphs_, self.held_out_, self.report_ = collection, held_out, {}
             predicted = self.learned_.measure_pairs(supervision.graphs, supervision.validation.pairs)
         self.report_ = describe_fit(training_graphs, supervision, result, predicted)
+        self._try_declarations()
         return self
+
+    def _try_declarations(self) -> None:
+        """Warn where random graphs refute what the head declares; a save and an index raise for the same reason."""
+        try:
+            self.learned_.trusted_head  # noqa: B018
+        except InvalidArgument as error:
+            warnings.warn(f"the model cannot be saved or indexed: {error}", stacklevel=3)
 
     @property
     def learned_(self) -> LearnedDistance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from graphmetric.errors import InvalidArgument
 from graphmetric.features import GraphFeaturizer
 from graphmetric.learned.learned_distance import LearnedDistance
 from graphmetric.model import GraphDistanceNetwork, ModelOptions
+from graphmetric.report import evaluate_model
 from graphmetric.training import preset
 from tests.distance.random_representations import DIM, HEADS, random_head
 
@@ -139,6 +141,22 @@ def test_an_index_and_a_folder_refuse_a_false_metric(tmp_path: Path) -> None:
     card = (tmp_path / "model" / "MODEL_CARD.md").read_text()
     assert "not guaranteed: symmetric, non-negative, triangle inequality" in card
     assert gm.GraphIndex.build(honest, GRAPHS).search(GRAPHS[2], 1)[0].id == 2
+
+
+def test_a_fit_and_an_evaluation_warn_of_a_false_metric() -> None:
+    type("Liar", (Squares,), {"axioms": METRIC}, kind="squares")
+    graphs = gm.load_dataset("molecules").graphs[:12]
+    model = gm.GraphDistance("small", head="squares", max_steps=2, label_budget=50, n_jobs=1)
+    with pytest.warns(UserWarning, match="cannot be saved or indexed: the head 'squares' declares the axiom 'triangle"):
+        model.fit(graphs)
+    distances = np.square(np.subtract.outer(np.arange(12.0), np.arange(12.0)))
+    with pytest.warns(UserWarning, match="the model promises the axiom 'triangle inequality', which does not hold"):
+        found = evaluate_model(model, graphs, distances=distances, queries=3)
+    assert any("promises the axiom 'triangle inequality'" in note for note in found.notes)
+    type("Honest", (Squares,), {}, kind="honest")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        gm.GraphDistance("small", head="honest", max_steps=2, label_budget=50, n_jobs=1).fit(graphs)
 
 
 def test_a_matrix_mirrors_only_what_is_declared_symmetric() -> None:

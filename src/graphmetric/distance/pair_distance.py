@@ -77,8 +77,8 @@ class DistanceHead(nn.Module, ABC):
     """The name it is registered under; empty if it is not."""
     axioms: frozenset[Axiom] = frozenset()
     """Axioms that hold by construction: exactly for the formula, and for the answers up to rounding and the tolerance.
-    None unless declared, as ``axioms = METRIC``; what is declared is tried on random graphs when a model is saved or
-    indexed."""
+    None unless declared, as ``axioms = METRIC``; what is declared is tried on random graphs when a model is fitted,
+    saved or indexed."""
     tolerance: float = 0.0
     """Largest difference by which an answer may lie below the formula, rounding aside, in the units of the head."""
     epsilon: float = 1e-4

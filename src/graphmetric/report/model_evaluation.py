@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -286,6 +286,8 @@ def evaluate_model(
             warnings.warn(sentence, stacklevel=2)
         predicted = learned.pairwise(collection[task.queries], collection[task.database]).astype(np.float64)
         measured = _measure_model_axioms(learned, collection, seed)
+        axioms = tuple(_compare_with_promises(learned, measured))
+        _warn_of_broken_promises(axioms)
     return ModelEvaluation(
         name=name or (dataset.name if dataset is not None else "graphs"),
         graphs=collection,
@@ -294,7 +296,7 @@ def evaluate_model(
         bounds=bounds,
         truth_source=truth_source,
         measured_axioms=measured,
-        axioms=tuple(_compare_with_promises(learned, measured)),
+        axioms=axioms,
         facts=facts,
         queries_trained_on=seen,
         notes=tuple(dict.fromkeys(notes)),
@@ -369,6 +371,16 @@ def _compare_with_promises(model: GraphDistance, measured: MeasuredAxioms) -> It
         axiom = AXIOMS[name][0]
         within = head.within if axiom is Axiom.TRIANGLE_INEQUALITY and not strict else ""
         yield AxiomResult(name, holds, words, strict if axiom is None else axiom in head.axioms, within)
+
+
+def _warn_of_broken_promises(axioms: Iterable[AxiomResult]) -> None:
+    for axiom in axioms:
+        if axiom.promised and not axiom.holds:
+            warnings.warn(
+                f"the model promises the axiom {axiom.name!r}, which does not hold on these graphs ({axiom.measured}): "
+                "its head declares too much",
+                stacklevel=2,
+            )
 
 
 def _open_model(model: GraphDistance | str | os.PathLike[str], device: str | None) -> tuple[GraphDistance, Facts]:
