@@ -59,8 +59,8 @@ def hostile_views() -> dict[str, Callable[[], Any]]:
         "hit": lambda: index().search(graphs[0], 4)[1],
         "path": lambda: gm.graph_edit_distance(graphs[0], gm.Graph(1, node_labels=["<b>"])).edit_path,
         "data set": lambda: gm.Dataset(
-            EVIL, gm.as_graphs(graphs), *np.split(np.arange(12), 3), known=_nothing_known(), distance_kind=EVIL,
-            description=EVIL, licence=EVIL,
+            EVIL, gm.as_graphs(graphs), *np.split(np.arange(12), 3), distance_bounds=_nothing_known(),
+            distance_kind=EVIL, description=EVIL, licence=EVIL,
         ),
     }  # fmt: skip
 

@@ -70,7 +70,9 @@ def test_a_data_set_that_knows_its_distances_is_believed(
     parts = [np.arange(30), np.arange(30, 40), np.arange(40, 60)]
     i, j = np.triu_indices(60, k=1)
     known = PairBounds.from_distances(np.column_stack([i, j]), 7.0 + (i + j) % 3)
-    data = replace(small, graphs=molecules, train=parts[0], val=parts[1], test=parts[2], known=known, classes=None)
+    data = replace(
+        small, graphs=molecules, train=parts[0], val=parts[1], test=parts[2], distance_bounds=known, classes=None
+    )
     found = evaluate_model(model, data)
     assert found.task.queries.tolist() == list(range(40, 60))
     assert found.true.min() == 7

@@ -135,7 +135,7 @@ def load_dataset(
         name=entry.name,
         graphs=GraphCollection(graphs, reading=MoleculeOptions() if entry.are_molecules else None),
         **split._asdict(),
-        known=PairBounds.from_distances([], []) if known is None else known,
+        distance_bounds=PairBounds.from_distances([], []) if known is None else known,
         distance_kind=kind,
         description=entry.description,
         licence=entry.licence,

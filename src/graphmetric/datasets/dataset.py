@@ -98,7 +98,7 @@ class Dataset:
     """Positions in ``graphs``, ascending; so are ``val`` and ``test``."""
     val: NDArray[np.int64]
     test: NDArray[np.int64]
-    known: PairBounds
+    distance_bounds: PairBounds
     """Pairs ``i < j`` and their bounds; see ``distances``, ``lower``, ``upper`` and ``known_pairs``."""
     distance_kind: str
     """A sentence on what the distances are: exact, bounds, published by whom, or why there are none."""
@@ -140,13 +140,13 @@ class Dataset:
                 f"{self.name} has {count:,} graphs; a square matrix of distances would take "
                 f"{8 * count**2 / 1e9:.1f} GB: use .known_pairs, the arrays (i, j, distance) of the known ones"
             )
-        lower, upper = self.known.to_matrices(count)
+        lower, upper = self.distance_bounds.to_matrices(count)
         return read_only(lower), read_only(upper)
 
     @cached_property
     def known_pairs(self) -> KnownPairs:
         """Arrays ``(i, j, distance)`` of the pairs ``i < j`` whose distance is known."""
-        exact = self.known.take(self.known.exact)
+        exact = self.distance_bounds.take(self.distance_bounds.exact)
         return KnownPairs(exact.pairs[:, 0], exact.pairs[:, 1], exact.upper)
 
     @cached_property
@@ -172,7 +172,7 @@ class Dataset:
             self,
             name=f"{self.name}, leak-free",
             graphs=self.graphs[kept],
-            known=self.known.subset(kept),
+            distance_bounds=self.distance_bounds.subset(kept),
             classes=None if self.classes is None else self.classes[kept],
             description=f"{self.description} Leak-free view: one graph per isomorphism class.",
             **changes,
@@ -257,8 +257,8 @@ def take_first(data: Dataset, limit: int | None) -> Dataset:
     shares = [part[: max(1, len(part) * limit // len(data.graphs))] for part in data.split]
     kept = np.sort(np.concatenate(shares))
     train, val, test = (np.searchsorted(kept, share) for share in shares)
-    taken = data.known.subset(kept)
-    return replace(data, graphs=data.graphs[kept], known=taken, classes=None, train=train, val=val, test=test)
+    taken = data.distance_bounds.subset(kept)
+    return replace(data, graphs=data.graphs[kept], distance_bounds=taken, classes=None, train=train, val=val, test=test)
 
 
 def separate_classes(
