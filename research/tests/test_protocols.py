@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import graphmetric as gm
 from graphmetric.errors import InvalidArgument
-from graphmetric_research.protocols import PROTOCOLS, Protocol, forget_other_sizes, make_protocol
+from graphmetric_research.protocols import PROTOCOLS, Protocol, make_protocol, mask_size_mismatches
 
 Split = tuple[list[int], list[int], list[int]]
 
@@ -79,7 +79,7 @@ def test_leak_free_has_no_class_on_both_sides(name: str) -> None:
 
 def test_size_filter() -> None:
     sizes = np.array([5, 7, 8, 20])
-    left = forget_other_sizes(np.ones((2, 4)), sizes[:2], sizes)
+    left = mask_size_mismatches(np.ones((2, 4)), sizes[:2], sizes)
     assert np.argwhere(~np.isnan(left)).tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]]
 
 

@@ -237,7 +237,7 @@ class _Demo:
                 f"mean error      {scores.mae:.2f} edits (always guessing the median: {found.error_of_median:.2f})",
             )
             if found.whole:
-                self.tell(f"exactly right   {scores.exact_hits:.0%} of the distances, rounded")
+                self.tell(f"exactly right   {scores.exact_match_rate:.0%} of the distances, rounded")
             self.tell(
                 f"rank agreement  {scores.ranking.rho:.3f} (1 is the true order)",
                 f"nearest found   {k * scores.ranking.precision[k]:.1f} of the true {k}, ties counted",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.evaluation import Raw, exact_hits, mean_absolute_error, mean_squared_error, score_distances
+from graphmetric.evaluation import Raw, exact_match_rate, mean_absolute_error, mean_squared_error, score_distances
 from graphmetric.evaluation.scores import format_score, title_of
 from tests.naive import distance_scores as naive
 
@@ -25,7 +25,7 @@ def test_errors_are_their_definitions(pairs: list[tuple[float, int, bool]]) -> N
     for ours, literal in (
         (mean_squared_error, naive.squared_error),
         (mean_absolute_error, naive.absolute_error),
-        (exact_hits, naive.hits),
+        (exact_match_rate, naive.hits),
     ):
         found = ours(predicted, true)
         assert found == pytest.approx(literal(*kept)) if kept[0] else math.isnan(found)
@@ -61,7 +61,7 @@ def test_distances_of_two_scales_are_not_compared() -> None:
 def test_distances_in_edits_say_so() -> None:
     edits = np.arange(1.0, 13.0).reshape(3, 4)
     scores = score_distances(edits + 2, edits, scale="raw", ks=[1])
-    assert (scores.mse, scores.mae, scores.exact_hits, scores.ranking.rho) == (4, 2, 0, 1)
+    assert (scores.mse, scores.mae, scores.exact_match_rate, scores.ranking.rho) == (4, 2, 0, 1)
     with pytest.raises(InvalidArgument, match="leave out raw"):
         score_distances(edits, edits, scale="raw", raw=Raw(edits, edits))
     with pytest.raises(InvalidArgument, match="scale must be 'paper' or 'raw'"):

@@ -107,7 +107,7 @@ def make_protocol(
     return Protocol(name, parts[0], parts[1], parts[2], database)
 
 
-def forget_other_sizes(
+def mask_size_mismatches(
     true: ArrayLike, sizes: ArrayLike, other_sizes: ArrayLike, *, below: int = 3
 ) -> NDArray[np.float64]:
     """A matrix (queries, database) with NaN where two graphs differ by ``below`` nodes or more.

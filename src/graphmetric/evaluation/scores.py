@@ -67,7 +67,7 @@ def mean_absolute_error(predicted: ArrayLike, true: ArrayLike) -> float:
     return mean_or_nan(np.abs(guesses - truth))
 
 
-def exact_hits(predicted: ArrayLike, true: ArrayLike) -> float:
+def exact_match_rate(predicted: ArrayLike, true: ArrayLike) -> float:
     """The share of pairs whose prediction, rounded to a whole number (halves to even), is the true edit distance.
 
     For edit distances at unit costs, which are whole numbers; any other true distance is never hit.
@@ -205,7 +205,7 @@ class Scores:
     """Mean squared error on the scale that was ranked, in tables the paper's 1 - exp(-GED / mean size)."""
     mae: float | None
     """Mean absolute error in edits; None without raw distances."""
-    exact_hits: float | None
+    exact_match_rate: float | None
     """Share of pairs whose prediction rounds to the true edit distance; None without raw distances."""
 
     def to_dict(self) -> dict[str, float]:
@@ -214,7 +214,7 @@ class Scores:
         found: dict[str, float | None] = {"rho": ranking.rho, "tau": ranking.tau}
         kinds = {"": ranking.precision, " strict": ranking.strict_precision, " generous": ranking.generous_precision}
         found |= {f"p@{k}{kind}": value for kind, values in kinds.items() for k, value in values.items()}
-        found |= {"mse": self.mse, "mae": self.mae, "exact hits": self.exact_hits}
+        found |= {"mse": self.mse, "mae": self.mae, "exact hits": self.exact_match_rate}
         return {name: value for name, value in found.items() if value is not None and not math.isnan(value)}
 
     def __str__(self) -> str:
@@ -261,7 +261,7 @@ def score_distances(
         ranking=score_rankings(predicted, true, ks=ks),
         mse=mean_squared_error(predicted, true),
         mae=None if raw is None else mean_absolute_error(*raw),
-        exact_hits=None if raw is None else exact_hits(*raw),
+        exact_match_rate=None if raw is None else exact_match_rate(*raw),
     )
 
 
@@ -387,7 +387,7 @@ class BoundScores:
     """Pairs with bounds."""
     proven: float
     """Share of these pairs whose bounds are equal, so that their distance is known."""
-    outside: float
+    violation_rate: float
     """Share of the predictions that are outside of their bounds: they are wrong, whatever the truth is."""
     mae: Interval
     """The mean absolute error is at least the mean distance to the interval, and at most that to its further end."""
@@ -408,7 +408,7 @@ class BoundScores:
         """Plain values; intervals are lists."""
         found: dict[str, Any] = {"order": self.order, "decided": self.decided}
         found |= {f"p@{k}": list(share) for k, share in self.precision.items()}
-        found |= {"mae": list(self.mae), "mse": list(self.mse), "outside": self.outside, "proven": self.proven}
+        found |= {"mae": list(self.mae), "mse": list(self.mse), "outside": self.violation_rate, "proven": self.proven}
         return {name: value for name, value in found.items() if not (isinstance(value, float) and math.isnan(value))}
 
 
@@ -433,7 +433,7 @@ def score_against_bounds(
     return BoundScores(
         pairs=len(p),
         proven=mean_or_nan(a == b),
-        outside=mean_or_nan(least > 0),
+        violation_rate=mean_or_nan(least > 0),
         mae=(mean_or_nan(least), mean_or_nan(most)),
         mse=(mean_or_nan(least**2), mean_or_nan(most**2)),
         order=mean_or_nan(balance / decided for balance, decided in orders if decided),

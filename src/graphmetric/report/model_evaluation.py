@@ -60,7 +60,7 @@ TIME_LIMIT = 120.0
 _NEAREST = 10
 """Number of nearest graphs to find, if there are enough."""
 _ENOUGH_CANDIDATES = 20
-"""Minimum length of an informative ranking; see :func:`_drop_thin_queries`."""
+"""Minimum length of an informative ranking; see :func:`_drop_sparse_queries`."""
 _WELL_COVERED = 0.5
 """Share of the pairs that a data set must know for its distances to be used instead of the search."""
 _MOST_BINS = 40
@@ -277,7 +277,7 @@ def evaluate_model(
         task = known.draw(plan, wanted, rng)
         bounds = known.between(task.queries, task.database)
         truth_source = known.origin
-    task, bounds, thin = _drop_thin_queries(task, bounds, known is None)
+    task, bounds, thin = _drop_sparse_queries(task, bounds, known is None)
     seen = _count_queries_trained_on(learned, collection[task.queries])
     notes = [_describe_seen(learned, task, seen), *thin, *_notes_on_truth(learned, task, bounds, known is None)]
     unfamiliar = learned.learned_.describe_unfamiliar(collection)
@@ -421,7 +421,7 @@ def _find_known(distances: Any, dataset: Dataset | None, plan: RankingTask, coun
     return known if covered >= _WELL_COVERED else None
 
 
-def _drop_thin_queries(
+def _drop_sparse_queries(
     task: RankingTask, bounds: TrueBounds, searched: bool
 ) -> tuple[RankingTask, TrueBounds, list[str]]:
     """Leave out queries with few known distances: any answer would look right among them."""

@@ -79,7 +79,11 @@ def _bound_rows(found: ModelEvaluation) -> list[list[str]]:
         *precisions,
         ["mae", *(f"{_span(s.mae, '.2f')} edits" for s in both), "mean absolute error"],
         ["mse", *(f"{_span(s.mse, '.1f')} edits²" for s in both), "mean squared error"],
-        ["outside", *(f"{s.outside:.1%}" for s in both), "predictions outside of the bounds, which are proven wrong"],
+        [
+            "outside",
+            *(f"{s.violation_rate:.1%}" for s in both),
+            "predictions outside of the bounds, which are proven wrong",
+        ],
     ]
 
 
@@ -136,8 +140,8 @@ def _score_cards(found: ModelEvaluation, scores: Scores, floor: Scores) -> list[
         ),
     ]
     if found.whole:
-        words = f"Predictions that round to the true edit distance. Sizes alone: {floor.exact_hits:.0%}."
-        cards.append(card(f"{scores.exact_hits:.0%}", "exactly right", words))
+        words = f"Predictions that round to the true edit distance. Sizes alone: {floor.exact_match_rate:.0%}."
+        cards.append(card(f"{scores.exact_match_rate:.0%}", "exactly right", words))
     return cards
 
 

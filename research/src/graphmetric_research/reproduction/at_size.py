@@ -25,7 +25,7 @@ from graphmetric.datasets import load_dataset
 from graphmetric.edit_distance import ExactSearch, pairwise_edit_distances
 from graphmetric.errors import InvalidArgument
 from graphmetric.evaluation.scores import (
-    exact_hits,
+    exact_match_rate,
     kendall_tau,
     mean_or_nan,
     precision_at,
@@ -245,7 +245,7 @@ def score_benchmark(predicted: Floats, benchmark: SizedBenchmark) -> dict[str, A
         **{f"p@{k}": mean_or_nan(values) for k, values in precision.items()},
         "p@10 error": float(precision[10].std() / np.sqrt(max(1, done - 1))),
         "mae": float(np.abs(predicted - middle).mean()),
-        "exact hits": exact_hits(predicted, np.where(lower == upper, middle, np.nan)),
+        "exact hits": exact_match_rate(predicted, np.where(lower == upper, middle, np.nan)),
     }
     if not np.array_equal(lower, upper):
         for end, truth in (("lower", lower), ("upper", upper)):
@@ -263,7 +263,7 @@ def score_pairs(predicted: Floats, lower: Floats, upper: Floats) -> dict[str, fl
     return {
         "rmse": float(np.sqrt(np.mean((predicted - middle) ** 2))),
         "mae": float(np.abs(predicted - middle).mean()),
-        "exact hits": exact_hits(predicted, np.where(lower == upper, middle, np.nan)),
+        "exact hits": exact_match_rate(predicted, np.where(lower == upper, middle, np.nan)),
         "proven": float(np.mean(lower == upper)),
     }
 

@@ -36,7 +36,7 @@ from graphmetric.evaluation.axioms import measure_axioms
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.metric_repair import shortest_path_closure
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing
-from graphmetric_research.protocols import Protocol, forget_other_sizes, make_protocol
+from graphmetric_research.protocols import Protocol, make_protocol, mask_size_mismatches
 from graphmetric_research.run_record import RunRecord
 
 Truth = Literal["exact", "best known", "mean of three"]
@@ -155,7 +155,7 @@ def score_repaired(repaired: Repaired, benchmark: Benchmark, protocol_name: str)
     predicted = np.minimum(repaired.matrix[np.ix_(protocol.queries, protocol.database)], _FARTHEST)
     edits = protocol.test_distances(benchmark.distances)
     if protocol_name.endswith(SIMILAR_SIZES):
-        edits = forget_other_sizes(edits, *(side.sizes for side in sides))
+        edits = mask_size_mismatches(edits, *(side.sizes for side in sides))
     raw = Raw(raw_distance(predicted, *sides), edits)
     about = {"truth": benchmark.truth, "split": benchmark.split, "repair": repair}
     return RunRecord(
