@@ -1,4 +1,4 @@
-"""Copies of items: found as such, and the repair is that of the whole problem."""
+"""Duplicates of items: found as such, and the repair is that of the whole problem."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument
-from graphmetric.metric_repair import RepairDuals, RepairResult, copies, triangle_violations
-from graphmetric.metric_repair.copies import merge_copies
+from graphmetric.metric_repair import RepairDuals, RepairResult, duplicates, triangle_violations
+from graphmetric.metric_repair.duplicates import merge_duplicates
 from graphmetric.metric_repair.nearness import pose_problem
 from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from tests.metric_repair.random_matrices import distance_matrices
@@ -38,7 +38,7 @@ def symmetric(values: Matrix, diagonal: Matrix) -> Matrix:
 
 
 def draw_question(rng: np.random.Generator, sizes: list[int], apart: float, **kinds: bool) -> Question:
-    """Groups of copies in any order; ``apart`` is the share of groups whose members are not at distance 0."""
+    """Groups of duplicates in any order; ``apart`` is the share of groups whose members are not at distance 0."""
     g = len(sizes)
     half = np.where(rng.random(g) < apart, rng.uniform(0.01, 0.3, g), 0.0)
     points = rng.random((g, 2))
@@ -96,7 +96,7 @@ def test_equals_a_general_quadratic_program_of_the_whole(question: Question) -> 
 
 
 def dither(question: Question) -> Matrix:
-    """Tell copies apart, without which non-negative least squares loses its way; the answer moves by no more."""
+    """Distinguish duplicates, without which non-negative least squares loses its way; the answer moves by no more."""
     noise = np.triu(np.random.default_rng(0).uniform(0, 1e-8, question.distances.shape), 1)
     noise[question.options.get("fixed", np.zeros(noise.shape, bool))] = 0.0
     return question.distances + noise + noise.T
@@ -122,7 +122,9 @@ def test_copies_come_out_as_copies(question: Question) -> None:
 
 @given(questions())
 def test_one_or_two_of_each_group_are_kept(question: Question) -> None:
-    merged = merge_copies(pose_problem(question.distances, *map(question.options.get, ("weights", "fixed", "bounds"))))
+    merged = merge_duplicates(
+        pose_problem(question.distances, *map(question.options.get, ("weights", "fixed", "bounds")))
+    )
     assert np.bincount(merged.group[merged.kept]).max() <= 2
     assert len(merged.kept) <= 2 * len(np.unique(question.group))
     np.testing.assert_array_equal(merged.expand(merged.small.given), merged.whole.given)
@@ -136,7 +138,7 @@ def test_finds_exactly_what_can_be_swapped(matrix: Matrix, data: st.DataObject) 
     if m > 1:
         i, j = data.draw(st.tuples(st.integers(0, m - 1), st.integers(0, m - 1)))
         weights[i, j] = weights[j, i] = data.draw(st.sampled_from([1.0, 2.0]))
-    merged = merge_copies(pose_problem(matrix, weights, None, None))
+    merged = merge_duplicates(pose_problem(matrix, weights, None, None))
     expected = np.unique(naive.find_first_copies(matrix, weights), return_inverse=True)[1] if m else []
     np.testing.assert_array_equal(merged.group, expected)
 
@@ -148,7 +150,7 @@ def test_the_answer_is_that_without_merging(
 ) -> None:
     question = make_question(apart=apart, **kinds)
     merged = question.solve(tolerance=1e-8)
-    monkeypatch.setattr(copies, "_find_first_copies", lambda problem: np.arange(len(problem.given)))
+    monkeypatch.setattr(duplicates, "_find_first_duplicates", lambda problem: np.arange(len(problem.given)))
     plain = question.solve(tolerance=1e-8)
     assert merged.converged
     assert plain.converged
@@ -181,7 +183,7 @@ def test_items_that_differ_in_the_last_bit_are_not_copies() -> None:
     distances = make_question(apart=0.0).distances
     copy = int(np.flatnonzero(distances[0] == 0)[1])
     distances[0, 5] = distances[5, 0] = np.nextafter(distances[0, 5], 9)
-    group = merge_copies(pose_problem(distances, None, None, None)).group
+    group = merge_duplicates(pose_problem(distances, None, None, None)).group
     assert group[0] != group[copy]
 
 

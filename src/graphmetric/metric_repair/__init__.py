@@ -5,11 +5,11 @@
     triangle_inequality.py   Eq. 12-13: find and count the violated triangles
     triangle_fixing.py       Eq. 14, 16 and Algorithm 1: the nearest metric in L2
     active_set.py            how: scan for violated triangles, sweep over them, forget the rest
-    copies.py                how: items that cannot be told apart are solved for once
+    duplicates.py            how: indistinguishable items are merged and solved for once
     shortest_paths.py        the largest metric below the distances, and the last step of the others
     other_norms.py           L1, L-infinity, and repair_matrix, which chooses the norm and keeps known distances
     new_items.py             add items to a metric that stays as it is
-    nearness.py              the problem, checked and scaled, and the result with its certificate
+    nearness.py              the problem, checked and scaled, and the result with its optimality gap
     figure.py                a picture of a repair
 """
 

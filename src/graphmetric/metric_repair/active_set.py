@@ -1,7 +1,7 @@
 """Scan, sweep, forget: how :func:`triangle_fixing` comes to the optimum and knows it.
 
 Of the millions of triangle constraints only a few hold the repaired matrix in place. An :class:`ActiveSet` keeps these
-with their multipliers; :class:`ScanAndSweep` scans for violated triangles to add, sweeps over the list until it
+with their multipliers; :class:`ActiveSetSolver` scans for violated triangles to add, sweeps over the list until it
 settles, forgets those whose multiplier fell to zero, and ends when the duality gap is closed or the time is over.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.limits import Deadline, OutOfTime, clock
+from graphmetric._foundation.limits import Deadline, DeadlineExceeded, clock
 from graphmetric._foundation.progress import Progress, progress
 from graphmetric.metric_repair._kernels.triangles import (
     BoundConstraints,
@@ -26,13 +26,13 @@ from graphmetric.metric_repair._kernels.triangles import (
     sweep_evenly,
     sweep_weighted,
 )
-from graphmetric.metric_repair.copies import MergedProblem
+from graphmetric.metric_repair.duplicates import MergedProblem
 from graphmetric.metric_repair.nearness import (
     ROUNDING,
-    Certificate,
     Floats,
     Matrix,
     NearnessProblem,
+    OptimalityGap,
     RepairDuals,
     RepairResult,
 )
@@ -56,7 +56,7 @@ _ADDING = 5e-7  # seconds for a triangle, until it was measured
 _ENDING = 4  # times what it takes to copy the matrix at first: the last passes over it
 
 
-class ScanAndSweep:
+class ActiveSetSolver:
     """A repair at work; call ``run`` once."""
 
     def __init__(
@@ -82,7 +82,7 @@ class ScanAndSweep:
         if deadline.exists:
             ending = _ENDING * (clock() - started)
             self._last_steps = deadline.sooner(ending)
-            closes = closing <= _MOST_CLOSING * max(0.0, deadline.left)
+            closes = closing <= _MOST_CLOSING * max(0.0, deadline.remaining)
             self._working = deadline.sooner(ending + (_SPARE * closing if closes else 0.0))
         self._seen: tuple[Matrix, Scan] | None = None
         self._seconds_per_triangle = _ADDING
@@ -92,21 +92,21 @@ class ScanAndSweep:
         self._last_violation = 0.0
 
     def run(self, max_scans: int, completed: tuple[Matrix, float] | None, started: float) -> RepairResult:
-        """Work until the certificate holds or a limit is met.
+        """Work until the optimality gap is closed or a limit is met.
 
         ``completed`` is a metric that has the fixed distances, for when nothing better was found in time, and its
         largest violation.
         """
         try:
             if self._is_solved_already():
-                found = self._merged.whole.given, Certificate(True, 0.0, 0.0, 0.0)
+                found = self._merged.whole.given, OptimalityGap(True, 0.0, 0.0, 0.0)
             else:
                 with progress("repairing distances", _PERCENT, "%") as shown:
                     found = self._approach(max_scans, shown)
-        except OutOfTime:
+        except DeadlineExceeded:
             _, bound = self._active.rebuild()
             matrix, violation = self._finish_late(completed)
-            found = self._certify(matrix, bound, violation)
+            found = self._measure_gap(matrix, bound, violation)
         duals = self._merged.expand_duals(self._active.describe())
         return self._merged.whole.answer(*found, self._sweeps, self._scans, started, duals)
 
@@ -118,7 +118,7 @@ class ScanAndSweep:
         rounding = ROUNDING * self._problem.largest
         return not len(self._scanner.find(self._active.x, rounding, enough=1, deadline=self._working).triangles)
 
-    def _approach(self, max_scans: int, shown: Progress) -> tuple[Matrix, Certificate]:
+    def _approach(self, max_scans: int, shown: Progress) -> tuple[Matrix, OptimalityGap]:
         objective, bound = self._active.rebuild()
         first = 2 * self._smallest
         while True:
@@ -129,9 +129,9 @@ class ScanAndSweep:
             solved = feasible and self._problem.is_tight(objective, bound, self._tolerance)
             stopped = self._scans >= max_scans
             if solved or stopped:
-                matrix, certificate = self._finish(bound, near=solved)
-                if stopped or certificate.converged:
-                    return matrix, certificate
+                matrix, optimality = self._finish(bound, near=solved)
+                if stopped or optimality.converged:
+                    return matrix, optimality
             if feasible:
                 self._finest /= 10
             self._add(scan)
@@ -173,24 +173,24 @@ class ScanAndSweep:
     def _sweep(self, violation: float) -> None:
         """Sweep until the changes are small against the violation that the last scan found."""
         goal = max(_SETTLED * violation, self._finest * self._smallest)
-        for _ in self._active.swept.settle(goal, self._working):
+        for _ in self._active.swept.sweep_until_converged(goal, self._working):
             self._sweeps += 1
 
-    def _finish(self, bound: float, *, near: bool) -> tuple[Matrix, Certificate]:
-        """Turn the current matrix into one that keeps all constraints, and certify it."""
+    def _finish(self, bound: float, *, near: bool) -> tuple[Matrix, OptimalityGap]:
+        """Turn the current matrix into one that keeps all constraints, and measure its optimality gap."""
         problem, x, until = self._problem, self._active.x, self._working
         if problem.fixed is None:
-            return self._certify(close_paths(problem, x, self._scanner, until, near=near), bound, 0.0)
+            return self._measure_gap(close_paths(problem, x, self._scanner, until, near=near), bound, 0.0)
         if not near:
             kept, violation = raise_free(problem, x, self._scanner, self._tolerance, until)
-            return self._certify(kept, bound, violation)
+            return self._measure_gap(kept, bound, violation)
         kept = keep_bounds(problem, x)
         rounding = ROUNDING * float(kept.max(initial=0.0))
-        return self._certify(kept, bound, self._scanner.find(kept, rounding, deadline=until).largest)
+        return self._measure_gap(kept, bound, self._scanner.find(kept, rounding, deadline=until).largest)
 
-    def _certify(self, kept: Matrix, bound: float, violation: float) -> tuple[Matrix, Certificate]:
+    def _measure_gap(self, kept: Matrix, bound: float, violation: float) -> tuple[Matrix, OptimalityGap]:
         matrix = self._merged.expand(kept)
-        return matrix, self._merged.whole.certify(matrix, bound, self._tolerance, violation=violation)
+        return matrix, self._merged.whole.measure_gap(matrix, bound, self._tolerance, violation=violation)
 
     def _finish_late(self, completed: tuple[Matrix, float] | None) -> tuple[Matrix, float]:
         """The nearest metric that can be had in the time that is left; one always can, in m^2 steps.
@@ -203,7 +203,7 @@ class ScanAndSweep:
             try:
                 until.check(self._closing)
                 return raise_free(problem, x, self._scanner, self._tolerance, until)
-            except OutOfTime:
+            except DeadlineExceeded:
                 matrix, violation = completed
                 return matrix[np.ix_(self._merged.kept, self._merged.kept)], violation
         found = [raise_to_half(problem, problem.given)]
@@ -212,7 +212,7 @@ class ScanAndSweep:
         try:
             until.check(self._closing)
             found.append(close_paths(problem, x, self._scanner, until, near=False))
-        except OutOfTime:
+        except DeadlineExceeded:
             pass
         return min(found, key=problem.measure), 0.0
 
@@ -238,7 +238,7 @@ class SweptList:
         """x of each pair."""
         return self._pairs.value
 
-    def settle(self, goal: float, deadline: Deadline) -> Iterator[None]:
+    def sweep_until_converged(self, goal: float, deadline: Deadline) -> Iterator[None]:
         """Sweep until no change is above the goal; yields before every sweep."""
         for sweep in range(_MOST_SWEEPS):
             yield
@@ -251,7 +251,7 @@ class SweptList:
         """One pass of over-relaxation over all constraints; gives the largest change.
 
         Raises:
-            OutOfTime: The deadline has passed; the multipliers are as good as after a whole pass, only not as far.
+            DeadlineExceeded: The deadline has passed; the multipliers are valid, as after a whole pass.
         """
         step = sweep_weighted if len(self._constraints.gain) else sweep_evenly
         listed, bounds = self._constraints, self._bounds

@@ -80,9 +80,9 @@ class MergedProblem:
         return replace(named, copy_of=self.kept[self.first][self.group].astype(np.int32))
 
 
-def merge_copies(problem: NearnessProblem) -> MergedProblem:
+def merge_duplicates(problem: NearnessProblem) -> MergedProblem:
     """Find the groups of duplicates and replace each by one or two items."""
-    firsts, group = np.unique(_find_first_copies(problem), return_inverse=True)
+    firsts, group = np.unique(_find_first_duplicates(problem), return_inverse=True)
     seconds = _choose_seconds(problem, firsts, group)
     kept = np.union1d(firsts, seconds)
     whole = small = problem
@@ -92,7 +92,7 @@ def merge_copies(problem: NearnessProblem) -> MergedProblem:
     return MergedProblem(whole, small, group, kept, np.searchsorted(kept, firsts), np.searchsorted(kept, seconds))
 
 
-def _find_first_copies(problem: NearnessProblem) -> Items:
+def _find_first_duplicates(problem: NearnessProblem) -> Items:
     """Return the first duplicate of each item, most often the item itself.
 
     One number per row distinguishes almost all rows that are no duplicates: without v_pq, the rows of duplicates p and

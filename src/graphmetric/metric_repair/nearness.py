@@ -40,7 +40,7 @@ _BLOCK = 512  # rows; a block and its transpose stay in the cache
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepairResult:
-    """A matrix that keeps the triangle inequality, and the certificate of how near it is to the given one."""
+    """A matrix that keeps the triangle inequality, with its optimality gap."""
 
     matrix: Matrix
     """(m, m) symmetric with zero diagonal."""
@@ -102,8 +102,8 @@ class RepairResult:
 class RepairDuals:
     """The multipliers that prove a repair; constraints that are not listed have multiplier zero.
 
-    A constraint holds for the copies of its items as well: its multiplier is the sum over all of these, written down
-    for one of them. :meth:`spread` writes down all.
+    A constraint holds for the duplicates of its items as well: its multiplier is the sum over all of these, listed for
+    one of them. :meth:`spread` lists all.
     """
 
     triangles: Corners
@@ -115,7 +115,7 @@ class RepairDuals:
     bound_multipliers: Floats
     """(b,) above 0 for the upper bound, below 0 for the lower."""
     copy_of: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    """(m,) the first item of which each is a copy, most often itself; empty where no item is a copy of another."""
+    """(m,) the first duplicate of each item, most often itself; empty if there are no duplicates."""
 
     @classmethod
     def none(cls) -> RepairDuals:
@@ -132,17 +132,18 @@ class RepairDuals:
                 raise InvalidArgument(f"multipliers must be finite, for rows (i, j, ...) of positions below {m}, i < j")
         if (self.multipliers < 0).any() or (self.triangles[:, :2] == self.triangles[:, 2:]).any():
             raise InvalidArgument("multipliers of triangles must be at least 0, and a triangle has three corners")
-        copies = self.copy_of
-        if copies.dtype != np.int32 or copies.ndim != 1 or len(copies) > m:
+        duplicates = self.copy_of
+        if duplicates.dtype != np.int32 or duplicates.ndim != 1 or len(duplicates) > m:
             raise InvalidArgument(f"copy_of must be one 32-bit position for each of up to {m} items")
         named = max(self.triangles.max(initial=-1), self.bounded_pairs.max(initial=-1))
-        if len(copies) and len(copies) <= named:
-            raise InvalidArgument(f"copy_of is for {len(copies)} items, but the multipliers name item {named}")
-        if ((copies < 0) | (copies > np.arange(len(copies)))).any() or (copies[copies] != copies).any():
-            raise InvalidArgument("copy_of must name the first item of each set of copies")
+        if len(duplicates) and len(duplicates) <= named:
+            raise InvalidArgument(f"copy_of is for {len(duplicates)} items, but the multipliers name item {named}")
+        outside = (duplicates < 0) | (duplicates > np.arange(len(duplicates)))
+        if outside.any() or (duplicates[duplicates] != duplicates).any():
+            raise InvalidArgument("copy_of must name the first item of each set of duplicates")
 
     def spread(self) -> RepairDuals:
-        """Share every multiplier evenly among the copies of its constraint, which may be a thousand times as many."""
+        """Divide every multiplier evenly among the duplicates of its constraint, which may be a thousand."""
         if not len(self.copy_of):
             return self
         return RepairDuals(
@@ -162,7 +163,7 @@ class RepairDuals:
         )
 
 
-class Certificate(NamedTuple):
+class OptimalityGap(NamedTuple):
     """Distance of a matrix from the optimum, the nearest metric; see :class:`RepairResult`."""
 
     converged: bool
@@ -223,14 +224,14 @@ class NearnessProblem:
         uncertain = math.sqrt(2 * gap * self.largest_inverse)
         return gap <= tolerance * objective or uncertain <= tolerance * self.largest
 
-    def certify(
+    def measure_gap(
         self, x: Matrix, bound: float, tolerance: float, *, violation: float = 0.0, norm: Norm = "l2"
-    ) -> Certificate:
+    ) -> OptimalityGap:
         """Compare the objective of ``x``, whose largest violation is given, with a lower bound of all objectives."""
         objective = self.measure(x, norm)
         largest = float(x.max(initial=0.0))
         gap = abs(objective - bound) if norm == "l2" else max(objective - bound, 0.0)
-        return Certificate(
+        return OptimalityGap(
             violation <= tolerance * largest and self.is_tight(objective, bound, tolerance, norm),
             relative_violation(violation, largest),
             gap / objective if objective else 0.0,
@@ -240,7 +241,7 @@ class NearnessProblem:
     def answer(
         self,
         x: Matrix,
-        certificate: Certificate,
+        optimality: OptimalityGap,
         sweeps: int,
         scans: int,
         started: float,
@@ -249,7 +250,7 @@ class NearnessProblem:
         """The result in the units of the given distances; ``x`` is scaled in place, since it may be large."""
         changed = int(np.count_nonzero(x != self.given)) // 2
         x *= self.scale
-        return RepairResult(x, *certificate, changed, sweeps, scans, clock() - started, duals)
+        return RepairResult(x, *optimality, changed, sweeps, scans, clock() - started, duals)
 
 
 def pose_problem(
@@ -407,14 +408,14 @@ def _spread(corners: Corners, values: Floats, copy_of: NDArray[np.int32]) -> tup
     members = {int(first): np.flatnonzero(copy_of == first).astype(np.int32) for first in np.unique(copy_of)}
     rows, shares = [corners[:0]], [values[:0]]
     for firsts, value in zip(*_add_equal(copy_of[corners], values), strict=True):
-        copies = _list_copies(firsts.tolist(), members)
-        rows.append(copies)
-        shares.append(np.full(len(copies), value / len(copies)))
+        duplicates = _list_duplicates(firsts.tolist(), members)
+        rows.append(duplicates)
+        shares.append(np.full(len(duplicates), value / len(duplicates)))
     return np.concatenate(rows), np.concatenate(shares)
 
 
-def _list_copies(firsts: list[int], members: dict[int, NDArray[np.int32]]) -> Corners:
-    """All constraints that differ from one by copies of its items, each once."""
+def _list_duplicates(firsts: list[int], members: dict[int, NDArray[np.int32]]) -> Corners:
+    """All constraints that differ from one by duplicates of its items, each once."""
     grid = np.meshgrid(*(members[first] for first in firsts), indexing="ij")
     rows = np.stack(grid, axis=-1).reshape(-1, len(firsts))
     if firsts[0] == firsts[1]:

@@ -17,9 +17,9 @@ from graphmetric.metric_repair._kernels.row_repair import RowProblem, find_large
 from graphmetric.metric_repair._kernels.triangles import BoundConstraints, Constraints
 from graphmetric.metric_repair.active_set import SweptList
 from graphmetric.metric_repair.nearness import (
-    Certificate,
     Floats,
     Matrix,
+    OptimalityGap,
     RepairResult,
     check_mask,
     check_matrix,
@@ -34,7 +34,7 @@ _SETTLED = 0.1  # of the largest violation: changes below this are not worth ano
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowRepair:
-    """A row of distances that fits a metric, and the certificate of how near it is to the given one."""
+    """A row of distances that fits a metric, with its optimality gap."""
 
     row: Floats
     """(m,) distances of the new item to the known ones."""
@@ -160,7 +160,7 @@ def _project(problem: RowProblem, tolerance: float, started: float) -> RowRepair
         codes, first = np.unique(np.concatenate([codes[held], violated]), return_index=True)
         multipliers = np.concatenate([multipliers[held], np.zeros(len(violated))])[first]
         swept = _list_constraints(small, codes, multipliers)
-        sweeps += sum(1 for _ in swept.settle(_SETTLED * violation, Deadline()))
+        sweeps += sum(1 for _ in swept.sweep_until_converged(_SETTLED * violation, Deadline()))
         least, bound = swept.evaluate()
         y = swept.values[: len(y)]
     free = problem.give > 0
@@ -169,9 +169,9 @@ def _project(problem: RowProblem, tolerance: float, started: float) -> RowRepair
     gap = abs(least - bound) / objective if objective else 0.0
     excess = float(find_largest_excess(small, y))
     violation = relative_violation(excess, max(longest, float(row.max(initial=0.0))))
-    certificate = Certificate(excess <= allowed and gap <= tolerance, violation, gap, objective)
+    optimality = OptimalityGap(excess <= allowed and gap <= tolerance, violation, gap, objective)
     changed = int(np.count_nonzero(row != problem.given))
-    return RowRepair(row, *certificate, changed, sweeps, scans, clock() - started)
+    return RowRepair(row, *optimality, changed, sweeps, scans, clock() - started)
 
 
 def _list_constraints(problem: RowProblem, codes: NDArray[np.int64], multipliers: Floats) -> SweptList:

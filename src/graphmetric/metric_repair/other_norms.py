@@ -115,8 +115,8 @@ def repair_matrix(
     solve = _find_smallest_sum if norm == "l1" else _find_least_change
     matrix, bound, rounds = solve(problem, scanner, tolerance)
     violation = scanner.find(matrix, ROUNDING * float(matrix.max(initial=0.0))).largest
-    certificate = problem.certify(matrix, bound, tolerance, violation=violation, norm=norm)
-    return problem.answer(matrix, certificate, rounds, rounds + 1, started)
+    optimality = problem.measure_gap(matrix, bound, tolerance, violation=violation, norm=norm)
+    return problem.answer(matrix, optimality, rounds, rounds + 1, started)
 
 
 def write_known(predicted: ArrayLike, known: ArrayLike | None) -> tuple[Matrix, Mask | None]:
@@ -141,7 +141,7 @@ def _only_decrease(distances: Matrix, time_limit: float | None, n_jobs: int | No
     check_memory(3 * 8 * m * m, f"the shortest paths of {m:,} items", "take fewer items")
     problem = pose_problem(distances, None, None, None)
     closed = shortest_path_closure(problem.given, time_limit=time_limit, n_jobs=n_jobs)
-    return problem.answer(closed, problem.certify(closed, problem.measure(closed), 1.0), 1, 1, started)
+    return problem.answer(closed, problem.measure_gap(closed, problem.measure(closed), 1.0), 1, 1, started)
 
 
 def _refuse_too_large(m: int, norm: Norm) -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphmetric._foundation.limits import Deadline, OutOfTime, clock, effective_n_jobs
+from graphmetric._foundation.limits import Deadline, DeadlineExceeded, clock, effective_n_jobs
 from graphmetric._foundation.options import checked_number
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.metric_repair._kernels.triangles import TILE, lower_long_sides, open_tile, relax_rows
@@ -47,7 +47,7 @@ def shortest_path_closure(distances: ArrayLike, *, time_limit: float | None = No
     matrix = matrix.copy() if matrix is distances else matrix
     try:
         close_in_place(matrix, effective_n_jobs(n_jobs), Deadline.after(time_limit))
-    except OutOfTime:
+    except DeadlineExceeded:
         raise WorkBudgetExceeded(
             f"the shortest paths of {len(matrix):,} items were not found within {time_limit:g} s; give them more time"
         ) from None
@@ -58,7 +58,7 @@ def close_in_place(matrix: Matrix, threads: int, deadline: Deadline | None = Non
     """Replace distances by shortest paths; ``once`` leaves violations of the size of rounding errors.
 
     Raises:
-        OutOfTime: The deadline has passed; the matrix is between the given one and the closure.
+        DeadlineExceeded: The deadline has passed; the matrix is between the given one and the closure.
     """
     until = deadline or Deadline()
     threads = 1 if len(matrix) < _FEW_ITEMS else threads

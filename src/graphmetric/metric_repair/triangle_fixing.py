@@ -7,16 +7,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from graphmetric._foundation.limits import Deadline, OutOfTime, check_memory, clock, effective_n_jobs
+from graphmetric._foundation.limits import Deadline, DeadlineExceeded, check_memory, clock, effective_n_jobs
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.metric_repair._kernels.triangles import sweep_triangles
-from graphmetric.metric_repair.active_set import ScanAndSweep
-from graphmetric.metric_repair.copies import merge_copies
+from graphmetric.metric_repair.active_set import ActiveSetSolver
+from graphmetric.metric_repair.duplicates import merge_duplicates
 from graphmetric.metric_repair.nearness import (
-    Certificate,
     Matrix,
     NearnessProblem,
+    OptimalityGap,
     RepairDuals,
     RepairResult,
     check_tolerance,
@@ -70,8 +70,8 @@ def triangle_fixing(
 
     Almost all multipliers end at zero. So this scans for violated triangles, adds them to a list, forgets those whose
     multiplier is zero, sweeps over the list with over-relaxation (omega up to 2), and scans again, until no triangle
-    is violated and the duality gap is closed. Items that cannot be told apart are solved for once, see
-    :mod:`~graphmetric.metric_repair.copies`.
+    is violated and the duality gap is closed. Indistinguishable items are solved for once, see
+    :mod:`~graphmetric.metric_repair.duplicates`.
 
     Differs from the paper: Algorithm 1 as printed takes theta = min(mu, z), which is always zero; only one
     orientation of a triangle; and violated triangles only, which forgets to relax those that were closed too far. The
@@ -125,13 +125,13 @@ def triangle_fixing(
     if problem.fixed is not None:
         try:
             completed = complete_fixed(problem, TriangleScanner(m, threads), tolerance, deadline)
-        except OutOfTime:
+        except DeadlineExceeded:
             raise WorkBudgetExceeded(
                 f"within {time_limit:g} s it could not be decided whether the fixed distances contradict each other; "
                 "give the repair more time"
             ) from None
-    merged = merge_copies(problem)
-    work = ScanAndSweep(merged, merged.merge_duals(duals), threads, tolerance, deadline, pace * m**3)
+    merged = merge_duplicates(problem)
+    work = ActiveSetSolver(merged, merged.merge_duals(duals), threads, tolerance, deadline, pace * m**3)
     return work.run(max_scans, completed if deadline.exists else None, started)
 
 
@@ -226,12 +226,12 @@ def dense_fixing(
             finished = changes <= tolerance * problem.largest
         else:
             finished = not changes or (
-                sweeps % _SWEEPS_PER_CERTIFICATE == 0 and _certify(problem, x, tolerance)[1].converged
+                sweeps % _SWEEPS_PER_CERTIFICATE == 0 and _measure_gap(problem, x, tolerance)[1].converged
             )
-    return problem.answer(*_certify(problem, x, tolerance), sweeps, sweeps, started)
+    return problem.answer(*_measure_gap(problem, x, tolerance), sweeps, sweeps, started)
 
 
-def _certify(problem: NearnessProblem, x: Matrix, tolerance: float) -> tuple[Matrix, Certificate]:
+def _measure_gap(problem: NearnessProblem, x: Matrix, tolerance: float) -> tuple[Matrix, OptimalityGap]:
     """The matrix whose upper half is ``x``, and how near it is.
 
     The multipliers have moved d to x = d - A' z. So the sum over all triangles of multiplier times violation, z'A x, by
@@ -241,4 +241,4 @@ def _certify(problem: NearnessProblem, x: Matrix, tolerance: float) -> tuple[Mat
     matrix = upper + upper.T
     bound = problem.measure(matrix) + float(((problem.given - matrix) * matrix).sum()) / 2
     *_, depths = TriangleScanner(len(x), 1).count(matrix, 0.0, 1)
-    return matrix, problem.certify(matrix, bound, tolerance, violation=float(depths.max(initial=0.0)))
+    return matrix, problem.measure_gap(matrix, bound, tolerance, violation=float(depths.max(initial=0.0)))

@@ -236,7 +236,7 @@ class TriangleScanner:
         a ten-thousandth of the largest distance. Each block of rows stops when it has ``enough``.
 
         Raises:
-            OutOfTime: The deadline has passed.
+            DeadlineExceeded: The deadline has passed.
         """
         blocks = self._scan(x, threshold, LIST_WORST if only_worst else LIST, deadline or Deadline(), enough=enough)
         triangles = np.concatenate([np.empty((0, 3), np.int32), *(found.triangles for found in blocks)])
