@@ -14,7 +14,7 @@ import time
 import torch
 
 import graphmetric as gm
-from graphmetric._foundation.threads import working_threads
+from graphmetric._foundation.threads import thread_limit
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.learned.learned_distance import LearnedDistance
 
@@ -32,7 +32,7 @@ def measure_copies(name: str, model: LearnedDistance, graphs: GraphCollection) -
     """Encoding every graph, and every class once, and the distances among them."""
     model.embed(graphs[:50])
     clock = time.process_time()
-    with working_threads(1):
+    with thread_limit(1):
         model.network.encode_graphs(model.featurizer, graphs)
     every = time.process_time() - clock
     clock = time.process_time()

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 import graphmetric as gm
-from graphmetric._foundation.threads import working_threads
+from graphmetric._foundation.threads import thread_limit
 from graphmetric.distance import Comparison, pair_distances
 from graphmetric.features import GraphFeaturizer
 from graphmetric.graphs.collection import GraphCollection
@@ -96,7 +96,7 @@ def time_parts(name: str, graphs: GraphCollection) -> tuple[float, ...]:
     featurizer = GraphFeaturizer(options.features).fit(graphs)
     model = GraphDistanceNetwork.build(featurizer.schema, options).eval()
     pairs = np.random.default_rng(0).integers(0, len(graphs), (PAIRS, 2))
-    with working_threads(1):
+    with thread_limit(1):
         table = featurizer.transform(graphs)
         comparison = Comparison.prepare(model.head, model.encode_table(table))
         pair_distances(comparison, pairs[:2])  # compiles

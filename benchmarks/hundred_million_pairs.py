@@ -51,12 +51,12 @@ def _draw_graph(rng: np.random.Generator) -> gm.Graph:
 
 def label(graphs: Path, out: Path, address: str) -> None:
     """What the caller does, in a process of its own; prints its time and memory."""
-    from graphmetric._foundation.executors import cluster_at
+    from graphmetric._foundation.executors import dask_client
 
     started = time.perf_counter()
     collection = gm.read_graphs(graphs)
     before = _peak()
-    with cluster_at(address) as client:
+    with dask_client(address) as client:
         labels = gm.label_graphs(collection, out, executor=client)
         exact = labels.count_exact()
     seconds = {"seconds": time.perf_counter() - started, "cpu": time.process_time()}

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import graphmetric as gm
-from graphmetric._foundation.threads import working_threads
+from graphmetric._foundation.threads import thread_limit
 from graphmetric.edit_distance import EditDistanceMethod, QuickInterval
 from graphmetric.edit_distance.encoding import EncodedProblem, encode
 from graphmetric.graphs.collection import GraphCollection, certificates
@@ -133,7 +133,7 @@ def main() -> None:
     options = parser.parse_args()
     molecules = gm.load_dataset("AIDS42k", root=options.data).graphs
     chosen = molecules[np.flatnonzero((molecules.sizes >= SIZES[0]) & (molecules.sizes <= SIZES[1]))]
-    with working_threads(1):
+    with thread_limit(1):
         test = choose_classes(chosen)
         if "plain" in options.only.split(","):
             problem = encode(test, test, COSTS)

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import graphmetric as gm
-from graphmetric._foundation.threads import as_device, prefetch_in_threads, working_threads
+from graphmetric._foundation.threads import as_device, prefetch_in_threads, thread_limit
 from graphmetric.encoder import EncoderOptions
 from graphmetric.errors import InvalidArgument
 from graphmetric.features import FeatureOptions, GraphFeaturizer
@@ -113,7 +113,7 @@ def test_features_are_made_ahead_by_other_threads() -> None:
             raise LookupError("the seventh")
         return item
 
-    with working_threads(1):
+    with thread_limit(1):
         ready = prefetch_in_threads(work, range(20), ahead=3)
         taken = [next(ready)]
         for _ in range(200):

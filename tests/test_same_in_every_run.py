@@ -64,12 +64,12 @@ def test_every_process_draws_the_same_examples() -> None:
 
 
 def test_counted_seconds_pass_when_the_clock_is_read_and_real_ones_come_back() -> None:
-    from graphmetric._foundation.limits import Deadline, OutOfTime, clock
+    from graphmetric._foundation.limits import Deadline, DeadlineExceeded, clock
 
     with counted_seconds(1) as seconds:
         deadline = Deadline.after(3)
         assert clock() + 1 == clock()
-        with pytest.raises(OutOfTime):
+        with pytest.raises(DeadlineExceeded):
             deadline.check()
         assert seconds.readings == 4
     with counted_seconds(0):

@@ -15,7 +15,7 @@ with needs_extra("learn", "a model"):
     import torch
     from torch import Tensor, nn
 
-from graphmetric._foundation.threads import map_in_threads, prefetch_in_threads, send, working_threads
+from graphmetric._foundation.threads import map_in_threads, prefetch_in_threads, send, thread_limit
 from graphmetric.distance import DistanceHead, Representation
 from graphmetric.distance import HeadOptions as HeadOptions
 from graphmetric.encoder import BatchTensors, EncoderOptions, GraphEncoder, to_tensors
@@ -114,7 +114,7 @@ class GraphDistanceNetwork(nn.Module):
         or the batches of a few chunks, are spread over ``threads``; None: as many as are allowed. Another device than
         the CPU takes one batch after another, while threads make the features of the next ones.
         """
-        with working_threads(threads):  # joining the chunks must not start torch's threads either
+        with thread_limit(threads):  # joining the chunks must not start torch's threads either
             parts = self._map_chunks(self.encode_table, featurizer, graphs, threads)
             return Representation.concatenate(parts, compact=False)
 
@@ -164,7 +164,7 @@ class GraphDistanceNetwork(nn.Module):
         def features(start: int) -> FeatureTable:
             return featurizer.transform(collection[start : start + CHUNK], check_labels=False)  # the caller has
 
-        with working_threads(threads):
+        with thread_limit(threads):
             if self.device.type != "cpu":
                 return [work(table) for table in prefetch_in_threads(features, starts)]
             return map_in_threads(lambda start: work(features(start)), starts, parts_are_parallel=True)

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import graphmetric as gm
-from graphmetric._foundation.threads import allowed_threads, map_in_threads, working_threads
+from graphmetric._foundation.threads import allowed_threads, map_in_threads, thread_limit
 from graphmetric.errors import InvalidArgument
 from tests.clocks import NOT_FOR_EVER
 
@@ -38,10 +38,10 @@ def in_another_thread(ask: Callable[[], int]) -> int:
 
 def test_torch_has_one_thread_inside_and_the_users_own_everywhere_else() -> None:
     assert allowed_threads() == USERS
-    with working_threads(2):
+    with thread_limit(2):
         assert (torch.get_num_threads(), allowed_threads()) == (1, 2)
         assert in_another_thread(torch.get_num_threads) == USERS
-        with working_threads(5):
+        with thread_limit(5):
             assert (torch.get_num_threads(), allowed_threads()) == (1, 5)
         assert (torch.get_num_threads(), allowed_threads()) == (1, 2)
     assert (torch.get_num_threads(), allowed_threads()) == (USERS, USERS)
@@ -49,10 +49,10 @@ def test_torch_has_one_thread_inside_and_the_users_own_everywhere_else() -> None
 
 
 def test_the_setting_is_back_after_an_error() -> None:
-    with pytest.raises(KeyError), working_threads(2):
+    with pytest.raises(KeyError), thread_limit(2):
         raise KeyError
     assert (torch.get_num_threads(), allowed_threads()) == (USERS, USERS)
-    with pytest.raises(InvalidArgument, match="threads must be 1 or more; got 0"), working_threads(0):
+    with pytest.raises(InvalidArgument, match="threads must be 1 or more; got 0"), thread_limit(0):
         pass
 
 
@@ -61,14 +61,14 @@ def test_threads_that_come_and_go_do_not_disturb_each_other() -> None:
     inside, leave = threading.Event(), threading.Event()
 
     def first() -> int:
-        with working_threads(2):
+        with thread_limit(2):
             inside.set()
             leave.wait(NOT_FOR_EVER)
         return torch.get_num_threads()
 
     def second() -> int:
         inside.wait(NOT_FOR_EVER)
-        with working_threads(2):
+        with thread_limit(2):
             leave.set()
         return torch.get_num_threads()
 
@@ -83,18 +83,18 @@ def test_workers_start_no_threads_of_their_own() -> None:
         barrier.wait()
         return item, torch.get_num_threads(), allowed_threads()
 
-    with working_threads(3):
+    with thread_limit(3):
         assert map_in_threads(look, range(6)) == [(item, 1, 1) for item in range(6)]
 
 
 def test_parallel_parts_are_taken_one_by_one_where_they_are_few() -> None:
-    with working_threads(4):
+    with thread_limit(4):
         assert map_in_threads(lambda _: allowed_threads(), range(3), parts_are_parallel=True) == [4, 4, 4]
         assert map_in_threads(lambda _: allowed_threads(), range(4), parts_are_parallel=True) == [1, 1, 1, 1]
 
 
 def test_an_error_in_a_thread_comes_out() -> None:
-    with working_threads(2), pytest.raises(ZeroDivisionError):
+    with thread_limit(2), pytest.raises(ZeroDivisionError):
         map_in_threads(lambda item: 1 // item, [1, 0, 2])
 
 

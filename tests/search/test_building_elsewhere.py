@@ -152,15 +152,15 @@ def test_what_tasks_need_is_sent_to_workers_that_lack_it(threads: Executor) -> N
     seen: list[str | None] = []
     kept: list[str] = []
 
-    def work(carried: str | None, number: int) -> int | None:
-        seen.append(carried)
+    def work(shared: str | None, number: int) -> int | None:
+        seen.append(shared)
         if number == 30:
             kept.clear()
-        if carried is not None:
-            kept.append(carried)
+        if shared is not None:
+            kept.append(shared)
         return number if kept else None
 
-    found = run_tasks(threads, work, ((number, (number,)) for number in range(60)), carried="the model", in_order=True)
+    found = run_tasks(threads, work, ((number, (number,)) for number in range(60)), shared="the model", in_order=True)
     assert list(found) == [(number, number) for number in range(60)]
     assert seen[:4] == ["the model"] * 4
     assert seen.count("the model") < 20

@@ -3,7 +3,7 @@
 An executor is a :class:`concurrent.futures.Executor`, such as a pool of processes, loky's or MPI's, or a dask
 ``Client``, which can give one. A task carries all that it needs, so that any worker can do it at any time. Only some
 tasks are handed out at once, which keeps the caller's memory the same however many there are. A task whose worker died
-is handed out again. What all tasks need, such as a model, is carried by the first ones and kept by the workers.
+is handed out again. What all tasks need, such as a model, is sent with the first ones and kept by the workers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class _Task(Generic[Key]):
     number: int
     key: Key
     arguments: tuple[Any, ...]
-    carries: bool
+    has_shared: bool
     """Whether it contains the data shared by all tasks."""
     attempts: int = 0
 
@@ -80,7 +80,7 @@ def run_tasks(
     work: Callable[..., Result],
     tasks: Iterable[tuple[Key, tuple[Any, ...]]],
     *,
-    carried: Any = None,
+    shared: Any = None,
     in_order: bool = False,
 ) -> Iterator[tuple[Key, Result]]:
     """Do ``work(*arguments)`` for every task, a key and its arguments; yields keys and results as they come.
@@ -92,8 +92,8 @@ def run_tasks(
         executor: What :func:`as_executor` takes.
         work: A function that can be sent to workers.
         tasks: Are taken when there is room for more.
-        carried: What all tasks need, and workers keep. The work is then ``work(carried, *arguments)``, where
-            ``carried`` is None for all but the first tasks; a worker that does not have it returns None, and the task
+        shared: Data of all tasks, kept by the workers. The work is then ``work(shared, *arguments)``, where
+            ``shared`` is None for all but the first tasks; a worker that does not have it returns None, and the task
             is handed out again with it.
         in_order: Yield results in the order of the tasks. One that is late holds up later tasks, so that the results
             that wait for it stay few.
@@ -104,15 +104,15 @@ def run_tasks(
     pool = as_executor(executor)
     waiting: dict[Future[tuple[bool, Any]], _Task[Key]] = {}
     early: dict[int, tuple[Key, Result]] = {}
-    carriers = 2 * count_workers(pool) if carried is not None else 0
-    source = (_Task(number, *task, number < carriers) for number, task in enumerate(tasks))
+    with_shared = 2 * count_workers(pool) if shared is not None else 0
+    source = (_Task(number, *task, number < with_shared) for number, task in enumerate(tasks))
     most, counted, due = _most_at_once(pool, in_order), time.monotonic(), 0
     try:
         while True:
             if time.monotonic() - counted > _COUNT_WORKERS_EVERY:
                 most, counted = _most_at_once(pool, in_order), time.monotonic()
             while len(waiting) + len(early) < most and (task := next(source, None)) is not None:
-                given = () if carried is None else (carried if task.carries else None,)
+                given = () if shared is None else (shared if task.has_shared else None,)
                 waiting[_submit(pool, task, partial(work, *given, *task.arguments))] = task
             if not waiting:
                 return
@@ -126,8 +126,8 @@ def run_tasks(
                 worked, result = future.result()
                 if not worked:
                     raise result
-                if result is None and carried is not None and not task.carries:
-                    task.carries, task.attempts = True, task.attempts - 1
+                if result is None and shared is not None and not task.has_shared:
+                    task.has_shared, task.attempts = True, task.attempts - 1
                     source = chain([task], source)  # type: ignore[assignment]
                 elif in_order:
                     early[task.number] = task.key, result
@@ -146,18 +146,18 @@ def map_in_order(
     work: Callable[..., Result],
     items: Iterable[Item],
     arguments: Callable[[Item], tuple[Any, ...]],
-    carried: Any = None,
+    shared: Any = None,
 ) -> Iterator[tuple[Item, Result]]:
     """Every item with what workers make of its ``arguments``, in order, as :func:`run_tasks` does it.
 
     The items themselves stay here, those that workers are busy with in memory.
     """
     tasks = ((item, arguments(item)) for item in items)
-    return run_tasks(executor, work, tasks, carried=carried, in_order=True)
+    return run_tasks(executor, work, tasks, shared=shared, in_order=True)
 
 
 @contextmanager
-def cluster_at(address: str) -> Iterator[Any]:
+def dask_client(address: str) -> Iterator[Any]:
     """A client of the dask scheduler at an address such as ``tcp://host:8786``."""
     with needs_extra("cluster", "work on a cluster"):
         from distributed import Client

@@ -73,7 +73,7 @@ clock = working_clock.read
 """Seconds, as ``time.monotonic`` counts them, but without the time in which kernels are compiled or loaded."""
 
 
-class OutOfTime(Exception):
+class DeadlineExceeded(Exception):
     """The deadline has passed; the code that set it turns this into an answer or an error."""
 
 
@@ -95,14 +95,14 @@ class Deadline:
         return self.moment < math.inf
 
     @property
-    def left(self) -> float:
-        """Seconds that are left."""
+    def remaining(self) -> float:
+        """Remaining seconds."""
         return self.moment - clock()
 
     def check(self, ahead: float = 0.0) -> None:
-        """Raise OutOfTime unless there is time for work that takes ``ahead`` seconds."""
-        if self.stopped or (self.exists and self.left <= ahead):
-            raise OutOfTime
+        """Raise DeadlineExceeded unless there is time for work that takes ``ahead`` seconds."""
+        if self.stopped or (self.exists and self.remaining <= ahead):
+            raise DeadlineExceeded
 
     def sooner(self, seconds: float) -> Deadline:
         """A deadline that is earlier by ``seconds``, which are left for the work that follows."""

@@ -2,7 +2,7 @@
 
 By itself torch spreads every product of matrices over all cores. The matrices of graphs are so small that its threads
 mostly wait for each other, and OpenMP's threads spin while they wait: on a busy machine that costs several times the
-CPU time of one thread. So within :func:`working_threads` torch computes only on the thread that calls it, and parallel
+CPU time of one thread. So within :func:`thread_limit` torch computes only on the thread that calls it, and parallel
 work goes through :func:`map_in_threads`, in pieces that do not depend on the number of threads. The results are
 therefore the same, to the last bit, for any number of threads.
 
@@ -43,7 +43,7 @@ _allowed: ContextVar[int | None] = ContextVar("threads of graphmetric's own loop
 
 
 @contextmanager
-def working_threads(count: int | None) -> Iterator[None]:
+def thread_limit(count: int | None) -> Iterator[None]:
     """Within the block, our loops use at most ``count`` threads, and torch computes on the thread that calls it.
 
     None means as many as torch is set to. Blocks may be nested and entered by several threads at a time.
@@ -60,7 +60,7 @@ def working_threads(count: int | None) -> Iterator[None]:
 
 
 def allowed_threads() -> int:
-    """Return the number of threads for our loops; outside of :func:`working_threads`, that of torch."""
+    """Return the number of threads for our loops; outside of :func:`thread_limit`, that of torch."""
     return _allowed.get() or torch.get_num_threads()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from graphmetric._foundation.atomic_files import write_file
-from graphmetric._foundation.executors import cluster_at
+from graphmetric._foundation.executors import dask_client
 from graphmetric.cli.graph_sources import (
     GraphCommand,
     Reading,
@@ -154,7 +154,7 @@ def label_command(
         labels = label_graphs(graphs, out, **options)
         pairs, exact = len(labels), int(labels.exact.sum())
     else:
-        with cluster_at(cluster) as client:
+        with dask_client(cluster) as client:
             stored = label_graphs(graphs, out, executor=client, **options)
         pairs, exact = len(stored), stored.count_exact()
     seconds = time.perf_counter() - started

@@ -132,9 +132,9 @@ class Encoding:
 
     def executor(self) -> AbstractContextManager[Any]:
         """The workers of the cluster; None without one."""
-        from graphmetric._foundation.executors import cluster_at
+        from graphmetric._foundation.executors import dask_client
 
-        return nullcontext() if self.cluster is None else cluster_at(self.cluster)
+        return nullcontext() if self.cluster is None else dask_client(self.cluster)
 
 
 encoding_options = gathered(

@@ -24,7 +24,7 @@ from graphmetric._foundation.limits import effective_n_jobs
 from graphmetric._foundation.markup import element, facts, join, notebook_view, say
 from graphmetric._foundation.options import checked_count, to_plain
 from graphmetric._foundation.progress import progress
-from graphmetric._foundation.threads import as_device, working_threads
+from graphmetric._foundation.threads import as_device, thread_limit
 from graphmetric.distance import (
     Comparison,
     DistanceHead,
@@ -320,7 +320,7 @@ class LearnedDistance:
 
     def limited_threads(self) -> AbstractContextManager[None]:
         """A context in which no more threads than allowed are used, and torch does not start any."""
-        return working_threads(self.threads)
+        return thread_limit(self.threads)
 
     def _embed_elsewhere(self, graphs: GraphCollection, executor: Executor) -> NDArray[np.float32]:
         """Vectors from workers."""
@@ -329,7 +329,7 @@ class LearnedDistance:
         vectors: dict[int, NDArray[np.float32]] = {}
         with progress("vectors", len(starts), "tasks") as bar:
             work = partial(_embed_in_worker, self.digest)
-            for start, found in run_tasks(executor, work, tasks, carried=self.pack()):
+            for start, found in run_tasks(executor, work, tasks, shared=self.pack()):
                 assert found is not None
                 vectors[start] = found
                 bar.advance()

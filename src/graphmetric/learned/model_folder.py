@@ -25,7 +25,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from graphmetric._foundation.atomic_files import make_folder, system_errors_named, unfinished
 from graphmetric._foundation.options import from_plain
-from graphmetric._foundation.threads import working_threads
+from graphmetric._foundation.threads import thread_limit
 from graphmetric.distance.pair_distance import COUPLING_REMOVED
 from graphmetric.encoder import GraphEncoder
 from graphmetric.errors import FileError, InvalidArgument, needs_extra
@@ -147,7 +147,7 @@ def unpack_model(config: dict[str, Any], data: bytes, target: Path) -> ModelPart
         path = target / WEIGHTS
         if config["version"] == 1:
             weights = {name: tensor for name, tensor in weights.items() if not name.startswith(_PREDICTOR)}
-        with working_threads(1):
+        with thread_limit(1):
             network = _build(featurizer, options, weights, path)
         own_copy = config | {part: dict(config[part]) for part in ("parameters", "report")}
         return ModelParts(network, featurizer, own_copy)

@@ -276,7 +276,7 @@ def search_bounds(
         """Work through the pairs in chunks of about half a second; ``method`` gets the number of pairs left."""
         left = len(order)
         for chunk in paced(order.tolist(), _CHUNK_SECONDS, first=_FIRST_CHUNK, most=_LARGEST_CHUNK):
-            if until.left <= 0:
+            if until.remaining <= 0:
                 return
             how = method(left)
             found = pairwise_edit_distances(graphs, pairs=pairs[chunk], method=how, costs=costs, n_jobs=n_jobs)
@@ -287,7 +287,7 @@ def search_bounds(
                 shown.advance(len(chunk), f"{float((lower == upper).mean()):.0%} of all proven")
 
     def search_hard(left: int) -> EditDistanceMethod:
-        share = min(max(until.left / left, _LEAST_SECONDS), _MOST_SECONDS)
+        share = min(max(until.remaining / left, _LEAST_SECONDS), _MOST_SECONDS)
         return ExactSearch(time_limit=share, node_limit=NODE_LIMIT)
 
     order = rng.permutation(len(pairs))

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from graphmetric._foundation.options import checked_count, to_plain
 from graphmetric._foundation.progress import progress
-from graphmetric._foundation.threads import as_device, working_threads
+from graphmetric._foundation.threads import as_device, thread_limit
 from graphmetric.distance import (
     Comparison,
     interval_loss,
@@ -134,7 +134,7 @@ def train_model(
     spare = np.zeros(0, dtype=np.int64) if unlabeled is None else np.unique(np.asarray(unlabeled, dtype=np.int64))
     spare = np.setdiff1d(spare, labels.graphs)
     place = as_device(device)
-    with working_threads(threads), own_random_state(place):
+    with thread_limit(threads), own_random_state(place):
         job = {
             "model": to_plain(model.options),
             "start": digest_of(model.state_dict()),

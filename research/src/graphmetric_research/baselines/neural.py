@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.options import to_plain
-from graphmetric._foundation.threads import working_threads
+from graphmetric._foundation.threads import thread_limit
 from graphmetric.distance import BlockNorm, Comparison, Representation, SquaredFC, distance_matrix
 from graphmetric.errors import InvalidArgument, needs_extra
 from graphmetric.features import FeatureSchema, GraphFeaturizer
@@ -115,7 +115,7 @@ class NeuralBaseline(Baseline, Generic[Network]):
         if not found.size:
             return found
         head = self.model_.head
-        with working_threads(self._threads):
+        with thread_limit(self._threads):
             rows = self._encode(queries)
             for start in range(0, len(database), _CHUNK):
                 columns = self._encode(database[start : start + _CHUNK])
