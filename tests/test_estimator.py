@@ -30,7 +30,7 @@ from graphmetric.learned.model_folder import BUNDLED_MODELS
 from graphmetric.model import HeadOptions, ModelOptions
 from graphmetric.report import evaluate_model
 from graphmetric.training import TrainingOptions, preset
-from graphmetric.training.supervision import sample_pool
+from graphmetric.training.supervision import read_distances, sample_pool
 from tests.strategies import exact, graphs
 
 QUICK: dict[str, Any] = {"preset": "small", "max_steps": 5, "label_budget": 80, "n_jobs": 1}
@@ -568,3 +568,18 @@ def test_a_teacher_has_the_costs_of_its_pupil() -> None:
     pupil = gm.GraphDistance("small", max_steps=1, costs=gm.EditCosts(node_substitute=2.0))
     with pytest.raises(InvalidArgument, match="the same costs"):
         pupil.fit(graphs, teacher)
+
+
+def test_repair_is_true_or_false() -> None:
+    with pytest.raises(InvalidArgument, match="repair must be True or False; got 'x'"):
+        gm.GraphDistance().pairwise([], repair="x")  # type: ignore[arg-type]
+
+
+def test_options_and_labels_that_are_not_numbers_are_refused() -> None:
+    cycles = [gm.Graph(n, [(k, (k + 1) % n) for k in range(n)]) for n in range(3, 13)]
+    with pytest.raises(InvalidArgument, match="steps must be a number; got 'x'"):
+        gm.GraphDistance("small", max_steps="x").fit(cycles)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match=r"distances must be numbers.*got \['a', 'b'.* of type list"):
+        read_distances(["a", "b"] * 5, 10)
+    with pytest.raises(InvalidArgument, match="distances must be numbers"):
+        read_distances(([(0, 1)], ["far"]), 10)

@@ -318,6 +318,8 @@ class GraphDistance(_GraphTransformer):
         square matrix with NaN where unknown: they are written in first and kept. Say so wherever you compare numbers,
         since this uses the truth. See :func:`graphmetric.metric_repair.repair_matrix`.
         """
+        if not isinstance(repair, bool):
+            raise InvalidArgument(f"repair must be True or False; got {repair!r}")
         if known is not None and not repair:
             raise InvalidArgument("known distances are for repair=True, which fits the others to them")
         if repair and (b is not None or out is not None):

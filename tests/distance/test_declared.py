@@ -48,6 +48,11 @@ class Directed(Squares):
         return (left.z - right.z).clamp(min=0).sum(-1)
 
 
+class Unreduced(Squares):
+    def compare(self, left: Representation, right: Representation) -> Tensor:
+        return (left.z - right.z).abs()
+
+
 class Shifted(Squares):
     def compare(self, left: Representation, right: Representation) -> Tensor:
         return super().compare(left, right) + 1
@@ -89,6 +94,17 @@ def test_a_head_declares_nothing_unless_it_says_so() -> None:
     assert head.guarantee() == (
         "zero on isomorphic graphs; not guaranteed: symmetric, non-negative, triangle inequality"
     )
+
+
+def test_a_distance_of_the_wrong_shape_is_refused_wherever_heads_are_called() -> None:
+    message = r"compare must return one distance for each pair, shape \(.*\); got \(.*\): reduce the last axis"
+    learned = model_with(Unreduced)
+    with pytest.raises(InvalidArgument, match=message):
+        learned.pairwise(GRAPHS)
+    with pytest.raises(InvalidArgument, match=message):
+        check_declarations(declare(Unreduced, Axiom.SYMMETRIC), DIM)
+    with pytest.raises(InvalidArgument, match=message):
+        gm.GraphDistance("small", head=HeadOptions("squares"), max_steps=1, label_budget=20).fit(GRAPHS)
 
 
 @pytest.mark.parametrize(

@@ -388,6 +388,24 @@ def test_more_than_the_queue_holds_is_refused_at_once(busy: Running) -> None:
     assert busy.post("/v1/search", {**SLOW, "time_limit": 0.2}).status == 200
 
 
+def test_a_longer_time_limit_is_shortened_to_that_of_the_service(
+    served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    search: Any = gm.GraphIndex.search
+
+    def noting(index: gm.GraphIndex, *arguments: Any, **options: Any) -> Any:
+        given.append(options["time_limit"])
+        return search(index, *arguments, **options)
+
+    monkeypatch.setattr(gm.GraphIndex, "search", noting)
+    most = served.get("/v1/info").json["limits"]["time_limit"]
+    assert (
+        served.post("/v1/search", {"smiles": "CCO", "k": 1, "certified": True, "time_limit": 10 * most}).status == 200
+    )
+    assert most - 20 < given[0] <= most
+
+
 def test_waiting_counts_as_time(busy: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that waited for longer than its limit has no time left, and answers with its first bounds."""
     given: list[float] = []

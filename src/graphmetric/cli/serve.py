@@ -40,7 +40,12 @@ _CORES = max(1, os.cpu_count() or 1)
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Further name of the service. Can be repeated.")
 @click.option("--workers", type=COUNT, default=_CORES, show_default="one per core", help="Searches at a time.")
 @click.option("--waiting", type=click.IntRange(0), default=32, help="Requests that may wait; more are refused.")
-@click.option("--time-limit", type=SECONDS, default=30.0, help="Most seconds that a search may take.")
+@click.option(
+    "--time-limit",
+    type=SECONDS,
+    default=30.0,
+    help="Maximum search time in seconds; longer limits of requests are shortened to it.",
+)
 @click.option("--max-nodes", type=COUNT, default=256, help="Nodes of a graph in a request.")
 @click.option("--max-edges", type=COUNT, default=2048, help="Edges of a graph in a request.")
 @click.option("--max-body", type=COUNT, default=1 << 20, help="Bytes of a request.")

@@ -161,7 +161,7 @@ class Comparison:
 
     @torch.no_grad()
     def _measure(self, left: PreparedGraphs, right: PreparedGraphs) -> Tensor:
-        distances = self.head.compare(left.graphs, right.graphs)
+        distances = self.head.checked_compare(left.graphs, right.graphs)
         if left.certificate is not None and right.certificate is not None:
             distances = add_discrete_metric(distances, left.certificate != right.certificate, self.epsilon)
         found = view_distances(distances, self.head.scale, self.view, left, right)

@@ -84,7 +84,7 @@ def _random_triples(dim: int, spread: float) -> Representation:
 
 @torch.no_grad()
 def _measure(head: DistanceHead, left: Representation, right: Representation) -> Tensor:
-    return head.compare(head.prepare(left), head.prepare(right)).double()
+    return head.checked_compare(head.prepare(left), head.prepare(right)).double()
 
 
 def _find_violations(head: DistanceHead, graphs: Representation) -> Iterator[_Violation]:

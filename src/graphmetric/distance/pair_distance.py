@@ -120,6 +120,17 @@ class DistanceHead(nn.Module, ABC):
     def compare(self, left: Representation, right: Representation) -> Tensor:
         """Compute distances of projected graphs; batch axes broadcast, so (n, 1) against (1, m) is a whole matrix."""
 
+    def checked_compare(self, left: Representation, right: Representation) -> Tensor:
+        """Compute distances by :meth:`compare`, and check that there is one for each pair."""
+        distances = self.compare(left, right)
+        shape = np.broadcast_shapes(left.start.shape, right.start.shape)
+        if distances.shape != shape:
+            raise InvalidArgument(
+                f"{type(self).__name__}.compare must return one distance for each pair, shape {shape}; got "
+                f"{tuple(distances.shape)}: reduce the last axis, and let the axes before it broadcast"
+            )
+        return distances
+
     def prepare(self, graphs: Representation) -> Representation:
         """Project the vectors of graphs, as :meth:`compare` requires."""
         return graphs._replace(z=self.project(graphs.z))
@@ -131,16 +142,16 @@ class DistanceHead(nn.Module, ABC):
                 f"both sides must have the same number of graphs; got {left.num_graphs} and {right.num_graphs}. "
                 "For all pairs of two collections use distance_matrix"
             )
-        return self.compare(self.prepare(left), self.prepare(right))
+        return self.checked_compare(self.prepare(left), self.prepare(right))
 
     def batch_distances(self, graphs: Representation, pairs: Tensor) -> Tensor:
         """Compute the distances of pairs (n, 2) of positions in one batch, projecting each graph once."""
         prepared = self.prepare(graphs)
-        return self.compare(prepared.take(pairs[:, 0]), prepared.take(pairs[:, 1]))
+        return self.checked_compare(prepared.take(pairs[:, 0]), prepared.take(pairs[:, 1]))
 
     def distance_to_empty(self, graphs: Representation) -> Tensor:
         """Compute the distances to the graph without nodes."""
-        return self.compare(self.prepare(graphs), self.prepare(graphs.empty_graph()))
+        return self.checked_compare(self.prepare(graphs), self.prepare(graphs.empty_graph()))
 
     def align(self, left: Representation, right: Representation) -> list[tuple[int | None, ...]]:
         """Match the nodes of each pair left[k], right[k]: the partner of each node of the first graph, or None."""

@@ -209,13 +209,13 @@ class RelaxedDistance(EditDistanceMethod):
     first, the answer is the lower bound, and the result says so. A forbidden edit counts as costing more than all
     allowed ones together, of which a coupling may still use a fraction.
 
-    *Rounded up.* With ``round_up`` the answer is the relaxed distance rounded up to whole edits, which is closer to the
-    edit distance and still never above it. It stays a pseudo-metric, now without a tolerance, since
-    :math:`\lceil s + t \rceil \le \lceil s \rceil + \lceil t \rceil`. Steps end as soon as both bounds round up to the
-    same. An excess of less than a thousandth of an edit over a whole number is ignored: optima have small denominators,
-    but if both sides of a detour exceeded one by so little, the triangle inequality could fail by one. Where steps or
-    time run out first, the answer is the lower bound rounded up, and the result says so. Costs that are not multiples
-    of one unit are refused; a unit other than 1 takes the place of the whole edit.
+    *Rounded up.* With ``round_up`` the answer is the relaxed distance rounded up to whole edits, which is closer to
+    the edit distance and still never above it. The triangle inequality then needs no tolerance, since :math:`\lceil s
+    + t \rceil \le \lceil s \rceil + \lceil t \rceil`, with two exceptions. Steps end as soon as both bounds round up
+    to the same. An excess of less than a thousandth of an edit over a whole number is ignored: optima have small
+    denominators, but if both sides of a detour exceeded one by so little, the triangle inequality could fail by one.
+    And where steps or time run out first, the answer is only the lower bound rounded up, and the result says so. Costs
+    that are not multiples of one unit are refused; a unit other than 1 takes the place of the whole edit.
 
     The bounds ``lower`` and ``upper`` of the results are bounds of the edit distance, as for every method.
 
@@ -364,8 +364,8 @@ def relaxed_edit_distance(
         second: Another one.
         costs: The price list; by default every edit costs one.
         tolerance: How far the answer may be from the relaxed distance; without effect with ``round_up``.
-        round_up: Whether the answer is rounded up to whole edits: a pseudo-metric without a tolerance, closer to the
-            edit distance. It needs costs that are multiples of one unit.
+        round_up: Whether the answer is rounded up to whole edits, which is closer to the edit distance; see
+            :class:`RelaxedDistance` for what it guarantees. It needs costs that are multiples of one unit.
         time_limit: Seconds after which the bounds so far are returned. "auto" is 10 seconds, None is no limit.
 
     Example:

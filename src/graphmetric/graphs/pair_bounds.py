@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -59,7 +60,7 @@ class PairBounds:
     @classmethod
     def from_distances(cls, pairs: ArrayLike, distances: ArrayLike) -> PairBounds:
         """Known distances of chosen pairs; pairs whose distance is NaN are left out."""
-        values = np.asarray(distances, dtype=np.float64)
+        values = as_distances(distances)
         there, chosen = ~np.isnan(values), np.asarray(pairs)
         if there.all() or len(chosen) != len(values):
             return cls(chosen, values, values)
@@ -68,7 +69,7 @@ class PairBounds:
     @classmethod
     def from_matrix(cls, distances: ArrayLike) -> PairBounds:
         """All known entries of a square matrix, NaN where unknown; one of the two entries of a pair is enough."""
-        matrix = np.asarray(distances, dtype=np.float64)
+        matrix = as_distances(distances)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise InvalidArgument(f"a matrix of distances is square; got shape {matrix.shape}")
         rows, columns = np.triu_indices(len(matrix), k=1)
@@ -170,3 +171,14 @@ class PairBounds:
             pair = tuple(self.pairs[k].tolist())
             bounds = f"[{self.lower[k]:g}, {self.upper[k]:g}]"
             raise InvalidArgument(f"label {k}, of graphs {pair}, says {bounds}; {reason}")
+
+
+def as_distances(values: ArrayLike) -> NDArray[np.float64]:
+    """Convert distances to double precision; raise InvalidArgument if they are not numbers."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InvalidArgument(
+            "distances must be numbers, in rows of one length, with NaN where unknown; "
+            f"got {reprlib.repr(values)} of type {type(values).__name__}"
+        ) from None

@@ -110,7 +110,8 @@ TimeLimit = Annotated[
     Field(
         ge=0,
         le=86_400,
-        description="Seconds after which the answer has the bounds that are known by then; waiting counts.",
+        description="Seconds after which the answer has the bounds that are known by then; waiting counts. "
+        "Shortened to the limit of the service, `limits.time_limit` of /v1/info.",
     ),
 ]
 EditLimits = Annotated[

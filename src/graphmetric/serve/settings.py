@@ -29,7 +29,7 @@ class ServiceSettings:
     waiting: int = 32
     """Requests that may wait for a worker; more are refused with 503."""
     time_limit: float = 30.0
-    """Maximum time limit of a request in seconds, the time in the queue included."""
+    """Maximum seconds of a request, waiting included; a longer ``time_limit`` is shortened to it."""
     max_nodes: int = 256
     """Nodes of a graph in a request."""
     max_edges: int = 2048

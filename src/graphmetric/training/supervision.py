@@ -46,7 +46,7 @@ from graphmetric.graphs.columns import Has
 from graphmetric.graphs.edits import MutableGraph, Mutation, mutate
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
-from graphmetric.graphs.pair_bounds import PairBounds
+from graphmetric.graphs.pair_bounds import PairBounds, as_distances
 
 logger = logging.getLogger(__name__)
 NODE_LIMIT = 2_000
@@ -227,7 +227,7 @@ def read_distances(distances: Any, count: int) -> PairBounds:
     elif isinstance(distances, tuple) and len(distances) == 2:
         labels = PairBounds.from_distances(*distances)
     else:
-        matrix = np.asarray(distances, dtype=np.float64)
+        matrix = as_distances(distances)
         if matrix.shape != (count, count):
             raise InvalidArgument(
                 f"distances of {count} graphs are a matrix of shape ({count}, {count}), labels, or a tuple (pairs, "
