@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from graphmetric import Graph, read_graphs, write_graphs
+from graphmetric.cli import graph_sources
+from graphmetric.cli.graph_sources import Reading
 from graphmetric.errors import ConversionWarning, FileError, InvalidArgument
-from graphmetric.formats import ReadLimits
+from graphmetric.formats import MoleculeOptions, ReadLimits
 from tests.command_line import run
 
 READING = ("info", "convert", "ged", "label", "train", "evaluate", "distance", "embed", "index", "search")
@@ -50,6 +52,21 @@ def test_attributes_are_chosen(capsys: pytest.CaptureFixture[str], calls: Path) 
     code, _, errors = run(capsys, "info", calls, "--node-label", "colour")
     assert code == 1
     assert "no node has the attribute 'colour'; nodes have 'kind', 'label'" in errors
+
+
+def test_reading_options_are_found_without_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load_nothing(*_: object, **__: object) -> None:
+        raise AssertionError("a data set is loaded")
+
+    monkeypatch.setattr(graph_sources, "load_dataset", load_nothing)
+    assert Reading().molecule_options("molecules:3") == MoleculeOptions()
+    assert Reading(str(tmp_path)).molecule_options("AIDS700nef") == MoleculeOptions()  # whose files are not there
+    assert Reading().molecule_options("programs") is None
+    (tmp_path / "some.smi").write_text("CCO\n")
+    given = {"distinguish": ("charge",), "directed": True, "on_error": "skip"}
+    charged = MoleculeOptions("charge")
+    assert Reading(options=given).molecule_options(str(tmp_path / "some.smi")) == charged
+    assert Reading(molecules=charged).molecule_options(str(tmp_path / "some.smi")) == charged
 
 
 def test_python_and_command_line_read_alike(capsys: pytest.CaptureFixture[str], calls: Path, tmp_path: Path) -> None:

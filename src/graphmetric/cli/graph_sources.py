@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from graphmetric.cli.options import FOLDER, gathered
-from graphmetric.datasets import Dataset, dataset_names, load_dataset, recognize_dataset
+from graphmetric.datasets import Dataset, dataset_names, dataset_reading, load_dataset, recognize_dataset
 from graphmetric.edit_distance import EditCosts
 from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats import ReadLimits, available_formats, iter_graphs, read_graphs
@@ -60,10 +60,14 @@ class Reading:
     def molecule_options(self, source: str) -> MoleculeOptions | None:
         """Return the options by which molecules of a source are read; None if it has none or they are not recorded."""
         path = source if (chosen := _split_position(source)) is None else chosen[0]
-        if _dataset_of(path, self) is not None:
-            return open_source(path, self).graphs.reading  # type: ignore[no-any-return]
-        given = {name: value for name, value in self.options.items() if name not in ("directed", "on_error")}
-        return molecule_options(path, self.file_format, self.molecules, given)
+        if (known := _dataset_of(path, self)) is not None:
+            return dataset_reading(known[0])
+        return molecule_options(path, self.file_format, self.molecules, self.distinguish_option)
+
+    @property
+    def distinguish_option(self) -> dict[str, Any]:
+        """The ``distinguish`` argument if it was given: of all options the one that is for molecules."""
+        return {name: value for name, value in self.options.items() if name == "distinguish"}
 
 
 def _limits(context: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> ReadLimits:
@@ -180,8 +184,8 @@ def open_graph(text: str, reading: Reading = Reading(), *, smiles: bool = False,
     ``advice`` names the alternative for a file that holds many.
     """
     if smiles:
-        given = {name: value for name, value in reading.options.items() if name == "distinguish"}
-        return from_smiles(text, id=text, **asdict(reading.molecules or MoleculeOptions()) | given)
+        options = asdict(reading.molecules or MoleculeOptions()) | reading.distinguish_option
+        return from_smiles(text, id=text, **options)
     chosen = _split_position(text)
     source, position = (text, 0) if chosen is None else chosen
     graphs = open_source(source, reading).graphs

@@ -133,7 +133,7 @@ def load_dataset(
     graphs = stored.graphs if labelled else stored.graphs.without(["edge_labels"])
     return Dataset(
         name=entry.name,
-        graphs=GraphCollection(graphs, reading=MoleculeOptions() if entry.are_molecules else None),
+        graphs=GraphCollection(graphs, reading=dataset_reading(name)),
         **split._asdict(),
         distance_bounds=PairBounds.from_distances([], []) if known is None else known,
         distance_kind=kind,
@@ -146,6 +146,11 @@ def load_dataset(
 def dataset_names() -> list[str]:
     """All names that :func:`load_dataset` knows, embedded sets first; besides them any TUDataset as ``TU_<name>``."""
     return list(CATALOGUE)
+
+
+def dataset_reading(name: str) -> MoleculeOptions | None:
+    """The options by which the molecules of a data set were read, without loading it; None if it has no molecules."""
+    return MoleculeOptions() if _find(name).are_molecules else None
 
 
 def recognize_dataset(path: Path) -> str | None:
