@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 import graphmetric as gm
-from graphmetric._foundation.markup import matrix_table, notebook_view, say
+from graphmetric._foundation.markup import escape_text, matrix_table, notebook_view
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.learned.learned_distance import LearnedDistance
 
@@ -136,7 +136,7 @@ def test_matrices_show_their_corner_and_bounds() -> None:
 def test_a_matrix_may_hold_anything() -> None:
     for values in (np.zeros((0, 0)), np.full((2, 2), np.nan), np.array([[0.0, np.inf], [np.inf, 0.0]])):
         etree.fromstring(notebook_view("matrix", matrix_table(values)))
-    assert say("<b>\x00") == "&lt;b&gt;\N{REPLACEMENT CHARACTER}"
+    assert escape_text("<b>\x00") == "&lt;b&gt;\N{REPLACEMENT CHARACTER}"
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphmetric._foundation.markup import element, say
+from graphmetric._foundation.markup import element, escape_text
 from graphmetric.drawing.page import HEIGHT, WIDTH, AxisScale, Plot, nice_ticks, tick_text
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -56,7 +56,7 @@ def test_everything_is_drawn_inside() -> None:
 
 @given(st.text())
 def test_any_text_is_safe_and_can_be_written(text: str) -> None:
-    markup = element("p", say(text), title=text)
+    markup = element("p", escape_text(text), title=text)
     root = ElementTree.fromstring(markup.encode())
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     assert (root.text or "") == shown

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from graphmetric.errors import InvalidArgument, InvalidGraph, WorkBudgetExceeded
 from graphmetric.graphs import canonical
 from graphmetric.graphs.collection import GraphCollection, certificates, isomorphism_classes
-from graphmetric.graphs.columns import Has
+from graphmetric.graphs.columns import GraphFlags
 from graphmetric.graphs.graph import Graph
 from tests.graphs import regular_graphs as regular
 from tests.naive.isomorphism import smallest_numbering
@@ -431,6 +431,6 @@ def test_the_documented_bytes_are_what_is_hashed() -> None:
     graph = Graph(2, [(0, 1)], node_labels=["a", "b"], edge_weights=[0.5])
     keys = [blake2b(struct.pack("<Q", 2) + key, digest_size=16).digest() for key in (b"sa", b"sb")]
     edge = blake2b(struct.pack("<Qd", 8, 0.5), digest_size=16).digest()
-    form = struct.pack("<8Q", 1, Has.NODE_LABELS | Has.EDGE_WEIGHTS, 2, 1, 0, 0, 0, 0)
+    form = struct.pack("<8Q", 1, GraphFlags.NODE_LABELS | GraphFlags.EDGE_WEIGHTS, 2, 1, 0, 0, 0, 0)
     form += b"".join(keys[v] for v in graph.canonical_order()) + struct.pack("<2i", 0, 1) + edge
     assert certificate(graph) == blake2b(form, digest_size=16, person=b"graphmetric-cert").hexdigest()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from graphmetric import Graph, GraphCollection
 from graphmetric.errors import InvalidGraph
-from graphmetric.graphs.columns import Has, assemble_columns
+from graphmetric.graphs.columns import GraphFlags, assemble_columns
 from graphmetric.graphs.labels import LabelColumn
 from tests.strategies import graph_lists
 
@@ -57,8 +57,8 @@ def test_slices_and_graphs_share_memory() -> None:
 def test_graphs_with_and_without_columns_live_together() -> None:
     collection = GraphCollection([Graph(1, node_labels=["a"]), Graph(1), Graph(1, directed=True)])
     assert [g.node_labels for g in collection] == [("a",), None, None]
-    assert collection.any_has(Has.DIRECTION)
-    assert not collection[:2].any_has(Has.DIRECTION)
+    assert collection.any_has(GraphFlags.DIRECTION)
+    assert not collection[:2].any_has(GraphFlags.DIRECTION)
 
 
 def test_refuses_what_cannot_be_packed() -> None:

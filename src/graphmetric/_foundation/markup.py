@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     import pandas
 
 Markup = NewType("Markup", str)
-"""Well-formed HTML. Made by :func:`say` and :func:`element`, or written out in the package without anything foreign."""
+"""Well-formed HTML, made by :func:`escape_text` and :func:`element` or a constant of the package."""
 
 _SHOWN = 8
 """Rows and columns of a matrix that are shown."""
 _LEFT = "text-align:left;vertical-align:top"
 
 
-def say(words: object) -> Markup:
+def escape_text(words: object) -> Markup:
     """Any text, escaped; what cannot be printed, such as control characters, is shown as a replacement character."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(words))
     return Markup(escape(shown))
@@ -38,7 +38,7 @@ def element(name: str, *children: Markup, **attributes: object) -> Markup:
     decimal, and attributes that are None are left out.
     """
     written = "".join(
-        f' {key.strip("_").replace("_", "-")}="{f"{value:.1f}" if isinstance(value, float) else say(value)}"'
+        f' {key.strip("_").replace("_", "-")}="{f"{value:.1f}" if isinstance(value, float) else escape_text(value)}"'
         for key, value in attributes.items()
         if value is not None
     )
@@ -57,15 +57,15 @@ def shorten(text: str, most: int) -> str:
 
 def notebook_view(title: str, *parts: Markup) -> str:
     """Return the notebook view of a result: a title, then its parts."""
-    return element("div", element("p", element("strong", say(title))), *parts)
+    return element("div", element("p", element("strong", escape_text(title))), *parts)
 
 
-def facts(rows: Mapping[str, object]) -> Markup:
+def key_value_table(rows: Mapping[str, object]) -> Markup:
     """A table of names and values; values that are None are left out."""
     return element(
         "table",
         *(
-            element("tr", element("th", say(name), style=_LEFT), element("td", say(value), style=_LEFT))
+            element("tr", element("th", escape_text(name), style=_LEFT), element("td", escape_text(value), style=_LEFT))
             for name, value in rows.items()
             if value is not None
         ),
@@ -74,10 +74,10 @@ def facts(rows: Mapping[str, object]) -> Markup:
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Markup]], more: int = 0) -> Markup:
     """A table with a heading for each column; ``more`` rows are only counted."""
-    head = element("tr", *(element("th", say(name), style=_LEFT) for name in columns))
+    head = element("tr", *(element("th", escape_text(name), style=_LEFT) for name in columns))
     body = [element("tr", *(element("td", cell, style=_LEFT) for cell in row)) for row in rows]
     if more:
-        body.append(element("tr", element("td", say(f"and {more:,} more"), colspan=len(columns), style=_LEFT)))
+        body.append(element("tr", element("td", escape_text(f"and {more:,} more"), colspan=len(columns), style=_LEFT)))
     return element("table", element("thead", head), element("tbody", *body))
 
 
@@ -92,11 +92,11 @@ def matrix_table(lower: NDArray[np.float64], upper: NDArray[np.float64] | None =
     for i, row in enumerate(low):
         texts = [f"{a:.4g}" if a == b or b != b else f"{a:.4g} .. {b:.4g}" for a, b in zip(row, high[i], strict=True)]
         styles = [f"background:rgba(63,110,214,{dark:.2f})" for dark in shade[i]]
-        cells = [element("td", say(text), style=style) for text, style in zip(texts, styles, strict=True)]
-        body.append(element("tr", element("th", say(i)), *cells))
+        cells = [element("td", escape_text(text), style=style) for text, style in zip(texts, styles, strict=True)]
+        body.append(element("tr", element("th", escape_text(i)), *cells))
     if len(low) < len(lower):
         body.append(element("tr", Markup("<th>…</th>")))
-    head = element("tr", element("th"), *(element("th", say(k)) for k in range(low.shape[1])), *rest)
+    head = element("tr", element("th"), *(element("th", escape_text(k)) for k in range(low.shape[1])), *rest)
     return element("table", element("thead", head), element("tbody", *body))
 
 
@@ -104,11 +104,14 @@ def captioned(pictures: Iterable[tuple[Markup, str]], more: int = 0) -> Markup:
     """Pictures beside each other, each with a line below it; ``more`` pictures are only counted."""
     tiles = [
         element(
-            "figure", picture, element("figcaption", say(shorten(words, 24)), title=words), style="margin:0 1em 1em 0"
+            "figure",
+            picture,
+            element("figcaption", escape_text(shorten(words, 24)), title=words),
+            style="margin:0 1em 1em 0",
         )
         for picture, words in pictures
     ]
-    rest = [element("p", say(f"and {more:,} more"))] if more else []
+    rest = [element("p", escape_text(f"and {more:,} more"))] if more else []
     return element("div", *tiles, *rest, style="display:flex;flex-wrap:wrap;align-items:end")
 
 

@@ -38,7 +38,7 @@ from graphmetric.datasets.dataset import (
 from graphmetric.errors import DatasetNotFound, FileError, InvalidArgument
 from graphmetric.formats import MoleculeOptions, read_graphs
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Has, assemble_columns
+from graphmetric.graphs.columns import GraphFlags, assemble_columns
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 from graphmetric.graphs.pair_bounds import PairBounds
@@ -118,7 +118,7 @@ def load_dataset(
     folder = Path(root if root is not None else os.environ.get(DATA_FOLDER_VARIABLE) or "data")
     stored = _read_embedded(entry) if entry.embedded else _read_folder(entry, folder)
     counted = entry.edge_labels_count
-    has_labels = stored.graphs.any_has(Has.EDGE_LABELS)
+    has_labels = stored.graphs.any_has(GraphFlags.EDGE_LABELS)
     labelled = (counted if edge_labels is None else edge_labels) and has_labels
     known, kind = stored.known, stored.distance_kind
     if known is not None and has_labels and counted != labelled:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric._foundation.markup import Markup, facts, notebook_view
+from graphmetric._foundation.markup import Markup, key_value_table, notebook_view
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
 from graphmetric.graphs.columns import read_only
@@ -189,7 +189,7 @@ class Dataset:
             "parts": f"{len(self.train):,} train, {len(self.val):,} val, {len(self.test):,} test",
             "distances": self.distance_kind,
         }
-        return notebook_view(self.name, facts(about), Markup(self.graphs._repr_html_()))
+        return notebook_view(self.name, key_value_table(about), Markup(self.graphs._repr_html_()))
 
 
 FRACTIONS = (0.6, 0.2, 0.2)

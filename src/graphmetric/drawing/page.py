@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from typing import Literal, NamedTuple
 
-from graphmetric._foundation.markup import Markup, element, join, say, shorten
+from graphmetric._foundation.markup import Markup, element, escape_text, join, shorten
 
 LEGEND = 14
 """Labels that a legend names."""
@@ -28,34 +28,38 @@ def render_page(title: str, subtitle: str, sections: Sequence[Markup]) -> str:
         "head",
         Markup('<meta charset="utf-8"/>'),
         Markup('<meta name="viewport" content="width=device-width, initial-scale=1"/>'),
-        element("title", say(title)),
+        element("title", escape_text(title)),
         element("style", Markup((files(__package__) / "style.css").read_text(encoding="utf-8"))),
     )
-    top = element("header", element("h1", say(title)), element("p", say(subtitle)))
+    top = element("header", element("h1", escape_text(title)), element("p", escape_text(subtitle)))
     body = element("body", element("main", top, join(sections)))
     return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}\n"
 
 
 def section(title: str, lead: str, *body: Markup) -> Markup:
     """A part of a page under a title, with a sentence that says what it shows."""
-    return element("section", element("h2", say(title)), element("p", say(lead), class_="lead"), *body)
+    return element("section", element("h2", escape_text(title)), element("p", escape_text(lead), class_="lead"), *body)
 
 
 def card(value: str, name: str, sentence: str, kind: str = "") -> Markup:
     """A number to remember; ``kind`` may be "good" or "bad"."""
-    parts = [element("strong", say(value)), element("b", say(name)), element("p", say(sentence))]
+    parts = [
+        element("strong", escape_text(value)),
+        element("b", escape_text(name)),
+        element("p", escape_text(sentence)),
+    ]
     return element("div", *parts, class_=f"card {kind}".strip())
 
 
 def legend(colors: Mapping[str, str]) -> Markup:
     """The colours of labels, in the given order; nothing if there are none."""
     entries = [
-        element("span", element("i", style=f"background:{color}"), say(shorten(label, 16)))
+        element("span", element("i", style=f"background:{color}"), escape_text(shorten(label, 16)))
         for label, color in list(colors.items())[:LEGEND]
     ]
     if len(colors) > LEGEND:
-        entries.append(element("span", say(f"and {len(colors) - LEGEND:,} more")))
-    return element("p", say("Node labels: "), *entries, class_="legend") if colors else Markup("")
+        entries.append(element("span", escape_text(f"and {len(colors) - LEGEND:,} more")))
+    return element("p", escape_text("Node labels: "), *entries, class_="legend") if colors else Markup("")
 
 
 class AxisScale(NamedTuple):
@@ -91,7 +95,7 @@ class Plot:
     def dots(self, xs: Sequence[float], ys: Sequence[float], paint: Paint, notes: Sequence[str]) -> None:
         """Points; a note appears when the pointer rests on its point."""
         for x, y, note in zip(xs, ys, notes, strict=True):
-            hint = element("title", say(note))
+            hint = element("title", escape_text(note))
             self._elements.append(element("circle", hint, class_=paint, cx=self._x(x), cy=self._y(y), r=3.6))
 
     def bars(self, xs: Sequence[float], heights: Sequence[float], width: float, notes: Sequence[str]) -> None:
@@ -101,14 +105,14 @@ class Plot:
             top, ground = sorted((self._y(height), self._y(0.0)))
             size = {"width": right - left, "height": ground - top}
             self._elements.append(
-                element("rect", element("title", say(note)), class_="bar", x=left, y=top, rx=2, **size)
+                element("rect", element("title", escape_text(note)), class_="bar", x=left, y=top, rx=2, **size)
             )
 
     def to_svg(self) -> Markup:
         """The whole picture, as wide as its surroundings."""
         return element(
             "svg",
-            element("title", say(self._title)),
+            element("title", escape_text(self._title)),
             *self._elements,
             xmlns="http://www.w3.org/2000/svg",
             viewBox=f"0 0 {WIDTH:.0f} {HEIGHT:.0f}",
@@ -155,4 +159,4 @@ def tick_text(value: float) -> str:
 
 
 def _words(text: str, x: float, y: float, anchor: str, class_: str = "tick", transform: str | None = None) -> Markup:
-    return element("text", say(text), x=x, y=y, text_anchor=anchor, class_=class_, transform=transform)
+    return element("text", escape_text(text), x=x, y=y, text_anchor=anchor, class_=class_, transform=transform)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from graphmetric._foundation.markup import Markup, element, join, say, shorten
+from graphmetric._foundation.markup import Markup, element, escape_text, join, shorten
 from graphmetric.drawing.layout import Positions, lay_out, nearest_distances
 from graphmetric.graphs.graph import Graph
 
@@ -175,7 +175,7 @@ class Canvas:
         x, y = center
         width = max(0.7, (1.6 if style.ring == INK or style.dashed else 3.0) * radius / RADIUS)
         look = {"stroke_width": f"{width:.2g}", "stroke_dasharray": "3 2" if style.dashed else None}
-        hint = [element("title", say(style.hint))] if style.hint else []
+        hint = [element("title", escape_text(style.hint))] if style.hint else []
         self._elements.append(
             element("circle", *hint, cx=x, cy=y, r=radius, fill=style.fill, stroke=style.ring, **look)
         )
@@ -202,7 +202,7 @@ class Canvas:
     ) -> None:
         """Words, safely escaped."""
         look = {"font_size": size, "text_anchor": anchor, "fill": color}
-        self._elements.append(element("text", say(words), x=at[0], y=at[1], **look))
+        self._elements.append(element("text", escape_text(words), x=at[0], y=at[1], **look))
         extent = size * 0.6 * len(words)
         self._cover(at[0] + {"start": extent, "middle": extent / 2, "end": 0.0}[anchor] + 4, at[1] + size * 0.4)
 

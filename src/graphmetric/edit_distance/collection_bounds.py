@@ -36,7 +36,7 @@ from graphmetric.edit_distance.costs import EditCosts, as_costs
 from graphmetric.edit_distance.encoding import encode
 from graphmetric.edit_distance.scaling import EncodedProblem, round_down
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Columns, Has
+from graphmetric.graphs.columns import Columns, GraphFlags
 from graphmetric.graphs.labels import LabelColumn, label_key
 
 _LARGEST_DEGREE = 64
@@ -163,8 +163,8 @@ def count_graphs(columns: Columns, node_places: Mapping[bytes, int], edge_places
     node_owner = np.repeat(np.arange(graphs), vectors[:, 0])
     edge_owner = np.repeat(np.arange(graphs), vectors[:, 1])
     for column, flag, owner, places, start, size in (
-        (columns.node_labels, Has.NODE_LABELS, node_owner, node_places, COUNT_LAYOUT.node_start, NODE_BUCKETS),
-        (columns.edge_labels, Has.EDGE_LABELS, edge_owner, edge_places, COUNT_LAYOUT.edge_start, EDGE_BUCKETS),
+        (columns.node_labels, GraphFlags.NODE_LABELS, node_owner, node_places, COUNT_LAYOUT.node_start, NODE_BUCKETS),
+        (columns.edge_labels, GraphFlags.EDGE_LABELS, edge_owner, edge_places, COUNT_LAYOUT.edge_start, EDGE_BUCKETS),
     ):
         place = _places(column, (columns.flags[owner] & flag) != 0, places)
         known = place >= 0
@@ -212,7 +212,7 @@ def digest_branches(columns: Columns) -> Branches:
     edge_label = _digest_labels(columns.edge_labels, columns.has_row("edge_labels"))
     ends = columns.node_ptr[owner, None] + columns.edges
     is_loop = columns.edges[:, 0] == columns.edges[:, 1]
-    has_direction = (columns.flags[owner] & Has.DIRECTION) != 0
+    has_direction = (columns.flags[owner] & GraphFlags.DIRECTION) != 0
     around = np.zeros(columns.num_nodes, dtype=np.uint64)
     with np.errstate(over="ignore"):
         for side in range(2):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from graphmetric._foundation.markup import data_frame, notebook_view, say, table
+from graphmetric._foundation.markup import data_frame, escape_text, notebook_view, table
 from graphmetric._foundation.options import format_count
 from graphmetric.edit_distance.costs import EditCosts, Ignorable
 from graphmetric.graphs.edits import (
@@ -165,7 +165,10 @@ class EditPath:
         return "\n".join(map(str, self.edits))
 
     def _repr_html_(self) -> str:
-        rows = [[say(k), say(edit), say(place or "")] for k, (edit, place) in enumerate(self._placed(), 1)]
+        rows = [
+            [escape_text(k), escape_text(edit), escape_text(place or "")]
+            for k, (edit, place) in enumerate(self._placed(), 1)
+        ]
         return notebook_view(
             f"{format_count(len(self), 'edit')}: {self.counts}" if self.edits else "no edits: the graphs are the same",
             table(["", "edit", "place of the edge"], rows[:_SHOWN_EDITS], more=max(0, len(rows) - _SHOWN_EDITS)),

@@ -21,7 +21,7 @@ from graphmetric.edit_distance.scaling import EncodedProblem as EncodedProblem
 from graphmetric.edit_distance.scaling import scale_costs
 from graphmetric.errors import InvalidArgument
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Columns, Has
+from graphmetric.graphs.columns import Columns, GraphFlags
 from graphmetric.graphs.labels import LabelColumn
 
 MAX_KINDS = 5_000
@@ -82,7 +82,7 @@ def encode(
 
 
 def _check_direction(collections: list[GraphCollection]) -> None:
-    directed = np.concatenate([c.flags & Has.DIRECTION != 0 for c in collections])
+    directed = np.concatenate([c.flags & GraphFlags.DIRECTION != 0 for c in collections])
     if directed.any() and not directed.all():
         k, other = int(np.argmax(directed)), int(np.argmin(directed))
         raise InvalidArgument(
@@ -93,10 +93,10 @@ def _check_direction(collections: list[GraphCollection]) -> None:
 
 def price_nodes(parts: list[Columns], costs: EditCosts, marks: Marks | None = None) -> Prices:
     """The kinds of the nodes, and what their edits cost."""
-    labels, vocabulary = _label_codes(parts, "node_labels", Has.NODE_LABELS, costs)
-    texts, _ = _label_codes(parts, "node_texts", Has.NODE_TEXTS, costs)
-    features, vectors = _row_codes(parts, "node_features", Has.NODE_FEATURES, costs)
-    images, _ = _row_codes(parts, "node_images", Has.NODE_IMAGES, costs)
+    labels, vocabulary = _label_codes(parts, "node_labels", GraphFlags.NODE_LABELS, costs)
+    texts, _ = _label_codes(parts, "node_texts", GraphFlags.NODE_TEXTS, costs)
+    features, vectors = _row_codes(parts, "node_features", GraphFlags.NODE_FEATURES, costs)
+    images, _ = _row_codes(parts, "node_images", GraphFlags.NODE_IMAGES, costs)
     attributes = [labels, texts, features, images]
     kinds, table = _joint_kinds(attributes if marks is None else [*attributes, marks.nodes], "node")
     label, text, vector, image = table.T[:4]
@@ -155,8 +155,8 @@ def _finite(distances: NDArray[np.float64], name: str) -> NDArray[np.float64]:
 
 def price_edges(parts: list[Columns], costs: EditCosts, marks: Marks | None = None) -> Prices:
     """The kinds of the edges, and what their edits cost."""
-    labels, vocabulary = _label_codes(parts, "edge_labels", Has.EDGE_LABELS, costs)
-    weights, values = _row_codes(parts, "edge_weights", Has.EDGE_WEIGHTS, costs)
+    labels, vocabulary = _label_codes(parts, "edge_labels", GraphFlags.EDGE_LABELS, costs)
+    weights, values = _row_codes(parts, "edge_weights", GraphFlags.EDGE_WEIGHTS, costs)
     attributes = [labels, weights]
     kinds, table = _joint_kinds(attributes if marks is None else [*attributes, marks.edges], "edge")
     label, weight = table.T[:2]
@@ -196,7 +196,7 @@ def _pair_codes(
 ) -> tuple[list[tuple[Kinds, Kinds, Kinds]], Kinds, NDArray[np.float64]]:
     """A code for the edges between each two adjacent nodes, with costs and reverses by code."""
     between = [_between(part, kinds) for part, kinds in zip(parts, edge_kinds, strict=True)]
-    if not any((part.flags & Has.DIRECTION).any() for part in parts):
+    if not any((part.flags & GraphFlags.DIRECTION).any() for part in parts):
         coded = [(starts, pairs, kinds[:, 0]) for starts, pairs, kinds in between]
         return coded, np.arange(len(edge_table)), edge_table
     both = np.concatenate([kinds for _, _, kinds in between])
@@ -221,7 +221,7 @@ def _between(columns: Columns, kinds: Kinds) -> tuple[Kinds, Kinds, Kinds]:
     proper = columns.edges[:, 0] != columns.edges[:, 1]
     ends, kinds = columns.edges[proper].astype(np.int64), kinds[proper]
     starts = np.append(0, np.cumsum(proper))[columns.edge_ptr]
-    if not (columns.flags & Has.DIRECTION).any():
+    if not (columns.flags & GraphFlags.DIRECTION).any():
         return starts, ends, np.column_stack([kinds, np.zeros_like(kinds)])
     flipped = ends[:, 0] > ends[:, 1]
     first_node = np.repeat(columns.node_ptr[:-1], np.diff(starts))
@@ -235,7 +235,9 @@ def _between(columns: Columns, kinds: Kinds) -> tuple[Kinds, Kinds, Kinds]:
     return pair_starts.astype(np.int64), np.column_stack([small[first], large[first]]), both
 
 
-def _label_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -> tuple[list[Kinds], list[Hashable]]:
+def _label_codes(
+    parts: list[Columns], name: str, flag: GraphFlags, costs: EditCosts
+) -> tuple[list[Kinds], list[Hashable]]:
     """Codes over one vocabulary in which equal labels (1 and 1.0, say) are one; no label counts as None."""
     places: dict[Hashable, int] = {_NO_LABEL: 0}
     codes = []
@@ -255,7 +257,7 @@ def _used_labels(vocabulary: list[Hashable], label: Kinds) -> tuple[list[Hashabl
     return [vocabulary[code] for code in codes.tolist()], place
 
 
-def _row_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -> tuple[list[Kinds], Any]:
+def _row_codes(parts: list[Columns], name: str, flag: GraphFlags, costs: EditCosts) -> tuple[list[Kinds], Any]:
     """A code for each distinct row of numbers, -1 for none; and the rows by code."""
     lengths = [int(_starts(part, name)[-1]) for part in parts]
     columns = [getattr(part, name) for part in parts]
@@ -276,7 +278,7 @@ def _row_codes(parts: list[Columns], name: str, flag: Has, costs: EditCosts) -> 
     return codes, values
 
 
-def _present(part: Columns, flag: Has, name: str) -> NDArray[np.bool_]:
+def _present(part: Columns, flag: GraphFlags, name: str) -> NDArray[np.bool_]:
     return np.repeat(part.flags & flag != 0, np.diff(_starts(part, name)))
 
 

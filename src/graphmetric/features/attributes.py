@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidGraph
-from graphmetric.graphs.columns import COLUMNS, Columns, Has
+from graphmetric.graphs.columns import COLUMNS, Columns, GraphFlags
 from graphmetric.graphs.labels import LabelColumn, label_from_json, label_key, label_to_json
 
 _LARGEST = 100.0
@@ -270,6 +270,6 @@ def encode_relations(columns: Columns, tags: LabelVocabulary | None) -> NDArray[
     labeled = rows_present(columns).get("edge_tags")
     if tags is not None and columns.edge_labels is not None and labeled is not None:
         code = np.where(labeled, tags.encode(columns.edge_labels), 0)
-    arcs = np.repeat((columns.flags & Has.DIRECTION) != 0, np.diff(columns.edge_ptr))
+    arcs = np.repeat((columns.flags & GraphFlags.DIRECTION) != 0, np.diff(columns.edge_ptr))
     relation: NDArray[np.int64] = 1 + code + arcs * (tags.num_codes if tags else 1)
     return relation.astype(np.int32)

@@ -27,7 +27,7 @@ from graphmetric.features.table import FeatureSchema, FeatureTable, edges_of
 from graphmetric.features.weisfeiler_lehman import RoleVocabulary
 from graphmetric.graphs.canonical import canonical_edges, search_orders
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import COLUMNS, Columns, Has
+from graphmetric.graphs.columns import COLUMNS, Columns, GraphFlags
 from graphmetric.graphs.graph import Graph
 
 STATE_VERSION = 1
@@ -90,7 +90,7 @@ class WeightScale:
             return np.ones(len(columns.edges))
         with np.errstate(over="ignore"):
             scaled = np.clip(columns.edge_weights / self.largest, -_LARGEST, _LARGEST)
-        weighted = np.repeat((columns.flags & Has.EDGE_WEIGHTS) != 0, np.diff(columns.edge_ptr))
+        weighted = np.repeat((columns.flags & GraphFlags.EDGE_WEIGHTS) != 0, np.diff(columns.edge_ptr))
         return np.where(weighted, scaled, 1.0)
 
 
@@ -137,9 +137,9 @@ class GraphFeaturizer:
         self._facts = {
             "k_max": options.k_max or max(1, int(np.diff(columns.node_ptr).max())),
             "largest_degree": int(count_degrees(columns).max(initial=0)),
-            "directed": bool((columns.flags & Has.DIRECTION).any()),
-            "undirected": bool(((columns.flags & Has.DIRECTION) == 0).any()),
-            "weighted": bool((columns.flags & Has.EDGE_WEIGHTS).any()),
+            "directed": bool((columns.flags & GraphFlags.DIRECTION).any()),
+            "undirected": bool(((columns.flags & GraphFlags.DIRECTION) == 0).any()),
+            "weighted": bool((columns.flags & GraphFlags.EDGE_WEIGHTS).any()),
         }
         return self
 
@@ -223,7 +223,7 @@ class GraphFeaturizer:
     def check_direction(self, graphs: GraphCollection) -> None:
         """Reject directed edges if the training graphs had none, and undirected ones likewise."""
         self._fitted()
-        directed = (graphs.flags & Has.DIRECTION) != 0
+        directed = (graphs.flags & GraphFlags.DIRECTION) != 0
         for known, wrong, kind, other in (
             (self._facts["directed"], directed, "directed", "undirected"),
             (self._facts.get("undirected", True), ~directed, "undirected", "directed"),
@@ -347,7 +347,7 @@ def _sum_at_ends(columns: Columns, weights: NDArray[np.float64] | None) -> NDArr
     leaving, entering = (
         np.bincount(columns.edges[:, end] + first_node, weights, minlength=num_nodes) for end in (0, 1)
     )
-    undirected = np.repeat((columns.flags & Has.DIRECTION) == 0, np.diff(columns.node_ptr))
+    undirected = np.repeat((columns.flags & GraphFlags.DIRECTION) == 0, np.diff(columns.node_ptr))
     both = leaving + entering
     return np.stack([np.where(undirected, both, leaving), np.where(undirected, both, entering)], axis=1)
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from graphmetric.features._kernels.neighbours import Arcs, Edges, fill_edges, list_arcs
 from graphmetric.features.attributes import ImageScale
-from graphmetric.graphs.columns import Columns, Has, as_kernel_type
+from graphmetric.graphs.columns import Columns, GraphFlags, as_kernel_type
 
 Array = TypeVar("Array")
 
@@ -84,7 +84,7 @@ def _is_full(count: int, real: int, size: int, k: int, limits: BatchLimits) -> b
 def edges_of(columns: Columns) -> Edges:
     """The edges of packed graphs, in the types that compiled loops take."""
     pointers = as_kernel_type(columns.node_ptr), as_kernel_type(columns.edge_ptr)
-    return Edges(*pointers, as_kernel_type(columns.edges), (columns.flags & Has.DIRECTION) != 0)
+    return Edges(*pointers, as_kernel_type(columns.edges), (columns.flags & GraphFlags.DIRECTION) != 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +144,7 @@ class FeatureTable:
     order: NDArray[np.int64]
     """The number each node had in its graph as it was given. Rows are in canonical order."""
     flags: NDArray[np.uint8]
-    """One per graph: :class:`~graphmetric.graphs.columns.Has` bits."""
+    """One per graph: :class:`~graphmetric.graphs.columns.GraphFlags` bits."""
     role: NDArray[np.int32]
     degree: NDArray[np.int32]
     weight: NDArray[np.float32]
@@ -188,7 +188,10 @@ class FeatureTable:
         rows = np.where(mask, self.edges.node_ptr[chosen][:, None] + np.arange(k), 0)
         weights = np.zeros((len(chosen), k, k), dtype=np.float32)
         fill_edges(self.edges, self.weight, chosen, weights)
-        kinds = np.array([Has.NODE_LABELS, Has.NODE_FEATURES, Has.NODE_TEXTS, Has.NODE_IMAGES], dtype=np.uint8)
+        kinds = np.array(
+            [GraphFlags.NODE_LABELS, GraphFlags.NODE_FEATURES, GraphFlags.NODE_TEXTS, GraphFlags.NODE_IMAGES],
+            dtype=np.uint8,
+        )
         back = schema.num_relations if schema.directed else 0
         degree = _gather(self.degree, rows)
         ends, code, edge = list_arcs(self.edges.node_ptr, self.arcs, self.relation, chosen, k, back)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from graphmetric.errors import FileError, InvalidGraph
 from graphmetric.formats.file_format import Part
 from graphmetric.formats.file_source import FileSource
-from graphmetric.graphs.columns import COLUMNS, Column, Columns, Has, assemble_columns, pointers
+from graphmetric.graphs.columns import COLUMNS, Column, Columns, GraphFlags, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 
@@ -96,7 +96,7 @@ def _packed(parsed: list[ParsedGraph]) -> Columns:
     edges = np.empty((sum(lengths["edge"]), 2), dtype=np.int64)
     edges[:, 0] = np.fromiter(chain.from_iterable(graph.tails or () for graph in parsed), np.int64, len(edges))
     edges[:, 1] = np.fromiter(chain.from_iterable(graph.heads for graph in parsed), np.int64, len(edges))
-    flags = np.array([graph.directed for graph in parsed], dtype=np.uint8) * np.uint8(Has.DIRECTION)
+    flags = np.array([graph.directed for graph in parsed], dtype=np.uint8) * np.uint8(GraphFlags.DIRECTION)
     columns: dict[str, Any] = {}
     named = set(chain.from_iterable(graph.columns for graph in parsed))
     for name, column in COLUMNS.items():

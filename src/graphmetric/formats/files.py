@@ -36,7 +36,7 @@ from graphmetric.formats.tudataset import TUDATASET
 from graphmetric.formats.values import id_from_text, shortened
 from graphmetric.formats.xml_graphs import CXL, GEXF, GRAPHML, GXL
 from graphmetric.graphs.collection import GraphCollection, checked_item, pack
-from graphmetric.graphs.columns import COLUMNS, Columns, Has, concatenate
+from graphmetric.graphs.columns import COLUMNS, Columns, GraphFlags, concatenate
 from graphmetric.graphs.graph import Graph
 
 _CHUNK = 10_000
@@ -191,7 +191,7 @@ def _named(parts: Iterator[Part], source: FileSource) -> Iterator[Part]:
 def _with_direction(parts: Iterator[Part], directed: bool | None, source: FileSource) -> Iterator[Part]:
     """Parts whose graphs are all directed, or all undirected, unless ``directed`` is None."""
     for part in parts:
-        found = part.directed if isinstance(part, Graph) else part.flags & Has.DIRECTION != 0
+        found = part.directed if isinstance(part, Graph) else part.flags & GraphFlags.DIRECTION != 0
         if directed is None or np.all(found == directed):
             yield part
             continue

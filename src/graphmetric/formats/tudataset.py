@@ -17,7 +17,7 @@ from graphmetric.formats.file_format import ConversionLosses, FileFormat
 from graphmetric.formats.file_source import FileSource
 from graphmetric.formats.values import is_integer, shortened
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import COLUMNS, Columns, Has, assemble_columns, pointers
+from graphmetric.graphs.columns import COLUMNS, Columns, GraphFlags, assemble_columns, pointers
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
 
@@ -249,7 +249,7 @@ def _tables_to_write(columns: Columns, not_kept: ConversionLosses) -> dict[str, 
     graph_of_edge = np.repeat(graphs, np.diff(columns.edge_ptr))
     pairs = columns.edges + columns.node_ptr[graph_of_edge, None] + 1
     # Edges of undirected graphs are written in the other direction too, unless they are self-loops.
-    undirected = (columns.flags[graph_of_edge] & Has.DIRECTION) == 0
+    undirected = (columns.flags[graph_of_edge] & GraphFlags.DIRECTION) == 0
     back = np.flatnonzero(undirected & (pairs[:, 0] != pairs[:, 1]))
     rows = np.concatenate([np.arange(len(pairs)), back]).tolist()
     tables = {

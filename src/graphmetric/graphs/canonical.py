@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
-from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns, Has, as_kernel_type
+from graphmetric.graphs.columns import EDGE_COLUMNS, NODE_COLUMNS, Columns, GraphFlags, as_kernel_type
 from graphmetric.graphs.labels import LabelColumn, label_key
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def search_orders(columns: Columns, budget: int) -> CanonicalSearch:
         as_kernel_type(columns.node_ptr),
         as_kernel_type(columns.edge_ptr),
         as_kernel_type(columns.edges),
-        (columns.flags & Has.DIRECTION) != 0,
+        (columns.flags & GraphFlags.DIRECTION) != 0,
         nodes.rank,
         EdgeColours(edges.rank, weights),
     )
@@ -170,16 +170,16 @@ def edge_keys(columns: Columns) -> Keys:
 def shapes(columns: Columns) -> NDArray[np.uint64]:
     """Numbers that isomorphic graphs share, a row of 64-bit numbers per graph.
 
-    :class:`Has` flags, number of nodes and edges, features per node, height, width and channels of images.
+    :class:`GraphFlags` flags, number of nodes and edges, features per node, height, width and channels of images.
     """
     numbers = np.zeros((columns.num_graphs, 7), dtype="<u8")
     numbers[:, 0] = columns.flags
     numbers[:, 1] = np.diff(columns.node_ptr)
     numbers[:, 2] = np.diff(columns.edge_ptr)
     if columns.node_features is not None:
-        numbers[(columns.flags & Has.NODE_FEATURES) != 0, 3] = columns.node_features.shape[1]
+        numbers[(columns.flags & GraphFlags.NODE_FEATURES) != 0, 3] = columns.node_features.shape[1]
     if columns.node_images is not None:
-        numbers[(columns.flags & Has.NODE_IMAGES) != 0, 4:] = columns.node_images.shape[1:]
+        numbers[(columns.flags & GraphFlags.NODE_IMAGES) != 0, 4:] = columns.node_images.shape[1:]
     return numbers
 
 
@@ -269,7 +269,7 @@ def _subdivided(graph: Columns, numbers: dict[tuple[str, bytes], int]) -> tuple[
 
     nodes = node_keys(graph)
     edges = edge_keys(graph)
-    directed = bool(graph.flags[0] & Has.DIRECTION)
+    directed = bool(graph.flags[0] & GraphFlags.DIRECTION)
     colours = [numbers.setdefault(("node", nodes.digest[rank].tobytes()), len(numbers)) for rank in nodes.rank.tolist()]
     pairs: list[tuple[int, int]] = []
     for (u, v), rank in zip(graph.edges.tolist(), edges.rank.tolist(), strict=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from graphmetric._foundation.markup import Markup, captioned, data_frame, facts, notebook_view
+from graphmetric._foundation.markup import Markup, captioned, data_frame, key_value_table, notebook_view
 from graphmetric.errors import InvalidGraph
 from graphmetric.graphs.canonical import (
     DEFAULT_BUDGET,
@@ -22,7 +22,15 @@ from graphmetric.graphs.canonical import (
     is_isomorphic_by_igraph,
     require_igraph,
 )
-from graphmetric.graphs.columns import LABEL_COLUMNS, Columns, Has, concatenate, join_columns, pointers, read_only
+from graphmetric.graphs.columns import (
+    LABEL_COLUMNS,
+    Columns,
+    GraphFlags,
+    concatenate,
+    join_columns,
+    pointers,
+    read_only,
+)
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn, label_to_json
 
@@ -118,7 +126,7 @@ class GraphCollection(Sequence[Graph]):
 
     @property
     def flags(self) -> NDArray[np.uint8]:
-        """:class:`~graphmetric.graphs.columns.Has` bits of each graph."""
+        """:class:`~graphmetric.graphs.columns.GraphFlags` bits of each graph."""
         return self._columns.flags[self._positions]
 
     def _run_lengths(self, ptr: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -127,7 +135,7 @@ class GraphCollection(Sequence[Graph]):
         chosen = self._positions
         return ptr[chosen + 1] - ptr[chosen]
 
-    def any_has(self, what: Has) -> bool:
+    def any_has(self, what: GraphFlags) -> bool:
         """Return whether any of the graphs has this column."""
         return bool((self.flags & what).any())
 
@@ -184,12 +192,12 @@ class GraphCollection(Sequence[Graph]):
         if len(self) == 0:
             return notebook_view(title)
         ranges = (f"{counts.min():,} to {counts.max():,}" for counts in (self.sizes, self.edge_counts))
-        has = [str(what.name).lower().replace("_", " ") for what in Has if self.any_has(what)]
+        has = [str(what.name).lower().replace("_", " ") for what in GraphFlags if self.any_has(what)]
         about = dict(zip(("nodes of a graph", "edges of a graph"), ranges, strict=True))
         about["attributes"] = ", ".join(has) or "none"
         few = [graph for graph in islice(self, _PICTURES) if graph.num_nodes <= _LARGEST_PICTURE]
         drawn = [(Markup(graph._repr_svg_()), str("" if graph.id is None else graph.id)) for graph in few]
-        return notebook_view(title, facts(about), captioned(drawn, more=len(self) - len(few)))
+        return notebook_view(title, key_value_table(about), captioned(drawn, more=len(self) - len(few)))
 
     def to_pandas(self) -> pandas.DataFrame:
         """A table with one row for each graph: its id, its numbers of nodes and edges, and its metadata."""

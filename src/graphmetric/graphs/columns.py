@@ -33,7 +33,7 @@ def as_kernel_type(array: NDArray[Any]) -> NDArray[Any]:
     return read_only(np.ascontiguousarray(array).view())
 
 
-class Has(IntFlag):
+class GraphFlags(IntFlag):
     """Presence bits of a graph, so that graphs with and without a column can share a collection."""
 
     DIRECTION = 1
@@ -82,7 +82,7 @@ class Column:
     name: str
     """The name in the constructor of ``Graph``, in files and in :class:`Columns`."""
     per: Literal["node", "edge"]
-    flag: Has
+    flag: GraphFlags
     """The bit that says that a graph has it."""
     convert: Callable[[str, Any], Any]
     """Turns what a user gives into an array or a :class:`LabelColumn`."""
@@ -161,19 +161,27 @@ class Column:
 
 
 _TABLE = (
-    Column("node_labels", "node", Has.NODE_LABELS, _labels),
-    Column("edge_labels", "edge", Has.EDGE_LABELS, _labels),
-    Column("edge_weights", "edge", Has.EDGE_WEIGHTS, _number_array, ("f8",), allows_zero=False),
-    Column("node_features", "node", Has.NODE_FEATURES, _vector_array, ("f8",), 2, "(nodes, d)"),
-    Column("node_texts", "node", Has.NODE_TEXTS, _labels, only_strings=True),
-    Column("node_images", "node", Has.NODE_IMAGES, _image_array, ("u1", "f4"), 4, "(nodes, height, width[, channels])"),
+    Column("node_labels", "node", GraphFlags.NODE_LABELS, _labels),
+    Column("edge_labels", "edge", GraphFlags.EDGE_LABELS, _labels),
+    Column("edge_weights", "edge", GraphFlags.EDGE_WEIGHTS, _number_array, ("f8",), allows_zero=False),
+    Column("node_features", "node", GraphFlags.NODE_FEATURES, _vector_array, ("f8",), 2, "(nodes, d)"),
+    Column("node_texts", "node", GraphFlags.NODE_TEXTS, _labels, only_strings=True),
+    Column(
+        "node_images",
+        "node",
+        GraphFlags.NODE_IMAGES,
+        _image_array,
+        ("u1", "f4"),
+        4,
+        "(nodes, height, width[, channels])",
+    ),
 )
 COLUMNS = {column.name: column for column in _TABLE}
 """Every kind of attribute by name, in the order in which files and keys have them."""
 NODE_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.per == "node")
 EDGE_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.per == "edge")
 LABEL_COLUMNS = tuple(name for name, column in COLUMNS.items() if column.coded)
-ALL_FLAGS = int(sum(Has))
+ALL_FLAGS = int(sum(GraphFlags))
 """Every bit that has a meaning."""
 
 
@@ -188,7 +196,7 @@ class Columns:
     node_ptr: NDArray[np.int64]
     edge_ptr: NDArray[np.int64]
     flags: NDArray[np.uint8]
-    """:class:`Has` bits, one byte per graph."""
+    """:class:`GraphFlags` bits, one byte per graph."""
     edges: NDArray[np.int32]
     """(edges, 2); node numbers are local to their graph, rows sorted within it."""
     node_labels: LabelColumn | None = None
@@ -346,7 +354,7 @@ def assemble_columns(
         edge_ptr: The same for edges.
         edges: (edges, 2), in any order and orientation; the edge columns are sorted along with them.
         directed: Whether the graphs are directed; may be given graph by graph.
-        flags: :class:`Has` bits of each graph, where the graphs differ in their columns; instead of ``directed``.
+        flags: :class:`GraphFlags` bits of each graph, if the graphs differ in their columns; instead of ``directed``.
         in_order: Whether to refuse edges that are not oriented and sorted yet, rather than sort them.
         ids: One per graph.
         metadata: One mapping per graph.
@@ -414,7 +422,7 @@ def _sort_packed_edges(
     """:func:`sort_edges` for packed graphs; a function of its own so that what it needs per edge is freed early."""
     counts, sizes = np.diff(edge_ptr), np.diff(node_ptr)
     sizes = np.repeat(sizes.astype(np.min_scalar_type(sizes.max(initial=0))), counts)  # a byte each for small graphs
-    directed = (flags & Has.DIRECTION) != 0
+    directed = (flags & GraphFlags.DIRECTION) != 0
     arcs = np.repeat(directed, counts) if directed.any() else False
     pairs: Any = edges
     if not np.can_cast(edges.dtype, np.int32):

@@ -25,7 +25,7 @@ from graphmetric.graphs.columns import (
     COLUMNS,
     EDGE_COLUMNS,
     Columns,
-    Has,
+    GraphFlags,
     edge_order,
     pointers,
     read_only,
@@ -41,7 +41,7 @@ MAX_NODES = 2**31 - 1
 
 _NO_METADATA: Mapping[str, Any] = MappingProxyType({})
 _BITS = tuple((column.name, column.per, int(column.flag)) for column in COLUMNS.values())
-_DIRECTION = int(Has.DIRECTION)
+_DIRECTION = int(GraphFlags.DIRECTION)
 
 
 class Adjacency(NamedTuple):
@@ -168,7 +168,7 @@ class Graph:
 
     @property
     def flags(self) -> int:
-        """:class:`~graphmetric.graphs.columns.Has` bits: direction, and which attributes there are."""
+        """:class:`~graphmetric.graphs.columns.GraphFlags` bits: direction, and which attributes there are."""
         return sum((bit for name, _, bit in _BITS if name in self._columns), int(self.directed))
 
     def column(self, name: str) -> Any:

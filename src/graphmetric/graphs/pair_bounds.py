@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from graphmetric._foundation.markup import data_frame, notebook_view, say, table
+from graphmetric._foundation.markup import data_frame, escape_text, notebook_view, table
 from graphmetric._foundation.options import same_description
 from graphmetric.errors import InvalidArgument
 
@@ -97,7 +97,7 @@ class PairBounds:
     def _repr_html_(self) -> str:
         few = range(min(len(self), _SHOWN_PAIRS))
         rows = [
-            [say(i), say(j), say(f"{lower:g}" if lower == upper else f"{lower:g} .. {upper:g}")]
+            [escape_text(i), escape_text(j), escape_text(f"{lower:g}" if lower == upper else f"{lower:g} .. {upper:g}")]
             for (i, j), lower, upper in ((self.pairs[k].tolist(), self.lower[k], self.upper[k]) for k in few)
         ]
         title = repr(self).removeprefix("PairBounds(").removesuffix(")")

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
-from graphmetric.graphs.columns import COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, Columns, Has
+from graphmetric.graphs.columns import COLUMNS, EDGE_COLUMNS, NODE_COLUMNS, Columns, GraphFlags
 from graphmetric.graphs.labels import LabelColumn
 
 _ELEMENTS = (
@@ -86,14 +86,14 @@ def summarize(graphs: GraphCollection) -> CollectionSummary:
     node_labels = _label_counts(columns, "node_labels")
     loops = np.repeat(np.arange(len(graphs)), graphs.edge_counts)[columns.edges[:, 0] == columns.edges[:, 1]]
     attributes = [name for name in (*NODE_COLUMNS, *EDGE_COLUMNS) if graphs.any_has(COLUMNS[name].flag)]
-    direction = ["directions of edges"] if graphs.any_has(Has.DIRECTION) else []
+    direction = ["directions of edges"] if graphs.any_has(GraphFlags.DIRECTION) else []
     return CollectionSummary(
         graphs=len(graphs),
         nodes=MinMeanMax.of(graphs.sizes),
         edges=MinMeanMax.of(graphs.edge_counts),
         size_histogram=dict(zip(values.tolist(), counts.tolist(), strict=True)),
-        directed=int((flags & Has.DIRECTION != 0).sum()),
-        weighted=int((flags & Has.EDGE_WEIGHTS != 0).sum()),
+        directed=int((flags & GraphFlags.DIRECTION != 0).sum()),
+        weighted=int((flags & GraphFlags.EDGE_WEIGHTS != 0).sum()),
         node_labels=node_labels,
         edge_labels=_label_counts(columns, "edge_labels"),
         features=0 if columns.node_features is None else columns.node_features.shape[1],
@@ -196,7 +196,7 @@ def _unusual(
     if columns.ids is not None and len(ids := Counter(columns.ids)) < total:
         repeated, times = ids.most_common(1)[0]
         found.append(f"ids are not unique: {len(ids)} for {total} graphs; {repeated} is the id of {times}")
-    for what in (Has.NODE_LABELS, Has.EDGE_LABELS, Has.DIRECTION):
+    for what in (GraphFlags.NODE_LABELS, GraphFlags.EDGE_LABELS, GraphFlags.DIRECTION):
         having = int((graphs.flags & what != 0).sum())
         if 0 < having < total:
             found.append(f"only {having} of {total} graphs have {str(what.name).lower().replace('_', ' ')}")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from graphmetric._foundation.executors import as_executor, run_tasks
 from graphmetric._foundation.limits import effective_n_jobs
-from graphmetric._foundation.markup import element, facts, join, notebook_view, say
+from graphmetric._foundation.markup import element, escape_text, join, key_value_table, notebook_view
 from graphmetric._foundation.options import checked_count, to_plain
 from graphmetric._foundation.progress import progress
 from graphmetric._foundation.threads import as_device, thread_limit
@@ -132,7 +132,7 @@ class LearnedDistance:
     def _repr_html_(self) -> str:
         """The model card as tables: what a notebook shows."""
         card = model_card(self._config(), self.network.head.guarantee(self.strict))
-        tables = [join([element("p", say(title)), facts(rows)]) for title, rows in card.items()]
+        tables = [join([element("p", escape_text(title)), key_value_table(rows)]) for title, rows in card.items()]
         return notebook_view("A learned distance between graphs", *tables)
 
     @cached_property

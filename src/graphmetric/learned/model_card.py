@@ -12,7 +12,7 @@ from graphmetric.errors import WorkBudgetExceeded
 from graphmetric.evaluation import mean_absolute_error, mean_rank_correlation
 from graphmetric.features.attributes import what_counts
 from graphmetric.graphs.collection import GraphCollection, certificates
-from graphmetric.graphs.columns import Has
+from graphmetric.graphs.columns import GraphFlags
 from graphmetric.graphs.pair_bounds import PairBounds
 from graphmetric.graphs.summary import are_elements
 from graphmetric.learned.training_range import describe_range
@@ -55,7 +55,7 @@ def describe_fit(
             "most_nodes": int(graphs.sizes.max()),
             "mean_edges": float(graphs.edge_counts.mean()),
             **describe_range(graphs),
-            "attributes": [str(kind.name).lower().replace("_", " ") for kind in Has if graphs.any_has(kind)],
+            "attributes": [str(kind.name).lower().replace("_", " ") for kind in GraphFlags if graphs.any_has(kind)],
         },
         "labels": {
             "origin": supervision.origin,

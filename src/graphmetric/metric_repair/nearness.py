@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.limits import clock
-from graphmetric._foundation.markup import facts, matrix_table, notebook_view
+from graphmetric._foundation.markup import key_value_table, matrix_table, notebook_view
 from graphmetric._foundation.options import checked_number, format_lower, format_number
 from graphmetric.errors import InvalidArgument
 
@@ -95,7 +95,7 @@ class RepairResult:
             "objective": format_number(self.objective),
             "the least possible is at least": format_lower(self.lower_bound),
         }
-        return notebook_view("The nearest metric", facts(about), matrix_table(self.matrix))
+        return notebook_view("The nearest metric", key_value_table(about), matrix_table(self.matrix))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from graphmetric._foundation.atomic_files import make_folder, write_file
-from graphmetric._foundation.markup import Markup, element, join, say, shorten
+from graphmetric._foundation.markup import Markup, element, escape_text, join, shorten
 from graphmetric.drawing import draw_graph, label_colors
 from graphmetric.drawing.page import Plot, card, legend, render_page, section
 from graphmetric.evaluation import Calibration, Scores, SizeErrors
@@ -198,8 +198,8 @@ def _metric_card(found: ModelEvaluation) -> Markup:
 
 def _notes(found: ModelEvaluation) -> Markup:
     """Return the section of caveats about the numbers."""
-    items = (element("li", say(note)) for note in found.notes)
-    title = element("h2", say("Before you trust these numbers"))
+    items = (element("li", escape_text(note)) for note in found.notes)
+    title = element("h2", escape_text("Before you trust these numbers"))
     return element("section", title, element("ul", *items), class_="notes")
 
 
@@ -246,10 +246,10 @@ def _axioms(found: ModelEvaluation) -> Markup:
     rows = []
     for axiom in found.axioms:
         _, formula, meaning = AXIOMS[axiom.name]
-        mark = element("span", say("✓" if axiom.holds else "✗"), class_="yes" if axiom.holds else "no")
-        name = element("th", say(axiom.name), element("code", say(formula)), scope="row")
-        promise = element("td", say(axiom.promise), class_="promise")
-        words, measured = (element("td", say(text)) for text in (meaning, axiom.measured))
+        mark = element("span", escape_text("✓" if axiom.holds else "✗"), class_="yes" if axiom.holds else "no")
+        name = element("th", escape_text(axiom.name), element("code", escape_text(formula)), scope="row")
+        promise = element("td", escape_text(axiom.promise), class_="promise")
+        words, measured = (element("td", escape_text(text)) for text in (meaning, axiom.measured))
         rows.append(element("tr", element("td", mark), name, words, promise, measured))
     return section(
         "Is it a metric?",
@@ -265,8 +265,10 @@ def _scores(found: ModelEvaluation) -> Markup:
     titles, rows = score_table(found)
     lines = []
     for name, *values, meaning in rows:
-        numbers = (element("td", say(value), class_="number") for value in values)
-        lines.append(element("tr", element("th", say(name), scope="row"), *numbers, element("td", say(meaning))))
+        numbers = (element("td", escape_text(value), class_="number") for value in values)
+        lines.append(
+            element("tr", element("th", escape_text(name), scope="row"), *numbers, element("td", escape_text(meaning)))
+        )
     lead = (
         "Benchmarks rank by the paper's scale, 1 − exp(−edits / mean number of nodes), in which the same edits weigh "
         "more between small graphs. Users mostly think in edits. “Size alone” is the difference of the numbers of "
@@ -305,21 +307,23 @@ def _reproduction(command: str | None) -> Markup:
         "from graphmetric.report import evaluate_model, write_report\n\n"
         'write_report(evaluate_model("model/", graphs), "report.html")'
     )
-    lines = join([say(line) for line in code.splitlines()])
+    lines = join([escape_text(line) for line in code.splitlines()])
     return section("Make it again", "The same seed draws the same queries.", element("pre", element("code", lines)))
 
 
 def _table(head: list[str], rows: Iterable[Markup]) -> Markup:
-    titles = element("tr", *(element("th", say(title), scope="col") for title in head))
+    titles = element("tr", *(element("th", escape_text(title), scope="col") for title in head))
     return element("div", element("table", element("thead", titles), element("tbody", *rows)), class_="scroll")
 
 
 def _facts(title: str, rows: dict[str, Any]) -> Markup:
     lines = [
-        element("div", element("dt", say(name.replace("_", " "))), element("dd", say(show_value(value))))
+        element(
+            "div", element("dt", escape_text(name.replace("_", " "))), element("dd", escape_text(show_value(value)))
+        )
         for name, value in rows.items()
     ]
-    return element("div", element("h3", say(title)), element("dl", *lines))
+    return element("div", element("h3", escape_text(title)), element("dl", *lines))
 
 
 def draw_calibration(bins: Calibration) -> Markup:
@@ -378,35 +382,37 @@ class Gallery:
         count = len(example.by_model)
         caption = f"{example.right} of {count} right" + (f", {example.open} open" if example.open else "")
         place = f"answered {_ordinal(example.rank, queries)} of {queries:,} queries"
-        words = element("p", element("strong", say(caption)), Markup("<br/>"), element("span", say(place)))
+        words = element(
+            "p", element("strong", escape_text(caption)), Markup("<br/>"), element("span", escape_text(place))
+        )
         rows = [
-            element("h3", say(f"Nearest {count} by the model")),
+            element("h3", escape_text(f"Nearest {count} by the model")),
             element("div", *(self._neighbour(n, mark=True) for n in example.by_model), class_="row"),
-            element("h3", say(f"Nearest {count} in truth")),
+            element("h3", escape_text(f"Nearest {count} in truth")),
             element("div", *(self._neighbour(n, mark=False) for n in example.by_truth), class_="row"),
         ]
-        query = element("div", self._tile(example.graph, say("the query"), "query"), words, class_="asked")
+        query = element("div", self._tile(example.graph, escape_text("the query"), "query"), words, class_="asked")
         return element("article", query, element("div", *rows, class_="answers"), class_="example")
 
     def _neighbour(self, neighbour: Neighbour, *, mark: bool) -> Markup:
         verdict = {True: "right", False: "wrong", None: "open"}[neighbour.right] if mark else "plain"
-        predicted = element("b", say(f"{_SIGNS[verdict]}{neighbour.predicted:.1f}"))
+        predicted = element("b", escape_text(f"{_SIGNS[verdict]}{neighbour.predicted:.1f}"))
         hint = f"predicted {neighbour.predicted:.3f} edits, truly {neighbour.true}"
-        numbers = element("span", predicted, say(f"true {neighbour.true}"), title=hint)
+        numbers = element("span", predicted, escape_text(f"true {neighbour.true}"), title=hint)
         return self._tile(neighbour.graph, numbers, verdict)
 
     def _tile(self, position: int, caption: Markup, kind: str) -> Markup:
         graph = self._graphs[position]
         name = f"#{position}" if graph.id is None else str(graph.id)
-        words = element("figcaption", caption, element("small", say(shorten(name, 24)), title=name))
+        words = element("figcaption", caption, element("small", escape_text(shorten(name, 24)), title=name))
         return element("figure", element("div", self._drawn[position], class_="graph"), words, class_=f"tile {kind}")
 
     def _draw(self, position: int) -> Markup:
         graph = self._graphs[position]
         if graph.num_nodes == 0:
-            return element("em", say("empty graph"))
+            return element("em", escape_text("empty graph"))
         if graph.num_nodes > _LARGEST_DRAWN:
-            return element("em", say(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges"))
+            return element("em", escape_text(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges"))
         return Markup(draw_graph(graph, self._colors))  # escapes its labels
 
 

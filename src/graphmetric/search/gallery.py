@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from graphmetric._foundation.markup import Markup, element, say, shorten
+from graphmetric._foundation.markup import Markup, element, escape_text, shorten
 from graphmetric.drawing.alignment import draw_aligned_pair
 from graphmetric.drawing.page import card, legend, render_page, section
 from graphmetric.drawing.panels import draw_panels, paint_panels
@@ -32,7 +32,7 @@ def page_of_hits(result: SearchResult, costs: EditCosts | None = None) -> str:
     alone = element(
         "figure",
         element("div", _picture(result.query, colors), class_="graph"),
-        element("figcaption", say("the query"), element("small", say(shorten(name, 24)), title=name)),
+        element("figcaption", escape_text("the query"), element("small", escape_text(shorten(name, 24)), title=name)),
         class_="tile query",
     )
     lead = (
@@ -75,24 +75,26 @@ def _hit_article(rank: int, hit: SearchHit, query: Graph, colors: dict[str, str]
     if max(hit.graph.num_nodes, query.num_nodes) <= LARGEST_DRAWN:
         found = find_edits(query, hit, costs)
     about = [
-        element("strong", say(f"{rank}.  {label_distance(hit)}")),
-        element("b", say(str(hit.id)), title=str(hit.id)),
+        element("strong", escape_text(f"{rank}.  {label_distance(hit)}")),
+        element("b", escape_text(str(hit.id)), title=str(hit.id)),
     ]
-    about.append(element("span", say(_status(hit)), class_="yes" if hit.proven else "soft"))
-    about += [element("small", say(f"{key}: {value}")) for key, value in list(hit.metadata.items())[:_MOST_METADATA]]
+    about.append(element("span", escape_text(_status(hit)), class_="yes" if hit.proven else "soft"))
+    about += [
+        element("small", escape_text(f"{key}: {value}")) for key, value in list(hit.metadata.items())[:_MOST_METADATA]
+    ]
     pictures: tuple[Markup, ...] = (_picture(hit.graph, colors),)
-    heading, steps = [element("h3", say("Edits" if found is None else count_edits(found)))], list[Markup]()
+    heading, steps = [element("h3", escape_text("Edits" if found is None else count_edits(found)))], list[Markup]()
     if found is not None and found.node_map is not None and len(found.node_map) <= LARGEST_DRAWN:
         pictures = tuple(Markup(drawn) for drawn in draw_aligned_pair(found, colors))
         path = found.edit_path
         assert path is not None
         edits = [str(edit) for edit in path]
-        steps = [element("li", say(edit)) for edit in edits[:_MOST_EDITS]]
+        steps = [element("li", escape_text(edit)) for edit in edits[:_MOST_EDITS]]
         if len(edits) > _MOST_EDITS:
-            steps.append(element("li", say(f"and {len(edits) - _MOST_EDITS:,} more")))
+            steps.append(element("li", escape_text(f"and {len(edits) - _MOST_EDITS:,} more")))
         if steps:
-            heading.append(element("p", say(str(path.counts)), class_="lead"))
-    listed = element("ol", *steps) if steps else element("p", say(_no_edits(found)), class_="lead")
+            heading.append(element("p", escape_text(str(path.counts)), class_="lead"))
+    listed = element("ol", *steps) if steps else element("p", escape_text(_no_edits(found)), class_="lead")
     return element(
         "article",
         element("div", *about, class_="about"),
@@ -117,7 +119,7 @@ def _no_edits(found: EditDistance | None) -> str:
 
 def _picture(graph: Graph, colors: dict[str, str]) -> Markup:
     if not 0 < graph.num_nodes <= LARGEST_DRAWN:
-        return element("em", say(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges"))
+        return element("em", escape_text(f"{graph.num_nodes:,} nodes, {graph.num_edges:,} edges"))
     return Markup(draw_graph(graph, colors))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graphmetric._foundation.executors import as_executor
-from graphmetric._foundation.markup import Markup, facts, notebook_view
+from graphmetric._foundation.markup import Markup, key_value_table, notebook_view
 from graphmetric._foundation.options import checked_count, checked_number
 from graphmetric.edit_distance import EditCosts
 from graphmetric.edit_distance.method import TimeLimit
@@ -160,7 +160,9 @@ class GraphIndex:
             "folder": None if self._open.home is None else self._open.home[0].place,
             "edition": self.edition,
         }
-        return notebook_view(f"Index of {len(self):,} graphs", facts(about), Markup(self.graphs._repr_html_()))
+        return notebook_view(
+            f"Index of {len(self):,} graphs", key_value_table(about), Markup(self.graphs._repr_html_())
+        )
 
     def __contains__(self, id: object) -> bool:
         return self._open.graphs.find(id) is not None

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from graphmetric._foundation.markup import Markup, captioned, data_frame, element, facts, notebook_view, say, table
+from graphmetric._foundation.markup import (
+    Markup,
+    captioned,
+    data_frame,
+    element,
+    escape_text,
+    key_value_table,
+    notebook_view,
+    table,
+)
 from graphmetric._foundation.options import format_count, format_interval, format_number
 from graphmetric.drawing.alignment import draw_alignment
 from graphmetric.drawing.panels import Panel, draw_panels
@@ -75,7 +84,7 @@ class SearchHit:
 
     def _repr_html_(self) -> str:
         about = {"distance": spell_distance(self, _DIGITS), "rank": _rank(self), **self.metadata}
-        return notebook_view(str(self.id), facts(about), captioned([(Markup(self.graph._repr_svg_()), "")]))
+        return notebook_view(str(self.id), key_value_table(about), captioned([(Markup(self.graph._repr_svg_()), "")]))
 
     def __repr__(self) -> str:
         known = f"SearchHit({self.id!r}, {spell_distance(self, _DIGITS)}"
@@ -186,7 +195,13 @@ class SearchResult(Sequence[SearchHit]):
         pictures = element("div", Markup(replace(self, hits=shown)._repr_svg_()), style="overflow-x:auto")
         columns = ["", "id", "distance", "rank", "metadata"]
         rows = [
-            [say(rank), say(hit.id), say(spell_distance(hit, _DIGITS)), say(_rank(hit)), say(_notes(hit))]
+            [
+                escape_text(rank),
+                escape_text(hit.id),
+                escape_text(spell_distance(hit, _DIGITS)),
+                escape_text(_rank(hit)),
+                escape_text(_notes(hit)),
+            ]
             for rank, hit in enumerate(shown, 1)
         ]
         kept = len(columns) if any(hit.metadata for hit in shown) else -1

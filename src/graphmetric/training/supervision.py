@@ -42,7 +42,7 @@ from graphmetric.edit_distance.label_store import choose_pairs
 from graphmetric.edit_distance.methods import LARGEST_EASY
 from graphmetric.errors import InvalidArgument, WorkBudgetExceeded
 from graphmetric.graphs.collection import GraphCollection, isomorphism_classes
-from graphmetric.graphs.columns import Has
+from graphmetric.graphs.columns import GraphFlags
 from graphmetric.graphs.edits import MutableGraph, Mutation, mutate
 from graphmetric.graphs.graph import Graph
 from graphmetric.graphs.labels import LabelColumn
@@ -557,8 +557,10 @@ class Mutator:
         self.edits = edits
         self._most_nodes = int(graphs.sizes.max())
         columns = graphs.columns
-        self._node_labels = _used(columns.node_labels, np.repeat(graphs.flags & Has.NODE_LABELS, graphs.sizes))
-        self._edge_labels = _used(columns.edge_labels, np.repeat(graphs.flags & Has.EDGE_LABELS, graphs.edge_counts))
+        self._node_labels = _used(columns.node_labels, np.repeat(graphs.flags & GraphFlags.NODE_LABELS, graphs.sizes))
+        self._edge_labels = _used(
+            columns.edge_labels, np.repeat(graphs.flags & GraphFlags.EDGE_LABELS, graphs.edge_counts)
+        )
 
     def mutate(self, origin: Graph, rng: np.random.Generator) -> Mutation | None:
         """A mutation; None where the graph has none, such as a single node without labels."""

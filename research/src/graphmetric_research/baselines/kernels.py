@@ -30,7 +30,7 @@ from scipy.spatial.distance import cdist
 from graphmetric.errors import InvalidArgument
 from graphmetric.features.weisfeiler_lehman import node_colours
 from graphmetric.graphs.collection import GraphCollection
-from graphmetric.graphs.columns import Has
+from graphmetric.graphs.columns import GraphFlags
 from graphmetric.graphs.graph import Graph
 from graphmetric_research.baselines.method import Baseline, TrainingTask
 
@@ -360,7 +360,7 @@ class MultiscaleLaplacian(GraphKernel):
 
     def fit(self, task: TrainingTask) -> Self:
         """Draw the anchors and find their directions, level by level."""
-        self._by_degree = not task.graphs.any_has(Has.NODE_LABELS)
+        self._by_degree = not task.graphs.any_has(GraphFlags.NODE_LABELS)
         tags = self._node_tags(task.graphs)
         count = min(self.anchors, len(tags))
         chosen = np.sort(np.random.default_rng(task.seed).choice(len(tags), count, replace=False))
