@@ -96,7 +96,8 @@ def test_hits_say_what_is_proven() -> None:
     assert len(root.findall(f".//{SVG}")) == 1
     assert text_of(checked(found[0])).startswith(str(graphs[3].id))
     frame = found.to_pandas()
-    assert frame.shape == (12, 7)
+    assert frame.shape == (12, 8)  # with the metadata of these molecules: their SMILES
+    assert frame["smiles"].notna().all()
     assert frame["exact"].tolist() == [hit.exact for hit in found]
     assert list(gm.GraphIndex.build(graphs).range(gm.Graph(40), 0.0).to_pandas()) == ["rank", "id", "distance"]
 

@@ -200,5 +200,5 @@ def plain_pair(first: gm.Graph, second: gm.Graph) -> tuple[PlainGraph, PlainGrap
 
 
 def test_a_negative_number_of_steps_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="steps is -1"):
+    with pytest.raises(InvalidArgument, match="steps must be a whole number, 0 or more; got -1"):
         DualBound(-1)

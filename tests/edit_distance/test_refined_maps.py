@@ -119,7 +119,7 @@ def test_empty_graphs_and_graphs_without_edges() -> None:
 
 def test_effort_must_be_a_whole_number() -> None:
     assert gm.graph_edit_distance(gm.Graph(1, []), gm.Graph(2, []), method="refine:3").upper == 1
-    with pytest.raises(InvalidArgument, match="effort is -1"):
+    with pytest.raises(InvalidArgument, match="effort must be a whole number, 0 or more; got -1"):
         RefinedMap(-1)
-    with pytest.raises(InvalidArgument, match="random_state is True"):
+    with pytest.raises(InvalidArgument, match="random_state must be a whole number, 0 or more; got True"):
         RefinedMap(random_state=True)
