@@ -1,6 +1,6 @@
-"""Training that survives being killed: the folder of a training, and what tells one training from another.
+"""Checkpoints of training runs, from which a killed run resumes, and digests that tell runs apart.
 
-A checkpoint is one safetensors file, written whole or not at all: tensors of model, optimiser and best weights, and in
+A checkpoint is one safetensors file, written atomically: tensors of model, optimizer and best weights, and in
 its header, as JSON, the counters and the job they belong to, with a digest of all of it. Nothing in it can be executed.
 """
 
@@ -27,7 +27,7 @@ from graphmetric._foundation.options import parse_json
 from graphmetric.errors import FileError, InvalidArgument, needs_extra
 
 VERSION = 5
-"""5: random streams have names, so a training would go on with other draws."""
+"""5: random streams have names, so an older training run would resume with other samples."""
 CHECKPOINT, HISTORY = "checkpoint.safetensors", "history.jsonl"
 
 Tensors = dict[str, Tensor]
@@ -35,13 +35,13 @@ Tensors = dict[str, Tensor]
 
 @dataclass(slots=True)
 class TrainingState:
-    """Everything in a training that is not a tensor."""
+    """Training state other than tensors."""
 
     step: int = 0
     """Steps done."""
     best_step: int = 0
     best_loss: float | None = None
-    """Least loss on the validation pairs so far; None before the first look."""
+    """Least loss on the validation pairs so far; None before the first validation."""
     first_loss: float | None = None
     """The loss of the first step, which an explosion is measured against."""
     window_sum: float = 0.0
@@ -52,17 +52,17 @@ class TrainingState:
 
 
 class CheckpointFolder:
-    """Where a training leaves what it needs to go on, and its log."""
+    """Folder of the checkpoint and the history of a training run."""
 
     def __init__(self, folder: Path, job: Mapping[str, Any], every_seconds: float) -> None:
-        """``job`` tells this training from all others; a checkpoint of another one is refused."""
+        """``job`` identifies this training run; a checkpoint of another one is rejected."""
         make_folder(folder)
         self._checkpoint, self._history = folder / CHECKPOINT, folder / HISTORY
         self._job, self._every_seconds = job, every_seconds
         self._saved = time.monotonic()
 
     def restore(self, device: torch.device) -> tuple[TrainingState, Mapping[str, Tensors]] | None:
-        """What was saved last, with the history cut back to it; None if nothing was.
+        """Load the last checkpoint and truncate the history to it; None if there is none.
 
         Raises if the file is damaged or belongs to another job.
         """
@@ -98,7 +98,7 @@ class CheckpointFolder:
 
     @property
     def is_due(self) -> bool:
-        """Whether it is time for a checkpoint."""
+        """True if it is time for a checkpoint."""
         return time.monotonic() - self._saved >= self._every_seconds
 
     def save(self, counters: TrainingState, parts: Mapping[str, Mapping[str, Tensor]]) -> None:
@@ -115,7 +115,7 @@ class CheckpointFolder:
         self._saved = time.monotonic()
 
     def discard(self) -> None:
-        """Remove the checkpoint of a training that failed, so that nobody goes on with it; the history stays."""
+        """Remove the checkpoint of a training that failed, so that it cannot be resumed; the history stays."""
         self._checkpoint.unlink(missing_ok=True)
 
     def log(self, record: Mapping[str, Any]) -> None:
@@ -137,17 +137,17 @@ def _json_line(record: Mapping[str, Any]) -> bytes:
 
 
 def holds_unfinished_work(folder: Path) -> bool:
-    """Whether a folder of checkpoints, and of what else a fit keeps, holds anything that another run could go on from.
+    """Return whether a folder of checkpoints and labels holds anything that another run could resume from.
 
-    The history of a training that failed does not count.
+    The history of a failed training run is ignored.
     """
     return any(path.is_file() and path.name != HISTORY for path in folder.rglob("*"))
 
 
 def digest_of(record: object) -> str:
-    """A digest of everything in a record, such as a feature table: all fields of dataclasses and tuples, in depth.
+    """Return a digest of everything in a record, such as a feature table: all fields of dataclasses and tuples.
 
-    A field that is added to a record counts from then on. What the digest cannot look into is refused, never left out.
+    Fields are digested in depth, and a field added to a record changes the digest. Unsupported types raise an error.
     """
     digest = blake2b(digest_size=16)
     for piece in _pieces_of(record):
@@ -157,7 +157,7 @@ def digest_of(record: object) -> str:
 
 
 def _pieces_of(value: Any) -> Iterator[bytes]:
-    """A value as bytes, so that different values have different ones."""
+    """Encode a value as bytes; different values have different bytes."""
     yield type(value).__name__.encode()
     if isinstance(value, Tensor):
         value = value.detach().cpu().numpy()
@@ -185,7 +185,7 @@ def _pieces_of_named(parts: Iterable[tuple[object, object]]) -> Iterator[bytes]:
 
 
 class TensorBoardLog:
-    """Writes the records of a training into an event file of TensorBoard as they come."""
+    """Writer of training records into an event file of TensorBoard."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         with needs_extra("tensorboard", "curves for TensorBoard"):

@@ -45,7 +45,7 @@ _LIMITS = BatchLimits(spare=2048)
 
 
 class Beside(NamedTuple):
-    """Labels of another origin that are learned beside the given ones, such as computed bounds beside measurements."""
+    """Labels of another origin that are learned in addition to the given ones, such as computed bounds."""
 
     labels: PairBounds
     share: float
@@ -54,21 +54,21 @@ class Beside(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
-    """How a training went; the weights are in the model."""
+    """Training summary; the weights are in the model."""
 
     steps: int
-    """Steps done, fewer than asked for if training stopped early."""
+    """Steps done, fewer than requested if training stopped early."""
     best_step: int
-    """The step after which the weights were taken."""
+    """The step of the selected weights."""
     validation_loss: float | None
     """The loss on the validation pairs with these weights; None without any."""
     stopped_early: bool
     seconds: float
-    """Wall time, all runs of a resumed training together."""
+    """Wall time, summed over the processes of a resumed training run."""
     history: tuple[Mapping[str, Any], ...]
-    """One record per look at the validation pairs: step, epoch, loss, validation, learning_rate, seconds."""
+    """One record per validation round: step, epoch, loss, validation, learning_rate, seconds."""
     alpha: float | None = None
-    """The weight of unlabeled pairs that was chosen on the validation pairs; None if it was given."""
+    """The weight of unlabeled pairs selected on the validation pairs; None if it was given."""
 
 
 def train_model(
@@ -87,21 +87,21 @@ def train_model(
     checkpoint_seconds: float = 30.0,
     report: Report | None = None,
 ) -> TrainingResult:
-    r"""Train a model in place, pre-training included where the options ask for it; it ends in evaluation mode.
+    r"""Train a model in place, with pre-training if requested by the options; it ends in evaluation mode.
 
     .. math:: \min \lVert M \odot (D - \bar{D}) \rVert_p \qquad (15)
 
-    Differs from the paper: D is never there as a whole. Every step draws some graphs and takes the pairs among them
-    (see :mod:`~graphmetric.training.mini_batches`), so the cost grows with the pairs looked at and not with the square
-    of the collection. Graphs that occur in no label take part if they are named in ``unlabeled``, so that validation
+    Differs from the paper: D is never in memory as a whole. Every step samples some graphs and uses the pairs among
+    them (see :mod:`~graphmetric.training.mini_batches`), so the cost grows with the pairs used and not with the square
+    of the collection. Graphs that occur in no label take part if they are listed in ``unlabeled``, so that validation
     and test graphs cannot leak in through the term of the unlabeled pairs. The loss may be replaced by that of bounds.
 
     Args:
         model: Trained in place.
         table: Features of all graphs that labels refer to, made by a featurizer fitted on the training graphs.
-        labels: What is known about pairs of positions in ``table``, in edits.
+        labels: Known distances or bounds of pairs of positions in ``table``, in edits.
         options: See :class:`TrainingOptions`.
-        validation: Pairs that only choose the weights to keep, when to stop, and ``alpha`` if it is "auto".
+        validation: Validation pairs, for checkpoint selection, early stopping, and ``alpha`` if it is "auto".
         unlabeled: Positions of graphs without labels that take part in pre-training and in the term of the unlabeled
             pairs.
         beside: Labels of another origin. Every step takes half of its graphs for them.
@@ -109,13 +109,13 @@ def train_model(
         device: "cpu", "cuda", "cuda:1", "mps".
         threads: Threads of the head; None: as torch is set. The weights are the same for any number.
         folder: Gets ``checkpoint.safetensors`` and ``history.jsonl``. Called again with the same folder and arguments,
-            a training that was killed goes on to the very weights it would have reached.
+            a killed training run resumes bit for bit.
         checkpoint_seconds: Time between checkpoints.
         report: Called with each record of the history.
 
     Raises:
         TrainingDiverged: The loss or a gradient is not finite any more, or has exploded. The checkpoint is removed, as
-            a training that went on from it would diverge again.
+            a training run resumed from it would diverge again.
     """
     options, seed = options or TrainingOptions(), checked_count(seed, "seed", least=0)
     if options.alpha == "auto":
@@ -166,7 +166,7 @@ def _choose_alpha(
     folder: str | os.PathLike[str] | None,
     **more: Any,
 ) -> TrainingResult:
-    """Train from the same weights with each of :data:`ALPHAS`, and keep what fits the validation pairs best."""
+    """Train from the same weights with each of :data:`ALPHAS`; the lowest validation loss wins."""
     known = None if validation is None else validation.take(validation.exact)
     if known is None or not len(known):
         raise InvalidArgument(
@@ -194,7 +194,7 @@ def _choose_alpha(
 
 
 class Batches(NamedTuple):
-    """Mini-batches of one training, by the origin of their labels."""
+    """Mini-batches of one training run, by the origin of their labels."""
 
     given: MiniBatches
     beside: MiniBatches | None = None
@@ -217,7 +217,7 @@ def draw_batches(
     unlabeled: NDArray[np.int64],
     beside: Beside | None = None,
 ) -> Batches:
-    """Mini-batches of the labels, and of those beside them, with half of the graphs of a step each."""
+    """Make mini-batches of the labels, and of those beside them, with half of the graphs of a step each."""
     if beside is None or not len(beside.labels):
         return Batches(MiniBatches(labels, options, seed, unlabeled), unlabeled=unlabeled)
     if not 0 < beside.share < 1:
@@ -229,7 +229,7 @@ def draw_batches(
 
 
 class TrainingRun:
-    """One training: the loop and what it needs to go on."""
+    """One training run: the loop and its resumable state."""
 
     def __init__(
         self,
@@ -330,8 +330,8 @@ class TrainingRun:
         counters.window_steps += 1
         return value
 
-    def _measure(self) -> float | None:
-        """Measure the validation pairs, and keep the weights if they are the best so far."""
+    def _validate(self) -> float | None:
+        """Compute the validation loss, and keep the weights if they are the best so far."""
         counters = self.counters
         if self.validation is None:
             return None
@@ -342,14 +342,15 @@ class TrainingRun:
         return found
 
     def _validate_and_log(self) -> None:
-        """Measure the validation pairs, and write a record."""
-        counters, found = self.counters, self._measure()
+        """Compute the validation loss, and write a record."""
+        counters = self.counters
+        validation_loss = self._validate()
         self._read_clock()
         record = {
             "step": counters.step,
             "epoch": round(counters.step / self.batches.steps_per_epoch, 3),
             "loss": counters.window_sum / counters.window_steps,
-            "validation": found,
+            "validation": validation_loss,
             "learning_rate": self.optimizer.rate,
             "seconds": round(counters.seconds, 3),
         }
@@ -361,7 +362,7 @@ class TrainingRun:
             self.report(record)
 
     def _read_clock(self) -> None:
-        """Bring the time of all runs up to date."""
+        """Update the total time."""
         now = time.monotonic()
         self.counters.seconds += now - self._clock
         self._clock = now
@@ -370,8 +371,8 @@ class TrainingRun:
 class Objective:
     """The loss of a model on graphs of a table.
 
-    The masked loss lives on the paper's scale, where its "unlabelled pairs are at distance 1" has a meaning: a head in
-    edits is brought there first. The interval loss lives on the scale of the head.
+    The masked loss is on the paper's scale, on which its "unlabeled pairs are at distance 1" has a meaning; distances
+    in edits are converted first. The interval loss is on the scale of the head.
     """
 
     def __init__(self, model: GraphDistanceNetwork, table: FeatureTable, options: TrainingOptions) -> None:
@@ -379,7 +380,7 @@ class Objective:
         self.scale: Scale = "paper" if options.loss == "masked" else model.head.scale
 
     def of_batch(self, batch: MiniBatch) -> Tensor:
-        """The loss of a mini-batch, with gradients."""
+        """Compute the loss of a mini-batch, with gradients."""
         encoded = self.model.encode_rows(self.table, batch.graphs, _LIMITS)
         pairs = torch.from_numpy(batch.pairs).to(encoded.start.device)
         distances = self.model.head.batch_distances(encoded, pairs)
@@ -389,7 +390,7 @@ class Objective:
         return self._loss(distances, batch.pairs, (batch.lower, batch.upper), (left, right))
 
     def of_labels(self, labels: PairBounds) -> float:
-        """The loss of all pairs at once, without gradients, the model in evaluation mode."""
+        """Compute the loss of all pairs at once, without gradients, the model in evaluation mode."""
         graphs, places = np.unique(labels.pairs, return_inverse=True)
         pairs, was_training = places.reshape(labels.pairs.shape), self.model.training
         self.model.eval()
@@ -411,7 +412,9 @@ class Objective:
         sizes: tuple[Tensor, Tensor],
     ) -> Tensor:
         lower, upper = (torch.from_numpy(np.array(bound)).to(distances) for bound in bounds)
-        options, known, labelled = self.options, lower, lower == upper
+        options = self.options
+        known = lower
+        labeled = lower == upper
         if self.scale == "paper":
             lower, upper = to_paper(lower, *sizes), to_paper(upper, *sizes)
         if options.loss == "interval":
@@ -422,5 +425,5 @@ class Objective:
             return interval_loss(distances, lower, upper, weights, options.p)
         same = torch.from_numpy(pairs[:, 0] == pairs[:, 1]).to(distances.device)
         assert not isinstance(options.alpha, str)  # train_model has chosen it
-        weights = mask_weights(labelled, same, options.alpha, options.beta).to(distances)
-        return masked_loss(distances, torch.where(labelled, lower, torch.nan), weights, options.p, mean=True)
+        weights = mask_weights(labeled, same, options.alpha, options.beta).to(distances)
+        return masked_loss(distances, torch.where(labeled, lower, torch.nan), weights, options.p, mean=True)

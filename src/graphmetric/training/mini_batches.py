@@ -1,13 +1,13 @@
-"""Which pairs a step of training sees.
+"""Mini-batches of training: the pairs of each step.
 
-A graph is encoded once per step for all pairs it is in, so a step draws a block of graphs and takes every labelled
+A graph is encoded once per step for all pairs it is in, so a step samples a block of graphs and uses every labeled
 pair among them: encoding n graphs serves n(n-1)/2 pairs. Where labels fall into parts without a label between them
-(groups that were labelled one by one), a block is drawn within a part; two share a block only where one ends and the
+(groups that were labeled one by one), a block is drawn within a part; two share a block only where one ends and the
 next begins. Where labels are too few for all that, a step draws pairs instead. Either way it costs the same however
 many graphs and labels there are.
 
-Random numbers depend on the seed and the step alone, so a training that goes on from a checkpoint draws what it would
-have drawn without the stop, and there is no state of generators to save.
+Random numbers depend on the seed and the step alone, so a training run that resumes from a checkpoint samples as it
+would have without the stop, and there is no state of generators to save.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RandomStream(StrEnum):
     EPOCHS = "epochs"
     """The order of graphs or pairs."""
     CHOSEN_PAIRS = "chosen pairs"
-    """Which pairs of a block, where there are too many or none."""
+    """Pairs of a block, if there are too many or none."""
     UNLABELED = "unlabeled graphs"
     """Graphs without a label that join a mini-batch."""
     DROPOUT = "dropout"
@@ -47,7 +47,7 @@ class RandomStream(StrEnum):
 
 
 def generator(seed: int, stream: RandomStream, step: int) -> np.random.Generator:
-    """A generator for numpy."""
+    """Return a generator for numpy."""
     return random_stream(seed, stream, step)
 
 
@@ -59,7 +59,7 @@ def reseed_torch(seed: int, stream: RandomStream, step: int) -> None:
 
 @contextmanager
 def own_random_state(device: torch.device) -> Iterator[None]:
-    """Inside, torch may be reseeded; afterwards its state on the CPU and on a CUDA device is as it was."""
+    """Restore the random state of torch afterwards, on the CPU and on a CUDA device; inside it may be reseeded."""
     devices = [torch.cuda.current_device() if device.index is None else device.index] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         yield
@@ -98,37 +98,37 @@ class MiniBatches:
         self._start = np.searchsorted(self._ends[self._by_first, 0], np.arange(len(self.graphs) + 1))
         self._part = _find_parts(self._ends, len(self.graphs))
         self.in_blocks = self._count_pairs_of_block() >= self._size / 2
-        """Whether blocks hold more labelled pairs than the same number of graphs drawn pair by pair."""
+        """Whether blocks hold more labeled pairs than as many graphs sampled pair by pair."""
         self._order = lru_cache(maxsize=1)(self._shuffle)
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps after which every graph (or pair, where pairs are drawn) was seen once."""
+        """Steps after which every graph (or pair, if pairs are sampled) was used once."""
         return -(-self._items // (self._size if self.in_blocks else self._listed))
 
     @property
     def num_steps(self) -> int:
-        """Steps of the whole training."""
+        """Steps of the whole training run."""
         if self.options.steps is not None:
             return self.options.steps
         assert self.options.epochs is not None
         return self.options.epochs * self.steps_per_epoch
 
     def at(self, step: int) -> MiniBatch:
-        """The mini-batch of one step, counted from 0."""
+        """Return the mini-batch of one step, counted from 0."""
         graphs, chosen = self._draw_block(step) if self.in_blocks else self._around(self._share(step))
         place = np.searchsorted(graphs, self._ends[chosen])
         found = MiniBatch(self.graphs[graphs], place, self.labels.lower[chosen], self.labels.upper[chosen])
-        return _with_unlabelled_pairs(self._join_unlabeled(found, step)) if self.options.alpha else found
+        return _with_unlabeled_pairs(self._join_unlabeled(found, step)) if self.options.alpha else found
 
     def _count_joining(self) -> int:
-        """Graphs without a label in a mini-batch: by their share of all graphs, and at most half of it."""
+        """Count the graphs without a label in a mini-batch: by their fraction of all graphs, and at most half of it."""
         count = len(self._unlabeled)
         share = min(0.5, count / (count + len(self.graphs)))
         return min(count, round(share * self.options.graphs_per_step))
 
     def _join_unlabeled(self, batch: MiniBatch, step: int) -> MiniBatch:
-        """The mini-batch with graphs that occur in no label."""
+        """Add graphs that occur in no label to a mini-batch."""
         drawn = generator(self.seed, RandomStream.UNLABELED, step).choice(self._unlabeled, self._joining, replace=False)
         graphs = np.union1d(batch.graphs, drawn)
         return batch._replace(graphs=graphs, pairs=np.searchsorted(graphs, batch.graphs)[batch.pairs])
@@ -139,11 +139,11 @@ class MiniBatches:
 
     @property
     def _listed(self) -> int:
-        """Pairs per step where pairs are drawn: two graphs for each."""
+        """Pairs per step if pairs are sampled: two graphs for each."""
         return max(1, self._size // 2)
 
     def _count_pairs_of_block(self) -> float:
-        """Labels in a block, on average: a pair needs one graph in the block, and the other among those of its part."""
+        """Estimate the mean number of labels in a block: a pair needs one graph in it, and the other among its part."""
         size, sizes = self._size, np.bincount(self._part)
         together = np.minimum(1, size / sizes)
         if len(sizes) > 1:
@@ -152,7 +152,7 @@ class MiniBatches:
         return float(labels @ (together * min(1, size / len(self.graphs))))
 
     def _share(self, step: int) -> Integers:
-        """What of the epoch's order belongs to this step; shares of an epoch differ by one item at most."""
+        """Return the items of this step from the order of its epoch; steps of an epoch differ by one item at most."""
         epoch, turn = divmod(step, self.steps_per_epoch)
         order, turns = self._order(epoch)
         k = int(turns[turn])
@@ -160,7 +160,7 @@ class MiniBatches:
         return order[first:last]
 
     def _shuffle(self, epoch: int) -> tuple[Integers, Integers]:
-        """Items, the graphs of a part one after another, and which of the shares is whose turn."""
+        """Shuffle the items, keeping graphs of a part together, and the order of their steps."""
         random = generator(self.seed, RandomStream.EPOCHS, epoch)
         order, turns = random.permutation(self._items), np.arange(self.steps_per_epoch)
         parts = int(self._part.max()) + 1
@@ -170,7 +170,7 @@ class MiniBatches:
         return order, turns
 
     def _draw_block(self, step: int) -> tuple[Integers, Integers]:
-        """Places of graphs, ascending, and labels among them."""
+        """Return positions of graphs, ascending, and labels among them."""
         random = generator(self.seed, RandomStream.CHOSEN_PAIRS, step)
         block = np.sort(self._share(step))
         inside = np.zeros(len(self.graphs), dtype=bool)
@@ -188,18 +188,20 @@ class MiniBatches:
 
 
 def _find_parts(ends: Integers, count: int) -> Integers:
-    """For each graph the number of its connected part of the labels, counted from 0."""
+    """Number the connected part of the labels of each graph, from 0."""
     edges = coo_array((np.ones(len(ends), dtype=bool), (ends[:, 0], ends[:, 1])), shape=(count, count))
     parts: Integers = connected_components(edges, directed=False)[1].astype(np.int64)
     return parts
 
 
-def _with_unlabelled_pairs(batch: MiniBatch) -> MiniBatch:
-    """All pairs of the graphs, the diagonal included: what Eq. 10 sums over."""
+def _with_unlabeled_pairs(batch: MiniBatch) -> MiniBatch:
+    """Complete a batch to all pairs of its graphs with the diagonal, as summed in Eq. 10."""
     count = len(batch.graphs)
-    lower, upper = np.zeros((count, count)), np.full((count, count), np.inf)
+    lower = np.zeros((count, count))
+    upper = np.full((count, count), np.inf)
     np.fill_diagonal(upper, 0)
     first, second = batch.pairs.min(axis=1), batch.pairs.max(axis=1)
-    lower[first, second], upper[first, second] = batch.lower, batch.upper
+    lower[first, second] = batch.lower
+    upper[first, second] = batch.upper
     pairs = np.column_stack(np.triu_indices(count)).astype(np.int64)
     return MiniBatch(batch.graphs, pairs, lower[pairs[:, 0], pairs[:, 1]], upper[pairs[:, 0], pairs[:, 1]])

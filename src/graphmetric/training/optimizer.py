@@ -1,4 +1,4 @@
-"""What moves the weights: optimisers, the learning rate, and the check that stops a training before it ruins them."""
+"""Optimizers, learning rate, and the check that stops a training run before it ruins the weights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from graphmetric.training.checkpoint import Tensors
 from graphmetric.training.options import TrainingOptions
 
 EXPLOSION = 1e4
-"""Training is given up at this many times the loss of the first step, or 1 if that was less."""
+"""Training stops with an error at this many times the loss of the first step, or 1 if that was less."""
 _MOMENTUM = 0.95
 _POLYNOMIAL = (3.4445, -4.7750, 2.0315)
 """Jordan's polynomial of the singular values: five rounds bring those between .002 and 1 to between .7 and 1.2."""
@@ -27,7 +27,7 @@ _ADAM_SIZE = 0.2
 
 
 class ModelOptimizer:
-    """One torch optimiser for all parameters of a model, or one for the matrices of its layers and one for the rest."""
+    """One torch optimizer for all parameters of a model, or one for the matrices of its layers and one for the rest."""
 
     def __init__(self, model: GraphDistanceNetwork, options: TrainingOptions) -> None:
         self.rate = options.learning_rate
@@ -42,12 +42,12 @@ class ModelOptimizer:
             self._parts.append(Muon(matrices, lr=self.rate, weight_decay=options.weight_decay))
 
     def clear_gradients(self) -> None:
-        """Forget the gradients before the next loss."""
+        """Clear the gradients before the next loss."""
         for part in self._parts:
             part.zero_grad(set_to_none=True)
 
     def step(self, rate: float) -> None:
-        """Move all weights by this learning rate."""
+        """Update all weights with this learning rate."""
         self.rate = rate
         for part in self._parts:
             for group in part.param_groups:
@@ -55,7 +55,7 @@ class ModelOptimizer:
             part.step()
 
     def tensors(self) -> Tensors:
-        """Everything that it remembers about each parameter, such as means of gradients."""
+        """Return the state of each parameter, such as means of gradients."""
         return {
             f"{name}/{quantity}": value
             for name, parameter in self._named.items()
@@ -65,7 +65,7 @@ class ModelOptimizer:
         }
 
     def restore(self, tensors: Tensors) -> None:
-        """Remember what :meth:`tensors` gave."""
+        """Restore the state that :meth:`tensors` returned."""
         owners = {
             parameter: part for part in self._parts for group in part.param_groups for parameter in group["params"]
         }
@@ -76,7 +76,7 @@ class ModelOptimizer:
 
 
 def _layer_matrices(model: GraphDistanceNetwork) -> list[Tensor]:
-    """The matrices of attention, feed-forward layers and messages; all other parameters are left to Adam."""
+    """List the matrices of attention, feed-forward layers and messages; all other parameters are left to Adam."""
     if not isinstance(model.encoder, GraphEncoder):
         raise InvalidArgument(f"optimizer 'muon' is for the graph transformer, not for {type(model.encoder).__name__}")
     return [module.weight for module in model.encoder.layers.modules() if isinstance(module, nn.Linear)]
@@ -88,7 +88,7 @@ class Muon(torch.optim.Optimizer):
     Steps have equal size in every direction of a matrix, where gradients have a few large ones. The update is the
     orthogonal matrix nearest to the momentum, approximately, scaled as if it were one of Adam's.
 
-    Matrices of one shape are made orthogonal together and in single precision. torch has the same optimiser, one
+    Matrices of one shape are made orthogonal together and in single precision. torch has the same optimizer, one
     matrix at a time in bfloat16, which a processor without it emulates: eighteen times the work of this.
     """
 
@@ -97,20 +97,20 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        """Move all matrices that have a gradient; a closure is not called."""
+        """Update all matrices that have a gradient; a closure is not called."""
         for group in self.param_groups:
             alike: defaultdict[tuple[int, int], list[Tensor]] = defaultdict(list)
             for matrix in group["params"]:
                 if matrix.grad is not None:
                     alike[min(matrix.shape), max(matrix.shape)].append(matrix)
             for (_, longer), matrices in alike.items():
-                moves = orthogonalize(torch.stack([_lying(self._look_ahead(matrix)) for matrix in matrices]))
+                moves = orthogonalize(torch.stack([_lying(self._nesterov_momentum(matrix)) for matrix in matrices]))
                 for matrix, move in zip(matrices, moves, strict=True):
                     matrix.mul_(1 - group["lr"] * group["weight_decay"])
                     _lying(matrix).sub_(move, alpha=group["lr"] * _ADAM_SIZE * longer**0.5)
 
-    def _look_ahead(self, matrix: Tensor) -> Tensor:
-        """The momentum as it will be if the gradient stays: Nesterov's."""
+    def _nesterov_momentum(self, matrix: Tensor) -> Tensor:
+        """Return Nesterov's momentum: as it will be if the gradient stays."""
         assert matrix.grad is not None
         state = self.state[matrix]
         if not state:
@@ -121,7 +121,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalize(matrices: Tensor) -> Tensor:
-    """(n, rows, columns), rows ≤ columns: nearly U Vᵀ for each U S Vᵀ, by Newton and Schulz's iteration."""
+    """Approximate U Vᵀ for each U S Vᵀ, (n, rows, columns) with rows ≤ columns, by Newton and Schulz's iteration."""
     a, b, c = _POLYNOMIAL
     found: Tensor = matrices / torch.linalg.matrix_norm(matrices, keepdim=True).clamp_min(1e-7)
     for _ in range(_ROUNDS):
@@ -131,12 +131,12 @@ def orthogonalize(matrices: Tensor) -> Tensor:
 
 
 def _lying(matrix: Tensor) -> Tensor:
-    """Transposed if it has more rows than columns."""
+    """Transpose a matrix with more rows than columns."""
     return matrix.mT if matrix.shape[0] > matrix.shape[1] else matrix
 
 
 def learning_rate(options: TrainingOptions, step: int, num_steps: int) -> float:
-    """At a step counted from 0: a straight rise during the warm-up, then constant or half a cosine down to zero."""
+    """Return the learning rate at a step from 0: a linear warm-up, then constant or half a cosine down to zero."""
     if step < options.warmup:
         return options.learning_rate * (step + 1) / options.warmup
     if options.schedule == "constant":

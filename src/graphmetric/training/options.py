@@ -16,7 +16,7 @@ Loss = Literal["masked", "interval"]
 Optimizer = Literal["adam", "adamw", "muon"]
 Schedule = Literal["constant", "cosine"]
 ALPHAS = (0.0, 0.01, 0.1)
-"""Values that ``alpha="auto"`` tries."""
+"""Candidates of ``alpha="auto"``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class TrainingOptions:
     steps: int | None = 2000
     """Mini-batches; exactly one of the two is given."""
     graphs_per_step: int = 96
-    """Graphs per mini-batch, of which all labelled pairs are used: n graphs are encoded for n(n-1)/2 pairs."""
+    """Graphs per mini-batch, of which all labeled pairs are used: n graphs are encoded for n(n-1)/2 pairs."""
     pairs_per_step: int = 8192
     """At most this many pairs per mini-batch, chosen at random."""
     loss: Loss = "interval"
@@ -52,13 +52,13 @@ class TrainingOptions:
     p: float = 2.0
     """Exponent of either loss."""
     alpha: float | Literal["auto"] = 0.0
-    """Masked loss: weight of pairs without a label, which the paper takes to be at distance 1. "auto": the one of
-    :data:`ALPHAS` with the least loss on the validation pairs, by one training each. The paper tunes alpha on
+    """Masked loss: weight of pairs without a label, which the paper assumes at distance 1. "auto": the one of
+    :data:`ALPHAS` with the lowest validation loss, by one training run each. The paper tunes alpha on
     validation pairs as well, and prints no value."""
     beta: float = 1e3
     """Masked loss: weight of the diagonal, where every head is exact anyway."""
     near_halving: float | None = None
-    """Interval loss: how many edits for each node of the larger graph, by the lower bound, halve the weight of a pair.
+    """Interval loss: edits per node of the larger graph, by the lower bound, that halve the weight of a pair.
     None: equal weights."""
     optimizer: Optimizer = "adamw"
     """muon: :class:`~graphmetric.training.optimizer.Muon` for the matrices of the layers, adamw for all else."""
@@ -70,11 +70,11 @@ class TrainingOptions:
     warmup: int = 50
     """Steps over which the learning rate rises from zero."""
     clip_norm: float | None = 1.0
-    """Longest gradient; None: any."""
+    """Maximum norm of the gradient; None: any."""
     validate_every: int = 100
-    """Steps between two looks at the validation pairs, and between two lines of the history."""
+    """Steps between validation rounds, and between lines of the history."""
     patience: int | None = None
-    """Looks at the validation pairs without a new best after which training stops; None: never."""
+    """Validation rounds without improvement before stopping; None: never."""
     pretraining: PretrainingOptions | None = None
     """Both tasks on the training graphs first; None: none."""
 
@@ -88,12 +88,12 @@ class TrainingOptions:
             raise InvalidArgument(f"alpha must lie in [0, 1], or be 'auto'; got {self.alpha!r}")
         if self.alpha and self.loss != "masked":
             raise InvalidArgument(
-                "alpha belongs to loss='masked'; bounds [0, inf] are how the interval loss says 'unknown'"
+                "alpha belongs to loss='masked'; the interval loss has bounds [0, inf] for unknown distances"
             )
 
     @property
     def uses_unlabeled_graphs(self) -> bool:
-        """Whether graphs that occur in no label take part: in pre-training, or as unlabeled pairs of Eq. 11."""
+        """True if graphs that occur in no label take part: in pre-training, or as unlabeled pairs of Eq. 11."""
         return self.pretraining is not None or self.alpha != 0
 
 
@@ -114,8 +114,8 @@ _TYPED = EncoderOptions(
     norm="pre",
     messages="typed",
 )
-"""Messages along edges instead of attention. On molecules of 15 to 40 atoms with bond types they teach twice as much
-per step, and a step takes half as long."""
+"""Messages along edges instead of attention. On molecules of 15 to 40 atoms with bond types they need half as many
+steps, and a step takes half as long."""
 _TYPED_FEATURES = FeatureOptions(neighbourhood=False, role_rounds=0, return_steps=6)
 
 

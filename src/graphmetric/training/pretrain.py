@@ -27,7 +27,7 @@ class PretrainingLosses(NamedTuple):
     """Mean losses of each epoch."""
 
     attributes: NDArray[np.float64]
-    """0 where the graphs have no tags and no vectors."""
+    """0 if the graphs have no labels and no vectors."""
     structure: NDArray[np.float64]
 
 
@@ -41,11 +41,11 @@ def pretrain_encoder(
 ) -> PretrainingLosses:
     """Train the encoder in place on both tasks together, without any labels.
 
-    From the final state of a node a linear map is to tell its tag (cross-entropy) or real vector (mean squared error),
-    and the cosines of the states of two nodes are to be the entries of the normalised adjacency (mean squared error).
-    The linear maps are thrown away, the weights of the encoder are kept for fine-tuning.
+    A linear map predicts from the final state of a node its label (cross-entropy) or real vector (mean squared error),
+    and the cosines of the states of two nodes approximate the entries of the normalized adjacency (mean squared error).
+    The linear maps are discarded, the weights of the encoder are kept for fine-tuning.
 
-    Differs from the paper: texts and images are not reconstructed; graphs without tags or vectors have the second
+    Differs from the paper: texts and images are not reconstructed; graphs without labels or vectors have the second
     task alone.
 
     Args:
@@ -53,7 +53,7 @@ def pretrain_encoder(
         table: Features of the graphs.
         options: See :class:`PretrainingOptions`.
         graphs: Positions in ``table`` of the graphs to learn from; None: all.
-        seed: The seed of mini-batches, dropout, and the maps that are thrown away afterwards.
+        seed: The seed of mini-batches, dropout, and the discarded maps.
     """
     options, seed = options or PretrainingOptions(), checked_count(seed, "seed", least=0)
     chosen = np.arange(len(table)) if graphs is None else np.asarray(graphs, dtype=np.int64)
@@ -70,7 +70,7 @@ def pretrain_encoder(
 
 
 class PretrainingTasks(nn.Module):
-    """An encoder with the maps that read attributes off its states."""
+    """An encoder with linear maps from its states to attributes."""
 
     def __init__(self, schema: FeatureSchema, encoder: GraphEncoder) -> None:
         super().__init__()
@@ -80,23 +80,25 @@ class PretrainingTasks(nn.Module):
         self.vectors = nn.Linear(width, schema.vector_width) if schema.vector_width else None
 
     def forward(self, batch: BatchTensors) -> tuple[Tensor, Tensor]:
-        """The loss of each task."""
+        """Compute the loss of each task."""
         encoded = self.encoder(batch)
         return self.reconstruct_attributes(encoded, batch), recover_structure(encoded, batch)
 
     def reconstruct_attributes(self, encoded: Encoded, batch: BatchTensors) -> Tensor:
-        """Over the real nodes of the graphs that have the attribute; 0 without any."""
+        """Compute the loss over the nodes of the graphs that have the attribute; 0 without any."""
         total = encoded.states.new_zeros(())
         for kind, read, given in ((0, self.tags, batch.tag), (1, self.vectors, batch.vector)):
             there = batch.mask & batch.has_attributes[:, kind, None]
             if read is not None and given is not None and bool(there.any()):
-                said, true = read(encoded.states[there]), given[there]
-                total = total + (F.cross_entropy(said, true.long()) if kind == 0 else F.mse_loss(said, true))
+                predicted = read(encoded.states[there])
+                true = given[there]
+                loss = F.cross_entropy(predicted, true.long()) if kind == 0 else F.mse_loss(predicted, true)
+                total = total + loss
         return total
 
 
 def recover_structure(encoded: Encoded, batch: BatchTensors) -> Tensor:
-    """Mean squared difference of cosines and normalised adjacency, over pairs of real nodes."""
+    """Compute the mean squared difference of cosines and normalized adjacency, over pairs of nodes."""
     direction: Float[Tensor, "graphs k d"] = F.normalize(encoded.states, dim=-1)
     errors = (direction @ direction.transpose(1, 2) - normalised_adjacency(batch.weights)).square()
     real = batch.mask[:, :, None] & batch.mask[:, None, :]
@@ -106,7 +108,7 @@ def recover_structure(encoded: Encoded, batch: BatchTensors) -> Tensor:
 def _train(
     tasks: PretrainingTasks, table: FeatureTable, chosen: NDArray[np.int64], options: PretrainingOptions, seed: int
 ) -> Iterator[NDArray[np.float64]]:
-    """Mean losses of one epoch after another."""
+    """Train, yielding the mean losses of each epoch."""
     optimizer = torch.optim.Adam(
         tasks.parameters(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=True
     )
@@ -130,7 +132,7 @@ def _train(
 
 
 def _add_gradients(tasks: PretrainingTasks, table: FeatureTable, graphs: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Both losses of a mini-batch, encoded in groups of like sizes that count by their number of graphs."""
+    """Add the gradients of both losses of a mini-batch, encoded in groups of like sizes, weighted by their graphs."""
     weights = next(tasks.parameters())
     sums = np.zeros(2)
     for group in group_by_size(table.sizes[graphs], BatchLimits(spare=2048)):

@@ -1,21 +1,21 @@
-"""What a fit learns from: distances that the user has, or edit distances that it computes within a budget.
+"""Training labels: distances given by the user, or edit distances computed within a budget.
 
-Without distances, a fit labels graphs itself. The budget says how many pairs may be labelled. A pool of training graphs
-and mutations of them is drawn for that many pairs. Small graphs are labelled by exact search. Sparse graphs of more
+Without distances, a fit labels graphs itself. The budget limits the number of pairs. A pool of training graphs
+and mutations of them is drawn for that many pairs. Small graphs are labeled by exact search. Sparse graphs of more
 than a dozen nodes get bounds from a few primal-dual steps instead, which takes a tenth of the time: on molecules of 25
-atoms they lie one edit apart, and ten such labels teach more than one distance. All other pairs are searched, and get
-bounds where that takes too long.
+atoms they lie one edit apart, and ten such labels are worth more than one distance. All other pairs are searched,
+and get bounds if that takes too long.
 
-Labels come in *groups*: sets of graphs of which all pairs are labelled. A mini-batch encodes each graph once for all
+Labels come in *groups*: sets of graphs with all pairs labeled. A mini-batch encodes each graph once for all
 its pairs, so n graphs of a group serve n(n-1)/2 pairs, while n graphs whose labels are scattered among many serve few.
-Every group also has mutations of its training graphs, for two reasons: a small collection is learned by heart before
+Every group also has mutations of its training graphs, for two reasons: a model overfits a small collection before
 the budget is spent, and graphs of a large one are hardly ever near each other, while near pairs decide the top of a
 ranking. And every group has an empty graph of its own, to which all distances are known without a search. No two
 graphs of a group are isomorphic: a copy would cost labels that are already known, and time in every mini-batch.
 
 A distance that is already trained may be the *teacher* of another one. It measures a pair in a few microseconds, so
-groups are large, and a model that would learn its few computed labels by heart meets new pairs all the time. Pairs for
-validation are labelled by edit distances all the same.
+groups are large, and a model that would overfit its few computed labels meets new pairs all the time. Pairs for
+validation are labeled by edit distances nevertheless.
 
 Given labels may have computed ones *beside* them: of all training graphs, with or without a label, and their mutations.
 Graphs without any label also take part in pre-training, and in the term of the unlabeled pairs of the paper's loss.
@@ -53,41 +53,41 @@ NODE_LIMIT = 2_000
 """Search-tree nodes for each pair: graphs of ten nodes are solved exactly, and a pair takes a second at 300 nodes."""
 AUTO_PAIRS = 1_000_000
 AUTO_SECONDS = 300.0
-"""``"auto"`` is a million pairs, or fewer where they would take longer than this by estimate."""
+"""``"auto"`` is a million pairs, or fewer if they would take longer than this by estimate."""
 MOST_PAIRS = 10_000_000
-"""The most pairs that a budget in time pays for: more would not fit into a small machine's memory."""
+"""Maximum number of pairs of a budget in time: more would not fit into a small machine's memory."""
 SMALLEST_GROUP = 50
-"""Graphs of a group, if the budget pays for one: half a mini-batch. If labels cost much, more graphs are better than
-more pairs of each: on molecules of 25 atoms the labels of 23 groups of 40 taught more than those of one of 190."""
+"""Graphs of a group, if the budget suffices for one: half a mini-batch. If labels cost much, more graphs are better
+than more pairs of each: on molecules of 25 atoms, 23 groups of 40 gave a better model than one group of 190."""
 LARGEST_GROUP = 1_600
 TEACHER_PAIRS, SMALLEST_TEACHER_GROUP = 2_500_000, 400
-"""Pairs that a teacher measures: a minute or two at 25 nodes."""
+"""Pairs that a teacher labels: a minute or two at 25 nodes."""
 MOST_MUTATIONS = 10
-"""Mutations of one training graph; copies of it do not count."""
+"""Mutations of one training graph; duplicates of it do not count."""
 VALIDATION_SHARE = 0.1
-"""The share of the budget that goes into validation pairs."""
+"""Fraction of the budget for validation pairs."""
 SCORED_PAIRS = 50_000
 """Enough pairs to score a model by; a larger budget is for training."""
 _STEPS = 100
 """Primal-dual steps of a label that is an interval: a millisecond and .9 edits at 25 atoms, four and 4 at 50."""
 _LARGEST_BOUNDED, _LARGEST_DEGREE = 64, 3.0
-"""The most nodes, and the largest mean degree, of graphs whose labels are intervals; beyond, these would be wide."""
+"""Maximum number of nodes, and of the mean degree, of graphs with intervals as labels; beyond, these would be wide."""
 _ROUNDS = 20
-"""How often the clock is looked at while labels are computed within a time."""
+"""Number of time checks while labels are computed within a time."""
 _MOST_HELD_OUT = 500
-"""The most graphs that a fraction holds out for validation; more would cost labels and say nothing new."""
+"""Maximum number of graphs that a fraction holds out for validation; more would cost labels without benefit."""
 _LABELS = 8
-"""Nodes, or edges, of the collection whose labels one mutation chooses from: frequent labels stay frequent."""
+"""Nodes, or edges, of the collection from whose labels one mutation chooses: frequent labels stay frequent."""
 _TIME = re.compile(r"(\d+(?:\.\d+)?) ?(s|min|h)")
 _UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 Positions = NDArray[np.int64]
 Teacher = Callable[[GraphCollection], NDArray[np.float32]]
-"""Measures all distances of a collection."""
+"""Computes all distances of a collection."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Supervision:
-    """Graphs, and labels that name them by position."""
+    """Graphs, and labels that refer to them by position."""
 
     graphs: GraphCollection
     """The graphs that occur in labels."""
@@ -95,23 +95,23 @@ class Supervision:
     validation: PairBounds
     """Pairs with at least one graph that was held out."""
     origin: str
-    """Where the labels come from, as a phrase."""
+    """Source of the labels, as a phrase."""
     unlabeled: Positions = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Training graphs that occur in no label."""
     beside: PairBounds | None = None
     """Computed labels beside the given ones."""
     mutated: int = 0
-    """How many of the graphs in training pairs are mutations of training graphs."""
+    """Number of graphs in training pairs that are mutations of training graphs."""
     cpu_seconds: float = 0.0
-    """CPU time that the labels took."""
+    """CPU time of the labels."""
 
 
 def hold_out(
     count: int, val: ArrayLike | None, fraction: float, seed: int, labels: PairBounds | None = None
 ) -> Positions:
-    """Positions of the validation graphs, ascending: the given ones, or a fraction drawn by seed.
+    """Return the positions of the validation graphs, ascending: the given ones, or a fraction sampled by seed.
 
-    With ``labels`` the fraction is one of the labeled graphs, drawn among them so that labeled pairs remain for
+    With ``labels`` the fraction is one of the labeled graphs, sampled so that labeled pairs remain for
     training.
     """
     if val is None:
@@ -130,7 +130,7 @@ def hold_out(
 
 
 def _spare_pairs(labels: PairBounds, order: Positions, wanted: int, fraction: float) -> Positions:
-    """The first graphs of an order that leave at least half as many training pairs as a random choice does."""
+    """Select the first graphs of an order that leave at least half as many training pairs as a random choice does."""
     least = max(1.0, (1 - fraction) ** 2 / 2 * len(labels))
     ends = np.searchsorted(labels.graphs, labels.pairs.T).ravel()
     rows = np.argsort(ends, kind="stable") % len(labels)
@@ -155,7 +155,7 @@ class Computed(NamedTuple):
     """Mutations of graphs of the collection, and empty graphs."""
     labels: PairBounds
     mutated: int
-    """How many of the graphs are mutations."""
+    """Number of graphs that are mutations."""
     cpu_seconds: float
 
 
@@ -166,7 +166,7 @@ def compute_beside(
     own = graphs[training]
     pool = sample_pool(own, budget.pairs_for(own), edits, random_stream(seed, "graphs to label"))
     labels, seconds = _label_pool(pool, budget)
-    _tell(labels)
+    _log_labels(labels)
     made = len(pool.graphs) - len(pool.drawn)
     place = np.concatenate([training[pool.drawn], len(graphs) + np.arange(made)])
     moved = PairBounds(np.sort(place[labels.pairs], axis=1), labels.lower, labels.upper)
@@ -181,10 +181,10 @@ def read_supervision(
     keep_unlabeled: bool = False,
     computed: Computed | None = None,
 ) -> Supervision:
-    """The user's own distances, split into training and validation pairs; see :func:`read_distances`.
+    """Split the user's distances into training and validation pairs; see :func:`read_distances`.
 
     A pair with any graph that is held out is for validation only. Graphs that occur in no label are dropped, or become
-    ``unlabeled``. Computed labels of pairs that have a given one are left out.
+    ``unlabeled``. Computed labels of pairs with a given one are omitted.
     """
     validates = np.asarray(np.isin(labels.pairs, held_out).any(axis=1))
     if validates.all():
@@ -214,14 +214,14 @@ def read_supervision(
 
 
 def _without_pairs(labels: PairBounds, known: PairBounds) -> PairBounds:
-    """The labels of other pairs than the known ones."""
+    """Drop the labels of known pairs."""
     count = 1 + max(int(labels.pairs.max(initial=0)), int(known.pairs.max(initial=0)))
     own, other = (part.pairs.min(axis=1) * count + part.pairs.max(axis=1) for part in (labels, known))
     return labels.take(~np.isin(own, other))
 
 
 def read_distances(distances: Any, count: int) -> PairBounds:
-    """Labels from a square matrix (NaN: unknown), from pairs with bounds, or from a tuple (pairs, values)."""
+    """Read labels from a square matrix (NaN: unknown), from pairs with bounds, or from a tuple (pairs, values)."""
     if isinstance(distances, PairBounds):
         labels = distances
     elif isinstance(distances, tuple) and len(distances) == 2:
@@ -253,11 +253,11 @@ def make_supervision(
     teacher: Teacher | None = None,
     keep_unlabeled: bool = False,
 ) -> Supervision:
-    """Labels of groups of training graphs and their mutations, and of validation graphs with training graphs.
+    """Label groups of training graphs and their mutations, and validation graphs with training graphs.
 
     The training labels depend on the number of validation graphs, but not on the graphs themselves. With a teacher they
     are its distances, and the budget is for the validation pairs. With ``keep_unlabeled``, training graphs that the
-    budget does not reach are there as well, without labels.
+    budget does not reach are included, without labels.
     """
     rng = random_stream(seed, "graphs to label")
     pairs = budget.pairs_for(training)
@@ -273,7 +273,7 @@ def make_supervision(
     spare = np.setdiff1d(np.arange(len(training) if keep_unlabeled else 0), pool.drawn)
     graphs = pool.graphs + validation[used] + training[spare]
     choosing, more = budget.label(graphs, np.column_stack([across[:, 0], len(pool.graphs) + places]), "validation")
-    _tell(*([labels] if teacher is None else []), choosing)
+    _log_labels(*([labels] if teacher is None else []), choosing)
     mutations = np.arange(len(pool.origins)) + len(pool.drawn)
     source = "computed" if teacher is None else "measured by a teacher; for validation"
     return Supervision(
@@ -309,7 +309,7 @@ def _label_pool(pool: TrainingPool, budget: LabelBudget) -> tuple[PairBounds, fl
 
 
 def _label_with_teacher(pool: TrainingPool, teacher: Teacher, costs: EditCosts) -> tuple[PairBounds, float]:
-    """The teacher's distances of all pairs of the groups, and its CPU time."""
+    """Label all pairs of the groups by the teacher; returns its CPU time as well."""
     started, labels = time.process_time(), []
     for group in pool.groups:
         matrix = teacher(pool.graphs[group])
@@ -327,24 +327,24 @@ def _compile_search(graphs: GraphCollection) -> None:
 
 
 def _pairs_between(rows: int, columns: int, wanted: int, rng: np.random.Generator) -> Positions:
-    """Different cells of a table, drawn at random."""
+    """Sample different cells of a table."""
     chosen = np.sort(rng.choice(rows * columns, min(wanted, rows * columns), replace=False))
     return np.column_stack(np.divmod(chosen, max(1, columns)))
 
 
-def _tell(*parts: PairBounds) -> None:
-    """Log how many labels are distances and how many only bounds, since that decides how well they teach."""
+def _log_labels(*parts: PairBounds) -> None:
+    """Log how many labels are distances and how many only bounds, since that decides how much they help."""
     pairs, exact = sum(map(len, parts)), sum(int(labels.exact.sum()) for labels in parts)
     logger.info("%s labels: %s exact distances, %s only bounds", f"{pairs:,}", f"{exact:,}", f"{pairs - exact:,}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelBudget:
-    """How much work a fit may put into labels, and how they are computed."""
+    """Budget of a fit for labels, and parameters of their computation."""
 
     amount: int | str
-    """A number: the most edit distances that are computed; those to empty graphs are free. A time such as "90s",
-    "10min" or "2h": CPU time of this process, after which no more labels are begun. "auto": see :data:`AUTO_PAIRS`."""
+    """A number: maximum number of edit distances; those to empty graphs are free. A time such as "90s", "10min"
+    or "2h": CPU time of this process, after which no more labels are started. "auto": see :data:`AUTO_PAIRS`."""
     seconds_per_pair: float | None = None
     """Seconds after which a search gives bounds; None: :data:`NODE_LIMIT` nodes instead, the same on every machine."""
     n_jobs: int | None = -1
@@ -362,7 +362,7 @@ class LabelBudget:
 
     @property
     def seconds(self) -> float | None:
-        """CPU time after which no more labels are begun; None if the budget is a number of pairs."""
+        """CPU time after which no more labels are started; None if the budget is a number of pairs."""
         found = _TIME.fullmatch(self.amount) if isinstance(self.amount, str) else None
         return None if found is None else float(found[1]) * _UNITS[found[2]]
 
@@ -374,14 +374,14 @@ class LabelBudget:
         return int(self.amount) if is_number else None
 
     def pairs_for(self, graphs: GraphCollection) -> int:
-        """How many pairs of these graphs the budget pays for; an estimate if the budget is a time."""
+        """Return the number of pairs of these graphs within the budget; an estimate if the budget is a time."""
         if self._pairs is not None:
             return self._pairs
         pairs, seconds = (AUTO_PAIRS, AUTO_SECONDS) if self.seconds is None else (MOST_PAIRS, self.seconds)
         return max(1, min(pairs, int(seconds / estimate_seconds_per_pair(graphs, self.seconds_per_pair))))
 
     def label(self, graphs: GraphCollection, pairs: Positions, part: str = "all") -> tuple[PairBounds, float]:
-        """Edit distances, or bounds of them, and the CPU time they took.
+        """Compute edit distances, or bounds of them; returns their CPU time as well.
 
         ``part`` names the folder in the store, to which labels are added about once a second. It also holds their
         time: work found there counts as if it had been done now, so that a stopped job with a budget in time ends
@@ -405,15 +405,15 @@ class LabelBudget:
 
 
 def _suits_intervals(graphs: GraphCollection) -> NDArray[np.bool_]:
-    """Which graphs get intervals as labels."""
+    """Mark the graphs that get intervals as labels."""
     nodes, edges = graphs.sizes, graphs.edge_counts
     return (nodes > LARGEST_EASY) & (nodes <= _LARGEST_BOUNDED) & (2 * edges <= _LARGEST_DEGREE * nodes)
 
 
 def estimate_seconds_per_pair(graphs: GraphCollection, most: float | None = None) -> float:
-    """Mean CPU time of a label over all pairs of the graphs; no search takes longer than ``most`` seconds.
+    """Estimate the mean CPU time of a label over all pairs of the graphs; no search takes longer than ``most`` seconds.
 
-    The rule ignores the machine and the clock, so that a budget stands for the same pairs everywhere and the same seed
+    The rule ignores the machine and the clock, so that a budget means the same pairs everywhere and the same seed
     gives the same model. Measured on one core: sparse random graphs of 10, 12, 100, 200, 300 and 600 nodes
     took .05, .15, 80, 330, 690 and 4,300 milliseconds a pair, and those with three times as many edges
     about as long; these took 2.5, 8 and 40 at 16, 25 and 50 nodes. Intervals took 1, 1.5 and 5 milliseconds there. For
@@ -441,24 +441,24 @@ class TrainingPool:
 
     graphs: GraphCollection
     drawn: Positions
-    """The training graphs that were drawn, by their positions in the collection that the pool was drawn from."""
+    """Positions of the sampled training graphs in their collection."""
     origins: Positions
-    """For each mutation the place in ``graphs`` of the training graph that it was made from."""
+    """Position in ``graphs`` of the origin of each mutation."""
     edits: Positions
-    """For each mutation the number of edits that it was made by."""
+    """Number of edits of each mutation."""
     groups: tuple[Positions, ...]
-    """Places in ``graphs`` of the members of each group, in random order, its empty graph left out."""
+    """Positions in ``graphs`` of the members of each group without its empty graph, in random order."""
 
     def pairs(self) -> Positions:
-        """All pairs to label. Each member comes with all before it, so that any beginning of the list is dense."""
+        """List all pairs to label. Each member follows with all before it, so that any prefix of the list is dense."""
         parts = [group[np.column_stack(np.tril_indices(len(group), k=-1))] for group in self.groups]
         return np.sort(np.concatenate(parts), axis=1)
 
     def bound_by_edits(self, labels: PairBounds) -> PairBounds:
-        """The labels with the edits that made a mutation as upper bounds, at unit costs.
+        """Bound the labels from above by the edits that made the mutations, at unit costs.
 
-        They lead back from a mutation to its origin, and from there to its other mutations. This helps where graphs are
-        so large that a search finds no better map.
+        They lead back from a mutation to its origin, and from there to its other mutations. This helps if graphs are
+        so large that a search finds no better node map.
         """
         own, made = len(self.drawn), len(self.origins)
         origin, away = np.arange(len(self.graphs)), np.zeros(len(self.graphs))
@@ -468,7 +468,7 @@ class TrainingPool:
         return PairBounds(labels.pairs, labels.lower, np.minimum(labels.upper, known))
 
     def label_empty_graphs(self, costs: EditCosts | None = None) -> PairBounds:
-        """Each member's distance to the empty graph of its group: \\|V\\| + \\|E\\| at unit costs."""
+        """Label each member with its distance to the empty graph of its group: \\|V\\| + \\|E\\| at unit costs."""
         anchors = np.arange(len(self.graphs) - len(self.groups), len(self.graphs))
         members = np.concatenate(self.groups)
         pairs = np.column_stack([members, np.repeat(anchors, [len(group) for group in self.groups])])
@@ -485,9 +485,9 @@ def sample_pool(
     rng: np.random.Generator,
     smallest_group: int = SMALLEST_GROUP,
 ) -> TrainingPool:
-    """Draw graphs for at most ``pairs`` labelled pairs; mutations have up to ``edits`` edits (0: no mutations).
+    """Sample graphs for at most ``pairs`` labeled pairs; mutations have up to ``edits`` edits (0: no mutations).
 
-    It takes only the training graphs, so nothing else can get into training.
+    Only training graphs are sampled, so nothing else can leak into training.
     """
     if isinstance(edits, bool) or not isinstance(edits, int | np.integer) or edits < 0:
         raise InvalidArgument(f"mutation_edits must be a number of edits, 0 or more (0: no mutations); got {edits!r}")
@@ -511,7 +511,7 @@ def sample_pool(
 def _mutate_evenly(
     graphs: GraphCollection, own: Positions, wanted: int, mutator: Mutator, rng: np.random.Generator
 ) -> list[tuple[int, Mutation]]:
-    """Origins and mutations; fewer than wanted where their limit, a graph without mutations or copies leave fewer."""
+    """Mutate graphs equally often; fewer than ``wanted`` if limits, unmutable graphs or duplicates leave fewer."""
     number = min(wanted, MOST_MUTATIONS * len(own)) if mutator.edits else 0
     origins = np.resize(rng.permutation(own), number).tolist()
     found = ((origin, mutator.mutate(graphs[origin], rng)) for origin in origins)
@@ -521,7 +521,7 @@ def _mutate_evenly(
 
 
 def find_distinct(graphs: GraphCollection) -> Positions:
-    """Ascending positions of the first graph of every isomorphism class, or of all where the classes take too long."""
+    """Return ascending positions of the first graph of every isomorphism class, or of all if classes take too long."""
     try:
         return np.unique(isomorphism_classes(graphs), return_index=True)[1]
     except WorkBudgetExceeded:
@@ -529,10 +529,10 @@ def find_distinct(graphs: GraphCollection) -> Positions:
 
 
 def plan_groups(graphs: int, pairs: int, *, mutations: bool, smallest: int = SMALLEST_GROUP) -> tuple[int, int]:
-    """How many groups to draw from a collection for a number of pairs, and how many graphs each has.
+    """Choose the number of groups for a number of pairs, and the number of graphs in each.
 
     Groups are as large as possible while every training graph is in one and a third of each are mutations. They have
-    from ``smallest`` to :data:`LARGEST_GROUP` graphs; a budget too small for that buys one smaller group.
+    from ``smallest`` to :data:`LARGEST_GROUP` graphs; a budget too small for that gives one smaller group.
     """
     wanted, available = (3 * graphs // 2, (1 + MOST_MUTATIONS) * graphs) if mutations else (graphs, graphs)
     to_see_all = 2 * pairs // max(1, wanted) + 1
@@ -542,12 +542,12 @@ def plan_groups(graphs: int, pairs: int, *, mutations: bool, smallest: int = SMA
 
 
 def _largest_group(pairs: int) -> int:
-    """The most graphs that have at most this number of pairs."""
+    """Return the maximum number of graphs with at most this number of pairs."""
     return (1 + math.isqrt(1 + 8 * pairs)) // 2
 
 
 class Mutator:
-    """Makes graphs that are one to ``edits`` edits away from a given one and look like those of a collection.
+    """Random graphs that are one to ``edits`` edits away from a given one and resemble those of a collection.
 
     Labels are drawn from the collection, the frequent ones more often. No mutation has more nodes than the largest of
     its graphs, and mutations of connected graphs are connected.
@@ -563,13 +563,13 @@ class Mutator:
         )
 
     def mutate(self, origin: Graph, rng: np.random.Generator) -> Mutation | None:
-        """A mutation; None where the graph has none, such as a single node without labels."""
+        """Make a mutation; None if the graph has none, such as a single node without labels."""
         found = mutate(
             origin,
             int(rng.integers(1, self.edits + 1)),
             random_state=rng,
-            node_labels=None if origin.column("node_labels") is None else _drawn(self._node_labels, rng),
-            edge_labels=None if origin.column("edge_labels") is None else _drawn(self._edge_labels, rng),
+            node_labels=None if origin.column("node_labels") is None else _sample_labels(self._node_labels, rng),
+            edge_labels=None if origin.column("edge_labels") is None else _sample_labels(self._edge_labels, rng),
             connected=MutableGraph(origin).is_connected(),
             min_nodes=min(1, self._most_nodes),
             max_nodes=self._most_nodes,
@@ -578,12 +578,12 @@ class Mutator:
 
 
 def _used(column: LabelColumn | None, present: np.ndarray) -> tuple[Sequence[Hashable], np.ndarray]:
-    """A vocabulary, and the codes of the rows that hold labels."""
+    """Return the vocabulary, and the codes of the rows that hold labels."""
     if column is None:
         return (), np.empty(0, dtype=np.int64)
     return column.vocabulary, column.codes[present > 0]
 
 
-def _drawn(used: tuple[Sequence[Hashable], np.ndarray], rng: np.random.Generator) -> Sequence[Hashable]:
+def _sample_labels(used: tuple[Sequence[Hashable], np.ndarray], rng: np.random.Generator) -> Sequence[Hashable]:
     vocabulary, codes = used
     return [vocabulary[code] for code in rng.choice(codes, _LABELS).tolist()] if len(codes) else ()
