@@ -68,7 +68,7 @@ class _GraphTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """The parameters that differ from their defaults, and within options the fields that do."""
+        """Show the parameters that differ from their defaults, and within options the fields that do."""
         usual = {name: given.default for name, given in signature(type(self)).parameters.items()}
         spelled = {name: spell_options(given) for name, given in self.get_params(deep=False).items()}
         changed = [f"{name}={text}" for name, text in spelled.items() if text != repr(usual[name])]
@@ -81,43 +81,42 @@ class GraphDistance(_GraphTransformer):
     """A learned distance between graphs.
 
     With the presets "small" and "base" it is a pseudo-metric by construction: symmetric, zero on isomorphic graphs, and
-    the triangle inequality holds, for all graphs and whatever was learned, up to the rounding of single precision.
+    the triangle inequality holds, for all graphs and all weights, up to the rounding of single precision.
     ``strict=True`` makes either of them a metric on isomorphism classes. Graphs may be
-    anything that :func:`graphmetric.as_graphs` takes; they are not changed. A model that was trained on undirected
-    graphs refuses directed ones, and the other way round.
+    anything that :func:`graphmetric.as_graphs` accepts; they are not changed. A model that was trained on undirected
+    graphs rejects directed ones, and vice versa.
 
     Args:
         preset: "paper", "small" (a minute or two), "base" (about ten minutes), or a pair of
             :class:`~graphmetric.model.ModelOptions` and :class:`~graphmetric.training.TrainingOptions`.
         head: Another distance on the same encoder: "matching", "block-norm", "concave", "squared-fc",
             or :class:`~graphmetric.model.HeadOptions`; None: the preset's.
-        strict: Give graphs that are not isomorphic a distance above 0, even if the encoder cannot tell them apart.
-        pretrain: Whether the encoder learns to recover attributes and structure first; None: as the preset says.
-        label_budget: What ``fit`` may spend on edit distances when it is given none. A number of pairs; a CPU time such
+        strict: Give graphs that are not isomorphic a distance above 0, even if the encoder cannot distinguish them.
+        pretrain: Whether the encoder learns to recover attributes and structure first; None: as in the preset.
+        label_budget: Budget of ``fit`` for edit distances if it is given none. A number of pairs; a CPU time such
             as "90s", "10min" or "2h", which makes the model depend on the speed of the machine; or "auto": a million
             pairs, fewer if the graphs are so large that they would take more than about five minutes. A pair takes 50
             microseconds at 10 nodes, a millisecond at 25 and a few hundredths of a second at 100.
-        costs: The edit costs to learn, :class:`~graphmetric.EditCosts` that are the same in both directions; None: 1
+        costs: The edit costs to learn, :class:`~graphmetric.EditCosts` that are equal in both directions; None: 1
             for each edit. Labels are computed with them, ``score`` and evaluations compare with them, and an index
-            certifies by them. Attributes that they ignore are not seen by the model. With ``distances`` of your own
-            they say what these count.
-        mutation_edits: Labelled pairs consist of training graphs and of mutations of them, each made by one up to this
+            certifies by them. The model ignores attributes that they ignore. With ``distances`` of your own,
+            they describe these.
+        mutation_edits: Labeled pairs consist of training graphs and of mutations of them, each made by one up to this
             many random edits; 0: of training graphs alone.
         time_limit: Seconds after which the search for one label stops and gives bounds instead. None: after a number of
-            search steps, which makes the labels, and the model, the same on every run.
+            search steps, which makes the labels, and the model, reproducible.
         max_steps: Number of training steps, instead of the preset's.
         epochs: Number of passes over the graphs, instead of the preset's.
-        validation_fraction: Share of the graphs that ``fit`` holds out to choose the best weights if ``val`` is None.
+        validation_fraction: Fraction of the graphs that ``fit`` holds out for validation if ``val`` is None.
         n_jobs: Threads; -1: one per core. They are graphmetric's own, over graphs and blocks of pairs, and torch
             computes on one thread in each of them; ``torch.set_num_threads`` is neither needed nor changed.
         device: "cpu", "cuda", "mps".
-        random_state: Seed of everything that is drawn. The same seed gives the same weights, for any ``n_jobs``.
-        checkpoint: Folder for unfinished work: labels are saved there every second, the training every half minute. A
-            fit that was stopped continues when it is called again with the same graphs and parameters, and reaches
-            exactly the weights it would have reached.
-        warm_start: ``fit`` continues from the weights that are there, loaded or fitted. It keeps the features, so
+        random_state: Seed of everything random. The same seed gives the same weights, for any ``n_jobs``.
+        checkpoint: Folder for unfinished work: labels are saved there every second, training every half minute. A
+            stopped fit resumes bit for bit if it is called again with the same graphs and parameters.
+        warm_start: ``fit`` continues from the present weights, loaded or fitted. It keeps the features, so
             unknown labels are still all treated as one label.
-        tensorboard: Folder for the curves of the training, as TensorBoard reads them; needs the extra of that name.
+        tensorboard: Folder for the curves of training in the format of TensorBoard; needs the extra of that name.
         verbose: None: work of more than two seconds shows its progress, as a bar on a terminal or in a notebook, else
             as a line every half minute in the log or, if no logging is set up, on standard error. True: a line every
             few seconds, and one for each validation. False: nothing.
@@ -125,11 +124,11 @@ class GraphDistance(_GraphTransformer):
     Attributes:
         learned_: The trained distance, a :class:`~graphmetric.learned.learned_distance.LearnedDistance`.
         model_: Its network, a :class:`~graphmetric.model.GraphDistanceNetwork`.
-        featurizer_: What turns graphs into its inputs.
+        featurizer_: Converts graphs to its inputs.
         graphs_: The training graphs; None in a model that was loaded.
         held_out_: Positions of the graphs of ``fit`` that were held out for validation; None in a model that was
             loaded.
-        report_: What it was trained on, how, and how well that went, as plain data.
+        report_: Training data, training summary and validation results, as plain data.
 
     Example:
         >>> from graphmetric import load_dataset
@@ -198,9 +197,10 @@ class GraphDistance(_GraphTransformer):
             distances: Their known distances: a square matrix with NaN where unknown, the labels of
                 :func:`graphmetric.read_labels`, or a tuple of pairs (n, 2) and values. None: edit distances are
                 computed within the ``label_budget``, of the training graphs and mutations of them. A fitted model: it
-                is the teacher, whose distances of many more such pairs are learned; edit distances choose the weights.
-            val: Positions of the graphs that only choose the weights to keep: pairs with them are never trained on.
-                None: a fraction of the graphs, drawn among those with a known distance; ``held_out_`` says which.
+                is the teacher, whose distances of many more such pairs are learned; edit distances select the weights.
+            val: Positions of the validation graphs, for checkpoint selection and early stopping: pairs with them are
+                never trained on. None: a fraction of the graphs, sampled among those with a known distance; see
+                ``held_out_``.
             beside: Learn computed edit distances beside the given ``distances``, with this fraction of the weight,
                 such as 0.5. They are those of ``fit`` without distances, within the ``label_budget``, and help if few
                 distances are given. None: the given distances alone.
@@ -279,7 +279,7 @@ class GraphDistance(_GraphTransformer):
 
     @property
     def learned_(self) -> LearnedDistance:
-        """The trained distance, with the present ``strict``, ``costs`` and ``n_jobs``; it answers all questions."""
+        """The trained distance, with the present ``strict``, ``costs`` and ``n_jobs``."""
         check_is_fitted(self, "model_")
         return LearnedDistance(
             self.model_,
@@ -292,7 +292,7 @@ class GraphDistance(_GraphTransformer):
         )
 
     def distance(self, first: Any, second: Any, view: View = "raw") -> float:
-        """The distance of two graphs; exactly the same in both directions.
+        """Compute the distance of two graphs; exactly equal in both directions.
 
         ``view`` is its scale: "raw", in edits; "steinhaus", in [0, 1] and still a metric; "paper",
         1 - exp(-2d / (n1 + n2)), which is not.
@@ -308,15 +308,15 @@ class GraphDistance(_GraphTransformer):
         repair: bool = False,
         known: ArrayLike | None = None,
     ) -> NDArray[np.float32] | NDArray[np.float64]:
-        """The distances of all graphs of ``a`` to all of ``b``, or among themselves.
+        """Compute the distances of all graphs of ``a`` to all of ``b``, or among themselves.
 
-        With ``out`` they go into that ``.npy`` file, which may be larger than memory and comes back mapped; a job that
-        was stopped goes on where it was.
+        ``out`` writes them to a ``.npy`` file, which may be larger than memory and is returned memory-mapped; a stopped
+        job resumes.
 
         ``repair`` gives the nearest matrix, in L2 and double precision, that keeps the triangle inequality, for a head
         or view that does not keep it by itself. ``known`` are true distances among ``a`` on the scale of ``view``, a
-        square matrix with NaN where unknown: they are written in first and kept. Say so wherever you compare numbers,
-        since this uses the truth. See :func:`graphmetric.metric_repair.repair_matrix`.
+        square matrix with NaN where unknown: they are kept. State this wherever you compare numbers,
+        since it uses the truth. See :func:`graphmetric.metric_repair.repair_matrix`.
         """
         if not isinstance(repair, bool):
             raise InvalidArgument(f"repair must be True or False; got {repair!r}")
@@ -330,16 +330,16 @@ class GraphDistance(_GraphTransformer):
         return repair_matrix(found, known, n_jobs=self.n_jobs).matrix if repair else found
 
     def embed(self, graphs: Any, *, executor: Any = None) -> NDArray[np.float32]:
-        """One vector per graph, (graphs, d): what the paper's fusion makes of the states of its nodes.
+        """Compute one vector per graph, (graphs, d): the paper's fusion of the states of its nodes.
 
         Args:
-            graphs: Anything :func:`graphmetric.as_graphs` takes.
+            graphs: Anything :func:`graphmetric.as_graphs` accepts.
             executor: A :class:`concurrent.futures.Executor` or a dask ``Client`` whose workers encode the graphs.
         """
         return self.learned_.embed(as_graphs(graphs), executor)
 
     def transform(self, graphs: Any) -> NDArray[np.float32]:
-        """As :meth:`embed`."""
+        """Alias of :meth:`embed`."""
         return self.embed(graphs)
 
     def fit_transform(self, graphs: Any, y: Any = None, **options: Any) -> NDArray[np.float32]:
@@ -350,7 +350,7 @@ class GraphDistance(_GraphTransformer):
     def kneighbors(
         self, queries: Any, graphs: Any = None, k: int = 5, view: View = "raw"
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Distances and positions of the ``k`` nearest of ``graphs`` (by default those of ``fit``) for each query.
+        """Return distances and positions of the ``k`` nearest of ``graphs`` (default: those of ``fit``) for each query.
 
         Both are (queries, k), nearest first, ties by position. A query that is among the graphs finds itself.
         """
@@ -361,10 +361,10 @@ class GraphDistance(_GraphTransformer):
         return learned.kneighbors(as_graphs(queries), among, k, view)
 
     def score(self, graphs: Any, distances: Any = None) -> float:
-        """Mean over graphs of the rank correlation (Spearman) between known and predicted distances to the others.
+        """Compute the mean over graphs of the rank correlation (Spearman) of known and predicted distances to others.
 
         ``distances`` as for :meth:`fit`; None: edit distances are computed, of at most 50,000 pairs, fewer if the
-        ``label_budget`` is less. Pairs of which only bounds are known do not count. NaN if no graph has two others at
+        ``label_budget`` is less. Pairs with bounds only are ignored. NaN if no graph has two others at
         different known distances.
         """
         learned, collection = self.learned_, as_graphs(graphs)
@@ -378,9 +378,9 @@ class GraphDistance(_GraphTransformer):
         return mean_rank_correlation(known.pairs, learned.measure_pairs(collection, known.pairs), known.lower)
 
     def get_metric(self, graphs: Any = None, view: View = "raw") -> Metric:
-        """The distance as a function of two graphs; with ``graphs``, of two positions among them.
+        """Return the distance as a function of two graphs; with ``graphs``, of two positions among them.
 
-        The latter is what scikit-learn wants of ``metric`` where samples must be numbers::
+        scikit-learn requires the latter as ``metric`` if samples must be numbers::
 
             DBSCAN(metric=model.get_metric(graphs), algorithm="brute").fit(np.arange(len(graphs)).reshape(-1, 1))
         """
@@ -390,7 +390,7 @@ class GraphDistance(_GraphTransformer):
         return lambda first, second: self.distance(first, second, view)
 
     def align(self, first: Any, second: Any) -> EditDistance:
-        """Which nodes correspond, by the matching head: a node map and its edits, whose number bounds the distance.
+        """Match the nodes of two graphs by the matching head: a node map and its edits, which bound the distance.
 
         The ``value`` of the result is the learned distance, its ``upper`` the cost of the edits at unit costs.
         """
@@ -404,16 +404,16 @@ class GraphDistance(_GraphTransformer):
         return self.set_params(device=device)  # type: ignore[no-any-return]
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the model into a folder: weights, configuration, model card. A model that is there is replaced."""
+        """Write the model into a folder: weights, configuration, model card. An existing model is replaced."""
         self.learned_.save(folder)
 
     @classmethod
     def load(cls, model: str | os.PathLike[str], device: str = "cpu") -> GraphDistance:
-        """The model that :meth:`save` wrote into a folder, or one that comes with the package, by its name.
+        """Load the model that :meth:`save` wrote into a folder, or a bundled model, by its name.
 
         The names are "molecules", for graphs of atoms and bonds, "programs", for directed control-flow graphs, and
-        "unlabelled". A folder that exists comes before a name. ``device`` is where graphs are encoded and, if the head
-        does not match nodes, compared: "cpu", "cuda", "mps". Raises :class:`~graphmetric.errors.FileError` if
+        "unlabelled". An existing folder takes precedence over a name. ``device`` is where graphs are encoded and, if
+        the head does not match nodes, compared: "cpu", "cuda", "mps". Raises :class:`~graphmetric.errors.FileError` if
         anything is wrong with the files.
 
         Example:
@@ -438,7 +438,7 @@ class GraphDistance(_GraphTransformer):
         return hasattr(self, "model_")
 
     def _options(self) -> tuple[ModelOptions, TrainingOptions]:
-        """The preset with what the other parameters change in it."""
+        """Apply the other parameters to the preset."""
         model, options = training.preset(self.preset) if isinstance(self.preset, str) else self.preset
         if self.head is not None:
             head = HeadOptions(self.head) if isinstance(self.head, str) else self.head
@@ -453,7 +453,7 @@ class GraphDistance(_GraphTransformer):
     def _start(
         self, graphs: GraphCollection, options: ModelOptions, seed: int
     ) -> tuple[GraphFeaturizer, GraphDistanceNetwork]:
-        """Features and a network: new ones, or those that are there, the network as a copy in case the fit fails."""
+        """Return features and a network: new ones, or the present ones, the network as a copy in case the fit fails."""
         if not (self.warm_start and hasattr(self, "model_")):
             featurizer = GraphFeaturizer(options.features).fit(graphs)
             return featurizer, GraphDistanceNetwork.build(featurizer.schema, options, seed)
@@ -471,7 +471,7 @@ class GraphDistance(_GraphTransformer):
         return None if self.checkpoint is None else Path(self.checkpoint) / name
 
     def _note_held_out(self, held_out: NDArray[np.int64], count: int, labels: PairBounds | None) -> None:
-        """Log how many graphs validate, and among which they were drawn."""
+        """Log the number of validation graphs, and from which they were sampled."""
         among = f"{count:,} graphs" if labels is None else f"{len(labels.graphs):,} graphs with a known distance"
         line = f"{len(held_out):,} of {among} are held out for validation"
         if self.verbose:
@@ -490,7 +490,7 @@ class GraphDistance(_GraphTransformer):
 
     @property
     def _costs(self) -> EditCosts:
-        """The costs, fit to be learned: a learned distance is symmetric and finite."""
+        """The costs, checked: a learned distance is symmetric and finite."""
         costs = EditCosts() if self.costs is None else self.costs
         if not isinstance(costs, EditCosts):
             raise InvalidArgument(f"costs must be graphmetric.EditCosts, or None for unit costs; got {costs!r}")
@@ -502,7 +502,7 @@ class GraphDistance(_GraphTransformer):
         return costs
 
     def _plain_parameters(self) -> dict[str, Any]:
-        """The parameters for JSON, without those of this machine and run and without generators of random numbers."""
+        """Return the parameters for JSON, without those of this machine and run and without random generators."""
         of_this_run = dict.fromkeys(("checkpoint", "tensorboard", "verbose"))
         parameters: dict[str, Any] = self.get_params(deep=False) | of_this_run
         if not isinstance(self.preset, str):
@@ -519,13 +519,13 @@ class GraphDistance(_GraphTransformer):
 class DistanceTransformer(_GraphTransformer):
     """Distances to the graphs of ``fit``, for pipelines that end in a step with ``metric="precomputed"``.
 
-    ``fit_transform`` gives the square matrix among the training graphs, ``transform`` a row for each new graph with
-    its distances to them: what nearest neighbours, DBSCAN or a support vector machine want in cross-validation.
+    ``fit_transform`` returns the square matrix among the training graphs, ``transform`` a row for each new graph with
+    its distances to them, as nearest neighbors, DBSCAN or a support vector machine need in cross-validation.
 
     Args:
         distance: A :class:`GraphDistance`, of which a copy is fitted on the graphs of each ``fit``, so in
-            cross-validation once for each fold; or a model that stays as it is: its folder, or the name of one that
-            comes with the package. A fitted :class:`GraphDistance` stays as it is if it comes in scikit-learn's
+            cross-validation once for each fold; or a trained model that is not fitted again: its folder, or the name
+            of a bundled one. A fitted :class:`GraphDistance` is not fitted again in scikit-learn's
             ``FrozenEstimator``. None: ``GraphDistance()``.
         view: The scale of the distances.
 
@@ -565,12 +565,12 @@ class DistanceTransformer(_GraphTransformer):
         return self
 
     def transform(self, graphs: Any) -> NDArray[np.float32] | NDArray[np.float64]:
-        """The distances of these graphs (rows) to the graphs of ``fit`` (columns)."""
+        """Compute the distances of these graphs (rows) to the graphs of ``fit`` (columns)."""
         check_is_fitted(self, "distance_")
         return self.distance_.pairwise(graphs, self.graphs_, view=self.view)
 
     def fit_transform(self, graphs: Any, y: Any = None) -> NDArray[np.float32] | NDArray[np.float64]:
-        """The distances among the graphs, each computed once."""
+        """Compute the distances among the graphs, each once."""
         self.fit(graphs, y)
         return self.distance_.pairwise(self.graphs_, view=self.view)
 
@@ -629,7 +629,7 @@ def _refuse_classes(distances: Any, count: int) -> None:
 
 
 def _teacher_of(distances: Any, costs: EditCosts) -> Teacher | None:
-    """What measures pairs, if the distances to learn are those of a fitted model."""
+    """Return the distances of a fitted model as a function, if they are the ones to learn."""
     if isinstance(distances, GraphDistance):
         distances = distances.learned_
     if not isinstance(distances, LearnedDistance):

@@ -27,7 +27,7 @@ from graphmetric.graphs.graph import Graph
 Result = TypeVar("Result")
 
 CHUNK = 4096
-"""How many graphs have their features in memory at a time, per thread: only the result grows with the collection."""
+"""Graphs with features in memory at a time, per thread: only the result grows with the collection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,21 +64,21 @@ class GraphDistanceNetwork(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """The device of the weights."""
         return next(self.parameters()).device
 
     def forward(self, batch: BatchTensors, pairs: Tensor) -> Tensor:
-        """Distances, on the scale of the head, of pairs (n, 2) of positions in the batch."""
+        """Compute distances, on the scale of the head, of pairs (n, 2) of positions in the batch."""
         return self.head.batch_distances(self.encode(batch), pairs)
 
     def encode(self, batch: BatchTensors) -> Representation:
-        """A padded batch as the distance sees it."""
+        """Encode a padded batch."""
         return Representation.from_padded(self.encoder(batch))
 
     def encode_rows(
         self, table: FeatureTable, positions: ArrayLike, limits: BatchLimits | None = None
     ) -> Representation:
-        """The graphs at these positions of a table, in this order, encoded in batches of like sizes.
+        """Encode the graphs at these positions of a table, in this order, in batches of like sizes.
 
         Gradients flow through; see :meth:`encode_graphs` for whole collections without.
         """
@@ -91,12 +91,12 @@ class GraphDistanceNetwork(nn.Module):
 
     @torch.no_grad()
     def encode_table(self, table: FeatureTable) -> Representation:
-        """All graphs of a table, without gradients; the model should be in evaluation mode."""
+        """Encode all graphs of a table, without gradients; the model should be in evaluation mode."""
         return self.encode_rows(table, np.arange(len(table)))
 
     @torch.inference_mode()
     def embed_table(self, table: FeatureTable, limits: BatchLimits | None = None) -> NDArray[np.float32]:
-        """The vector z of every graph of a table, (graphs, d); the model should be in evaluation mode."""
+        """Compute the vector z of every graph of a table, (graphs, d); the model should be in evaluation mode."""
         if len(table) == 0:
             return np.zeros((0, self.encoder.output_size), dtype=np.float32)  # type: ignore[arg-type]
         everything = np.arange(len(table))
@@ -108,11 +108,12 @@ class GraphDistanceNetwork(nn.Module):
     def encode_graphs(
         self, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int | None = None
     ) -> Representation:
-        """All graphs of a collection, in the order given; the model should be in evaluation mode.
+        """Encode all graphs of a collection, in the given order; the model should be in evaluation mode.
 
         Features are made for a few thousand graphs at a time, so memory grows with the representation alone. Chunks,
         or the batches of a few chunks, are spread over ``threads``; None: as many as are allowed. Another device than
-        the CPU takes one batch after another, while threads make the features of the next ones.
+        the CPU takes one batch after another, while threads compute the features of the next ones.
+        Unknown labels are not warned of; see :meth:`LearnedDistance.warn_of_unfamiliar`.
         """
         with thread_limit(threads):  # joining the chunks must not start torch's threads either
             parts = self._map_chunks(self.encode_table, featurizer, graphs, threads)
@@ -121,7 +122,7 @@ class GraphDistanceNetwork(nn.Module):
     def embed_graphs(
         self, featurizer: GraphFeaturizer, graphs: Iterable[Graph], *, threads: int | None = None
     ) -> NDArray[np.float32]:
-        """The vector z of every graph, (graphs, d), as :meth:`encode_graphs` computes it, without node states."""
+        """Compute the vector z of every graph, (graphs, d), as :meth:`encode_graphs`, without node states."""
         return np.concatenate(self._map_chunks(self.embed_table, featurizer, graphs, threads))
 
     def _in_batches(
@@ -131,7 +132,7 @@ class GraphDistanceNetwork(nn.Module):
         chosen: NDArray[np.int64],
         limits: BatchLimits | None,
     ) -> tuple[list[Result], list[NDArray[np.int64]]]:
-        """What the work makes of each batch, and the places of its graphs among the chosen ones."""
+        """Apply ``work`` to each batch; returns results, and the positions of their graphs among the chosen ones."""
         weights = next(self.parameters())
         groups = list(group_by_size(table.sizes[chosen], limits or BatchLimits()))
 
@@ -157,12 +158,12 @@ class GraphDistanceNetwork(nn.Module):
         graphs: Iterable[Graph],
         threads: int | None,
     ) -> list[Result]:
-        """What the work makes of the features of every chunk of a collection; of an empty one, too."""
+        """Apply ``work`` to the features of every chunk of a collection, also of an empty one."""
         collection = GraphCollection(graphs)
         starts = range(0, max(1, len(collection)), CHUNK)
 
         def features(start: int) -> FeatureTable:
-            return featurizer.transform(collection[start : start + CHUNK], check_labels=False)  # the caller has
+            return featurizer.transform(collection[start : start + CHUNK], check_labels=False)  # callers do
 
         with thread_limit(threads):
             if self.device.type != "cpu":

@@ -1,4 +1,4 @@
-"""A trained distance, the folder it is saved in, its model card, and the models that come with the package."""
+"""Trained distances, their folders and model cards, and the bundled models."""
 
 from graphmetric.errors import needs_extra
 

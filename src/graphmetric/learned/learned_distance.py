@@ -1,4 +1,4 @@
-"""A trained distance between graphs: everything except training it."""
+"""A trained distance between graphs, independent of training."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from graphmetric.learned.training_range import describe_unfamiliar
 from graphmetric.model import CHUNK, GraphDistanceNetwork
 
 _QUERIES = 256
-"""How many rows of distances a search for neighbours holds at a time."""
+"""Rows of distances in memory at a time in a search for neighbors."""
 
 Metric = Callable[[Any, Any], float]
 
@@ -73,22 +73,22 @@ class LearnedDistance:
     network: GraphDistanceNetwork
     """Encoder and head, in evaluation mode."""
     featurizer: GraphFeaturizer
-    """Turns graphs into the inputs of the network."""
+    """Converts graphs to the inputs of the network."""
     strict: bool = False
-    """Whether graphs that are not isomorphic are kept apart, at the cost of computing their certificates."""
+    """Whether only isomorphic graphs are at distance 0, at the cost of computing their certificates."""
     threads: int = 1
     costs: EditCosts = field(default_factory=EditCosts)
-    """The edit costs that it has learned; the network does not see attributes that these ignore."""
+    """The learned edit costs; the network receives no attributes that these ignore."""
     parameters: dict[str, Any] = field(default_factory=dict)
     """The parameters of the estimator that trained it, as plain data."""
     report: dict[str, Any] = field(default_factory=dict)
-    """What it was trained on, how, and how well that went, as plain data."""
+    """Training data, training summary and validation results, as plain data."""
 
     @classmethod
     def load(
         cls, model: str | os.PathLike[str], n_jobs: int | None = 1, device: str | torch.device = "cpu"
     ) -> LearnedDistance:
-        """Read the folder of a saved model, or a model that comes with the package, given by its name.
+        """Read the folder of a saved model, or a bundled model, given by its name.
 
         On another ``device``, such as "cuda", it encodes graphs there.
         """
@@ -106,7 +106,7 @@ class LearnedDistance:
 
     @classmethod
     def of(cls, model: Any) -> LearnedDistance:
-        """The trained distance of a fitted :class:`graphmetric.GraphDistance`; one that is given is returned as is."""
+        """Return the trained distance of a fitted :class:`graphmetric.GraphDistance`, or ``model`` if it is one."""
         learned = model if isinstance(model, cls) else getattr(model, "learned_", None)
         if not isinstance(learned, cls):
             raise InvalidArgument(
@@ -115,29 +115,29 @@ class LearnedDistance:
         return learned
 
     def to(self, device: str | torch.device) -> LearnedDistance:
-        """The same distance, with its network on another device."""
+        """Move the network to another device; returns a new distance unless it is there already."""
         place = torch.device(device)
         if place == self.network.device:
             return self
         return replace(self, network=copy.deepcopy(self.network).to(place))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write weights, configuration and model card into a folder; a model that is there is replaced."""
+        """Write weights, configuration and model card into a folder; an existing model is replaced."""
         write_model(folder, self.network, self._config(), self.describe())
 
     def describe(self) -> str:
-        """The model card, in Markdown: what the distance promises, what it counts, how it was trained, how well."""
+        """Return the model card, in Markdown: guarantees, compared attributes, training, results."""
         return describe_model(self._config(), self.trusted_head.guarantee(self.strict))
 
     def _repr_html_(self) -> str:
-        """The model card as tables: what a notebook shows."""
+        """Return the model card as tables, for notebooks."""
         card = model_card(self._config(), self.network.head.guarantee(self.strict))
         tables = [join([element("p", escape_text(title)), key_value_table(rows)]) for title, rows in card.items()]
         return notebook_view("A learned distance between graphs", *tables)
 
     @cached_property
     def digest(self) -> str:
-        """A digest of everything that distances depend on: weights, options, features, strictness, costs."""
+        """Digest of everything that distances depend on: weights, options, features, strictness, costs."""
         about = [to_plain(self.network.options), self.featurizer.to_state(), self.strict]
         if self.costs != EditCosts():
             about.append(self.costs.to_dict())
@@ -156,14 +156,14 @@ class LearnedDistance:
 
     @cached_property
     def trusted_head(self) -> DistanceHead:
-        """The head on the CPU, of which random graphs do not refute what it declares; raises InvalidArgument if so."""
+        """The head on the CPU; raises InvalidArgument if random graphs refute its declarations."""
         width: int = self.network.encoder.output_size  # type: ignore[assignment]
         with self.limited_threads():
             check_declarations(self.cpu_head, width)
         return self.cpu_head
 
     def distance(self, first: Graph, second: Graph, view: View = "raw") -> float:
-        """The distance of two graphs; exactly the same in both directions."""
+        """Compute the distance of two graphs; exactly equal in both directions."""
         # Encoded one by one, since a graph then has the same code, to the last bit, whatever it is compared with.
         encoded = Representation.concatenate([self.encode(GraphCollection([graph])) for graph in (first, second)])
         known = self.identify(GraphCollection([first, second]))
@@ -172,7 +172,7 @@ class LearnedDistance:
             return float(pair_distances(comparison, [[0, 1]])[0])
 
     def measure_pairs(self, graphs: GraphCollection, pairs: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Raw distances of chosen pairs; graphs that occur in none are not encoded."""
+        """Compute raw distances of chosen pairs; graphs that occur in none are not encoded."""
         used, places = np.unique(pairs, return_inverse=True)
         comparison = self.compare(graphs[used])
         with self.limited_threads():
@@ -185,7 +185,7 @@ class LearnedDistance:
         view: View = "raw",
         out: str | os.PathLike[str] | None = None,
     ) -> NDArray[np.float32]:
-        """All distances of one collection, or between two, into memory or into a ``.npy`` file."""
+        """Compute all distances of one collection, or between two, in memory or in a ``.npy`` file."""
         comparison = self.compare(graphs, others, view)
         with self.limited_threads(), progress("distances", comparison.shape[0], "rows") as bar:
             if out is None:
@@ -197,7 +197,7 @@ class LearnedDistance:
     def kneighbors(
         self, queries: GraphCollection, graphs: GraphCollection, k: int, view: View
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Distances and positions (queries, k) of the nearest graphs, nearest first, ties by position."""
+        """Return distances and positions (queries, k) of the nearest graphs, nearest first, ties by position."""
         if not checked_count(k, "k") <= len(graphs):
             raise InvalidArgument(f"k must be between 1 and the number of graphs, {len(graphs)}; got {k}")
         first, places = find_first(self.identify(graphs))
@@ -207,13 +207,13 @@ class LearnedDistance:
         for start in range(0, len(queries), _QUERIES):
             rows = slice(start, start + _QUERIES)
             with self.limited_threads():
-                found = distance_matrix(replace(comparison, left=comparison.left.take(rows)))[:, places]
-            positions[rows] = np.argsort(found, axis=1, kind="stable")[:, :k]
-            distances[rows] = np.take_along_axis(found, positions[rows], axis=1)
+                block = distance_matrix(replace(comparison, left=comparison.left.take(rows)))[:, places]
+            positions[rows] = np.argsort(block, axis=1, kind="stable")[:, :k]
+            distances[rows] = np.take_along_axis(block, positions[rows], axis=1)
         return distances, positions
 
     def metric_of_positions(self, graphs: GraphCollection, view: View) -> Metric:
-        """The distance as a function of two positions among these graphs, which are encoded once."""
+        """Return the distance as a function of two positions among these graphs, which are encoded once."""
         comparison = self.compare(graphs, view=view)
 
         def measure(first: Any, second: Any) -> float:
@@ -224,7 +224,7 @@ class LearnedDistance:
         return measure
 
     def align(self, first: Graph, second: Graph) -> EditDistance:
-        """The node map that a matching head finds, and the edits that it implies.
+        """Return the node map of a matching head, and the edits that it implies.
 
         The edits bound the edit distance at unit costs from above.
         """
@@ -241,7 +241,7 @@ class LearnedDistance:
         return EditDistance(first, second, costs, "learned", *bounds, node_map, nodes_expanded=0, seconds=seconds)
 
     def compare(self, graphs: GraphCollection, others: GraphCollection | None = None, view: View = "raw") -> Comparison:
-        """All graphs of one collection, or of two, encoded and ready to be compared."""
+        """Encode all graphs of one collection, or of two, for comparison."""
         names = self.identify(graphs)
         if others is None:
             return self._prepare(view, names, self.encode(graphs, names))
@@ -251,10 +251,10 @@ class LearnedDistance:
         return self._prepare(view, names, left, other_names, right)
 
     def encode(self, graphs: GraphCollection, names: list[str] | None = None) -> Representation:
-        """Vectors and node states, which is all that a head looks at; isomorphic graphs get the same ones.
+        """Compute vectors and node states, the inputs of a head; isomorphic graphs get equal ones.
 
-        The first graph of each name is encoded: rounding depends on the shape of a batch, so copies would differ.
-        ``names`` are what :meth:`identify` gives, if that is known already.
+        The first graph of each name is encoded: rounding depends on the shape of a batch, so duplicates would differ.
+        ``names`` are the keys of :meth:`identify`, if known already.
         """
         first, places = find_first(self.identify(graphs) if names is None else names)
         once = graphs if len(first) == len(graphs) else graphs[first]
@@ -266,10 +266,10 @@ class LearnedDistance:
             return encoded.take(torch.from_numpy(places).to(encoded.start.device))
 
     def embed(self, graphs: GraphCollection, executor: Any = None) -> NDArray[np.float32]:
-        """Vectors alone, (graphs, d); isomorphic graphs get the same ones.
+        """Compute vectors alone, (graphs, d); isomorphic graphs get equal ones.
 
-        An executor, as :func:`graphmetric.pairwise_edit_distances` takes it, encodes some thousand graphs at a time on
-        the CPU of its workers, each of which reads the model once.
+        An executor, as in :func:`graphmetric.pairwise_edit_distances`, encodes about a thousand graphs at a time on the
+        CPU of its workers, each of which reads the model once.
         """
         first, places = find_first(self.identify(graphs))
         seen = graphs[first].without(self.costs.ignore)
@@ -282,18 +282,18 @@ class LearnedDistance:
         return vectors[places]
 
     def pack(self) -> tuple[bytes, bytes]:
-        """The model as bytes that :func:`model_in_worker` reads."""
+        """Serialize the model for :func:`model_in_worker`."""
         return pack_model(self.network, self._config())
 
     def identify(self, graphs: GraphCollection, known: list[str] | None = None) -> list[str]:
-        """A text for each graph that it shares only with graphs at distance 0 for certain.
+        """Compute one key per graph; equal keys imply distance 0.
 
-        These are graphs that are isomorphic in all that the features show, so that neither an ignored attribute nor
-        rounding parts them; for a strict distance, isomorphic graphs. A very regular graph shares its text only with
-        graphs that are numbered alike; a strict distance refuses it. ``known`` are the texts of
-        :func:`identity_keys`, so that these need not be found twice.
+        Keys are equal for graphs that are isomorphic in all that the features show, so that neither an ignored
+        attribute nor rounding separates them; for a strict distance, for isomorphic graphs. A very regular graph
+        shares its key only with graphs of equal numbering; a strict distance rejects it. ``known`` are the keys of
+        :func:`identity_keys`, if computed already.
         """
-        self.featurizer.check_direction(graphs)  # every question about graphs comes through here
+        self.featurizer.check_direction(graphs)  # every comparison of graphs begins here
         self.warn_of_unfamiliar(graphs)
         options = self.featurizer.options
         if self.strict:
@@ -304,9 +304,9 @@ class LearnedDistance:
         return known if known is not None and seen is graphs else identity_keys(seen, options.canonical_budget)
 
     def describe_unfamiliar(self, graphs: GraphCollection) -> list[str]:
-        """A sentence for each way in which many of these graphs are unlike the training graphs.
+        """Describe, a sentence each, the ways in which many of these graphs differ from the training graphs.
 
-        These are unknown labels, and more nodes or edges than nearly all training graphs had.
+        These are unknown labels, and more nodes or edges than in nearly all training graphs.
         """
         return list(self._find_unfamiliar(graphs).values())
 
@@ -319,11 +319,11 @@ class LearnedDistance:
         return labels | describe_unfamiliar(graphs, self.report.get("graphs", {}))
 
     def limited_threads(self) -> AbstractContextManager[None]:
-        """A context in which no more threads than allowed are used, and torch does not start any."""
+        """Return a context that limits the number of threads and starts none of torch."""
         return thread_limit(self.threads)
 
     def _embed_elsewhere(self, graphs: GraphCollection, executor: Executor) -> NDArray[np.float32]:
-        """Vectors from workers."""
+        """Compute vectors by workers."""
         starts = range(0, max(1, len(graphs)), CHUNK)
         tasks = ((start, (graphs[start : start + CHUNK],)) for start in starts)
         vectors: dict[int, NDArray[np.float32]] = {}
@@ -349,7 +349,7 @@ class LearnedDistance:
             return Comparison.prepare(self.network.head, left, right, view=view, **named, epsilon=epsilon)
 
     def _config(self) -> dict[str, Any]:
-        """Everything but the weights, for ``config.json``."""
+        """Return everything but the weights, for ``config.json``."""
         costs = None if self.costs == EditCosts() else self.costs.to_dict()
         return {
             "packages": package_versions(),
@@ -363,12 +363,12 @@ class LearnedDistance:
 
 @lru_cache(2)
 def _model_slot(digest: str) -> list[LearnedDistance]:
-    """Where a worker keeps a model; the last two that it was given stay."""
+    """Return the place for a model in a worker; the last two models are kept."""
     return []
 
 
 def model_in_worker(digest: str, files: tuple[bytes, bytes] | None) -> LearnedDistance | None:
-    """The model of this digest on the CPU of a worker, read from its files once; None if it was never given them."""
+    """Return the model of this digest on the CPU of a worker, read from its files once; None if it has no files."""
     kept = _model_slot(digest)
     if not kept:
         if files is None:
@@ -385,20 +385,20 @@ def model_in_worker(digest: str, files: tuple[bytes, bytes] | None) -> LearnedDi
 def _embed_in_worker(
     digest: str, files: tuple[bytes, bytes] | None, graphs: GraphCollection
 ) -> NDArray[np.float32] | None:
-    """Vectors of some graphs, or None if this worker has never been given the model."""
+    """Compute vectors of some graphs; None if this worker does not have the model."""
     model = model_in_worker(digest, files)
     return None if model is None else model.network.embed_graphs(model.featurizer, graphs, threads=1)
 
 
 def find_first(names: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rising positions where a name occurs first, and for each name its place among these."""
+    """Return ascending positions of the first occurrences of names, and for each name its position among these."""
     numbers: dict[str, int] = {}
     places = np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64)
     return np.unique(places, return_index=True)[1], places
 
 
 def _position(value: Any) -> int:
-    """A position that scikit-learn may have put into an array of one number."""
+    """Read a position, which scikit-learn may have put into an array of one number."""
     (number,) = np.ravel(value)
     if number != int(number):
         raise InvalidArgument(
@@ -408,7 +408,7 @@ def _position(value: Any) -> int:
 
 
 def _in_given_order(matched: NodeMap, first: FeatureTable, second: FeatureTable) -> NodeMap:
-    """A map between rows of tables, which are in canonical order, as a map between nodes as they were given."""
+    """Convert a map between rows of tables, which are in canonical order, to a node map in the given order."""
     node_map: list[int | None] = [None] * len(matched)
     for row, partner in enumerate(matched):
         node_map[first.order[row]] = None if partner is None else int(second.order[partner])

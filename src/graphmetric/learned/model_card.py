@@ -1,4 +1,4 @@
-"""What a trained distance says about itself: the report of its training as plain data, and a model card for people."""
+"""The report of a training run as plain data, and the model card of a trained distance for people."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def describe_fit(
     result: TrainingResult,
     predicted: NDArray[np.floating[Any]],
 ) -> dict[str, Any]:
-    """The report of one fit on ``graphs``; ``predicted`` are the distances of the validation pairs."""
+    """Make the report of one fit on ``graphs``; ``predicted`` are the distances of the validation pairs."""
     labels, validation = supervision.training, supervision.validation
     return {
         "graphs": {
@@ -86,17 +86,18 @@ def _describe_validation(labels: PairBounds, predicted: NDArray[np.floating[Any]
     exact = labels.lower == labels.upper
     if not exact.any():
         return None
-    known, said = labels.lower[exact], predicted[exact]
-    correlation = mean_rank_correlation(labels.pairs[exact], said, known)
+    known = labels.lower[exact]
+    predicted = predicted[exact]
+    correlation = mean_rank_correlation(labels.pairs[exact], predicted, known)
     return {
         "exact_pairs": int(exact.sum()),
-        "mean_absolute_error_in_edits": mean_absolute_error(said, known),
+        "mean_absolute_error_in_edits": mean_absolute_error(predicted, known),
         "mean_rank_correlation": None if math.isnan(correlation) else correlation,
     }
 
 
 def _name_classes(graphs: GraphCollection) -> list[str] | None:
-    """Short certificates, by which training graphs and copies of them are recognised later; None if too many."""
+    """List short certificates, by which training graphs and their duplicates are recognized later; None if too many."""
     if len(graphs) > _MOST_CLASSES:
         return None
     try:
@@ -106,13 +107,13 @@ def _name_classes(graphs: GraphCollection) -> list[str] | None:
 
 
 def describe_model(config: dict[str, Any], guarantee: str) -> str:
-    """The model card, in Markdown, from the configuration of a saved model and what its distance promises."""
+    """Write the model card, in Markdown, from the configuration of a saved model and its guarantee."""
     sections = model_card(config, guarantee)
     return "\n".join([_CARD, *(f"## {title}\n\n{_table(rows)}\n" for title, rows in sections.items())])
 
 
 def model_card(config: dict[str, Any], guarantee: str) -> dict[str, dict[str, str]]:
-    """The sections of the model card, each with names and what is said of them."""
+    """Return the sections of the model card: names and values."""
     features, report = config["features"], config["report"]
     counted, ignored = what_counts(
         features["parts"], weighted=features["facts"]["weighted"], directed=features["facts"]["directed"]
@@ -146,11 +147,11 @@ def model_card(config: dict[str, Any], guarantee: str) -> dict[str, dict[str, st
 
 
 def _with_percent(labels: dict[str, Any]) -> dict[str, Any]:
-    """The labels, with the share of known distances as a percentage and in words."""
+    """Replace the fraction of known distances by text with a percentage."""
     share = labels["exact"]
-    told = f"{100 * share:.1f} %" + (", of the others only bounds are known" if share < 1 else "")
+    text = f"{100 * share:.1f} %" + (", of the others only bounds are known" if share < 1 else "")
     names = {"exact": "training_pairs_with_a_known_distance", "cpu_seconds": "CPU seconds"}
-    return {names.get(name, name): told if name == "exact" else value for name, value in labels.items()}
+    return {names.get(name, name): text if name == "exact" else value for name, value in labels.items()}
 
 
 def _without_known_distances(labels: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +167,7 @@ def _table(rows: dict[str, str]) -> str:
 
 
 def show_value(value: Any) -> str:
-    """A plain value of a report in words."""
+    """Format a plain value of a report as text."""
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value)) or "none"
     if isinstance(value, bool):

@@ -1,13 +1,13 @@
-"""The folder of a saved model, which can be read anywhere and executes nothing; and those that come with the package.
+"""Folders of saved models, which can be read anywhere and execute nothing, and the bundled models.
 
 ::
 
     model.safetensors   the weights
     config.json         version, options, fitted features, report, SHA-256 of the weights and of itself
-    MODEL_CARD.md       the same for people
+    MODEL_CARD.md       a summary for people
 
-The digests reveal a file that was cut, damaged or exchanged; they do not prove who wrote it. The models in
-``shipped_models/`` were trained by ``tools/make_models.py``; the card of each says on what, how and how well.
+The digests reveal a truncated, damaged or exchanged file; they do not prove its author. The models in
+``shipped_models/`` were trained by ``tools/make_models.py``; their cards state data, training and results.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ with needs_extra("learn", "a saved model"):
 Module = TypeVar("Module", bound=nn.Module)
 
 BUNDLED_MODELS = ("molecules", "programs", "unlabelled")
-"""``molecules``: nodes are atoms, labelled by element symbol and charge, edges are bonds of any type or without one.
+"""``molecules``: nodes are atoms, labeled by element symbol and charge, edges are bonds of any type or without one.
 ``programs``: directed control-flow graphs. ``unlabelled``: undirected graphs without labels."""
 FORMAT = "graphmetric model"
 VERSION = 2
@@ -60,11 +60,11 @@ WEIGHTS, CONFIG, CARD = "model.safetensors", "config.json", "MODEL_CARD.md"
 _PREDICTOR = "interval."
 """Weights of version 1 whose names begin so belong to a predictor that was removed; distances do not depend on it."""
 CHECKPOINT = "checkpoint"
-"""The folder of an unfinished training, beside these files or instead of them."""
+"""The folder of an unfinished training run, beside these files or instead of them."""
 
 
 class ModelParts(NamedTuple):
-    """What a folder of a model holds."""
+    """Contents of the folder of a model."""
 
     network: GraphDistanceNetwork
     featurizer: GraphFeaturizer
@@ -72,7 +72,7 @@ class ModelParts(NamedTuple):
 
 
 def find_model(model: str | os.PathLike[str]) -> Path:
-    """The folder of a model that is given by its folder or by its name; a folder that exists comes first."""
+    """Resolve a folder or a name to the folder of a model; an existing folder takes precedence."""
     folder = Path(model)
     if not folder.exists() and str(model) in BUNDLED_MODELS:
         return Path(__file__).parent / "shipped_models" / folder
@@ -80,7 +80,7 @@ def find_model(model: str | os.PathLike[str]) -> Path:
 
 
 def package_versions() -> dict[str, str]:
-    """The installed versions of what distances depend on."""
+    """Return the installed versions of the packages that distances depend on."""
     names = ("graphmetric", "numpy", "torch", "safetensors")
     return {"python": platform.python_version()} | {name: version(name) for name in names}
 
@@ -91,9 +91,9 @@ def write_model(
     config: dict[str, Any],
     card: str,
 ) -> None:
-    """Write the folder whole or not at all; a model that is there already is replaced at the end.
+    """Write the folder atomically; an existing model is replaced at the end.
 
-    Raises FileError if the folder holds anything that is not part of a model, rather than removing it.
+    Raises FileError, instead of removing it, if the folder holds anything that is not part of a model.
     """
     target = Path(folder).resolve()
     check_replaceable(target)
@@ -111,7 +111,7 @@ def write_model(
 
 
 def pack_model(network: GraphDistanceNetwork, config: dict[str, Any]) -> tuple[bytes, bytes]:
-    """What the files of the configuration and of the weights hold; refuses a network that they cannot describe."""
+    """Serialize configuration and weights; rejects a network that they cannot describe."""
     if type(network.encoder) is not GraphEncoder or not isinstance(network.options, ModelOptions):
         kind = type(network.encoder)
         raise InvalidArgument(
@@ -128,7 +128,7 @@ def pack_model(network: GraphDistanceNetwork, config: dict[str, Any]) -> tuple[b
 
 
 def read_model(folder: str | os.PathLike[str]) -> ModelParts:
-    """The parts of the model in a folder.
+    """Read the parts of the model in a folder.
 
     Raises FileError, naming file and reason, for anything that does not fit together.
     """
@@ -139,7 +139,7 @@ def read_model(folder: str | os.PathLike[str]) -> ModelParts:
 
 
 def unpack_model(config: dict[str, Any], data: bytes, target: Path) -> ModelParts:
-    """The parts of a model; ``target`` is named in errors."""
+    """Read the parts of a model; errors name ``target``."""
     weights = _load_weights(data, config, target / WEIGHTS)
     try:
         options = from_plain(ModelOptions, config["model"])
@@ -158,7 +158,7 @@ def unpack_model(config: dict[str, Any], data: bytes, target: Path) -> ModelPart
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration of a saved model, as it was written."""
+    """Read the configuration of a saved model."""
     path = folder / CONFIG
     try:
         return check_config(path.read_text(encoding="utf-8"), path)
@@ -167,7 +167,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def check_config(text: str | bytes, path: Path) -> dict[str, Any]:
-    """The configuration in a text; raises FileError, naming ``path``, if it is not one of this version, unchanged."""
+    """Parse a configuration; raises FileError, naming ``path``, if it has another version or was changed."""
     try:
         config = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -200,7 +200,7 @@ def _was_removed(config: dict[str, Any], path: Path, name: str, value: object) -
 
 
 def _without_removed_options(config: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A configuration of version 1 without options that had no effect; raises FileError if one of them had."""
+    """Drop removed options from a configuration of version 1; raises FileError if one of them had an effect."""
     config = copy.deepcopy(config)
     for part, options in _find_options(config):
         if part == "head":
@@ -218,7 +218,7 @@ def _without_removed_options(config: dict[str, Any], path: Path) -> dict[str, An
 
 
 def _find_options(config: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The options of each part of a model, with the name of the part, in all places of a configuration."""
+    """Iterate over the options of each part of a model, with its name, in all places of a configuration."""
     parameters, features = config.get("parameters"), config.get("features")
     models = [config.get("model")]
     if isinstance(parameters, dict):
@@ -247,7 +247,7 @@ def check_replaceable(target: Path) -> None:
 
 
 def _digest(config: dict[str, Any]) -> str:
-    """A digest of everything in the configuration except the digest itself, whatever its layout."""
+    """Return a digest of everything in the configuration except the digest itself, whatever its layout."""
     rest = {key: value for key, value in config.items() if key != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -260,7 +260,7 @@ def _write_through(path: Path, data: bytes) -> None:
 
 
 def _replace_folder(new: Path, target: Path) -> None:
-    """Give the folder its name. The old one is put aside first, so at any moment one of them is whole."""
+    """Give the folder its name. The old one is moved aside first, so one of them is complete at any moment."""
     old = _put_aside(target)
     if target.exists():
         shutil.rmtree(old, ignore_errors=True)
@@ -298,7 +298,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def _read_weights(config: dict[str, Any], path: Path) -> bytes:
-    """The file of the weights, if it has the size that the configuration says."""
+    """Read the file of the weights, if it has the size in the configuration."""
     try:
         size, found = int(config["weights"]["bytes"]), path.stat().st_size
         data = path.read_bytes() if found == size else b""
@@ -325,14 +325,14 @@ def _load_weights(data: bytes, config: dict[str, Any], path: Path) -> dict[str, 
 def _build(
     featurizer: GraphFeaturizer, options: ModelOptions, weights: dict[str, Tensor], path: Path
 ) -> GraphDistanceNetwork:
-    """The network with these weights."""
+    """Build the network with these weights."""
     if options.encoder.layers > len(weights):
         raise FileError(f"has {len(weights)} tensors; {options.encoder.layers} layers need more", path)
     return _fill(lambda: GraphDistanceNetwork.build(featurizer.schema, options), weights, path)
 
 
 def _fill(build: Callable[[], Module], weights: dict[str, Tensor], path: Path) -> Module:
-    """A module with these weights. One without memory is built first, to compare names and shapes with."""
+    """Build a module with these weights, after comparing names and shapes with a module without memory."""
     try:
         with torch.device("meta"):
             expected = build().state_dict()

@@ -1,7 +1,7 @@
-"""The sizes and densities of the training graphs, and which other graphs lie beyond them.
+"""Range of sizes and densities of the training graphs, and graphs beyond it.
 
-Accuracy is known for graphs like those of training. The range leaves out the most extreme hundredth at either end, so
-that a single large graph among thousands does not count as training on large graphs.
+Accuracy is known for graphs like those of training. The range excludes the most extreme hundredth at either end, so
+that a single large graph among thousands does not widen it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _MARGIN = 1.1
 
 
 def describe_range(graphs: GraphCollection) -> dict[str, list[float]]:
-    """The range of numbers of nodes and of mean degrees, as plain data."""
+    """Return the ranges of numbers of nodes and of mean degrees, as plain data."""
     values = {NODES: graphs.sizes.astype(np.float64), MEAN_DEGREE: mean_degrees(graphs)}
     return {name: [round(float(end), 3) for end in np.quantile(of_each, _ENDS)] for name, of_each in values.items()}
 
 
 def mean_degrees(graphs: GraphCollection) -> NDArray[np.float64]:
-    """Twice the edges by the nodes of each graph; 0 for a graph without nodes."""
+    """Divide twice the edges by the nodes of each graph; 0 for a graph without nodes."""
     return 2 * graphs.edge_counts / np.maximum(graphs.sizes, 1)
 
 
 def describe_unfamiliar(graphs: GraphCollection, trained_on: Mapping[str, Any]) -> dict[str, str]:
-    """A sentence, by kind, if many graphs are larger or denser than nearly all training graphs.
+    """Describe, by kind, graphs of which many are larger or denser than nearly all training graphs.
 
     Args:
         graphs: The graphs to compare distances of.
