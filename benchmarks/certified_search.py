@@ -132,7 +132,7 @@ def prove(words: str, queries: gm.GraphCollection, search: Search) -> None:
     print(f"  {words}: {seconds:.2f} s per query")
     print(f"    queries with all ranks proven {proven.all(axis=1).mean():.1%}, ranks proven {proven.mean():.1%}")
     print(f"    distances exact {exact:.1%}, mean distance shown {shown:.3f}")
-    describe_stages(results, "solved exactly or still open")
+    describe_stages(results, "solved exactly")
 
 
 def main() -> None:

@@ -51,6 +51,8 @@ def test_edges_have_axioms_too() -> None:
         ({"node_delete": float("nan")}, "node_delete is nan"),
         ({"edge_insert": "dear"}, "edge_insert is 'dear'"),
         ({"node_insert": {"C": True}}, r"node_insert\['C'\] is True"),
+        ({"ignore": "edge_labels"}, "ignore must be a set or list of names; got 'edge_labels'"),
+        ({"ignore": 3}, "ignore must be a set or list of names; got 3"),
         ({"ignore": {"colour"}}, r"ignore names \['colour'\]"),
         ({"feature_distance": "cosine"}, "feature_distance is 'cosine'"),
         ({"weight_scale": -2}, "weight_scale is -2"),

@@ -120,7 +120,7 @@ def test_graphs_come_in_any_form(molecules: gm.GraphCollection, tmp_path: Path) 
         ({"pairs": [[0, 1]]}, "pairs is .*it takes 'all'"),
         ({"random_state": "x"}, "random_state must be a whole number"),
         ({"costs": {"node_delete": 2}}, r"costs must be graphmetric\.EditCosts"),
-        ({"method": 3}, "method is a int"),
+        ({"method": 3}, "method is of type int"),
     ],
 )
 def test_wrong_types_are_refused(

@@ -196,7 +196,7 @@ def test_a_time_limit_leaves_bounds() -> None:
         ({"ring": -1}, r"limits\['ring'\] is -1; it must be a whole number"),
         ({"ring": True}, r"limits\['ring'\] is True"),
         ({"ring": 0.5}, r"limits\['ring'\] is 0.5"),
-        (["ring"], "limits is a list; give the most edits of each kind"),
+        (["ring"], "limits is of type list; give the most edits of each kind"),
     ],
 )
 def test_wrong_limits_are_explained(limits: object, message: str) -> None:

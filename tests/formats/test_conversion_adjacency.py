@@ -123,8 +123,8 @@ def test_labels_and_nodes() -> None:
         (([(0, 1), (3, 12)], list("CCCCCCCCCC")), r"edge \(3, 12\) names node 12; there are 10 labels \(0..9\)"),
         (([(0, 1, 2)],), r"edges\[0\] is \(0, 1, 2\); an edge is a pair.*edge_weights="),
         ((["ab"],), "pair of nodes"),
-        (([([1], 2)],), r"\[1\] is a list"),
-        (([("a", "b")], ["A"]), "node_labels has 1 entries; the graph has 2 nodes"),
+        (([([1], 2)],), r"\[1\] is of type list"),
+        (([("a", "b")], ["A"]), "node_labels has 1 entry; the graph has 2 nodes"),
         (([(0, 1), (1, 0)],), "given 2 times"),
         (([(0, 0.5)], ["A", "B", "C"]), "node_labels has 3"),
     ],
@@ -135,5 +135,5 @@ def test_impossible_edge_lists(arguments: tuple, message: str) -> None:
 
 
 def test_edge_columns_must_fit() -> None:
-    with pytest.raises(InvalidGraph, match="edge_labels has 2 entries; there are 1 edges"):
+    with pytest.raises(InvalidGraph, match="edge_labels has 2 entries; the list has 1 edge"):
         from_edge_list([(0, 1)], edge_labels="ab")

@@ -117,7 +117,7 @@ class TestNodeLink:
 
     def test_metadata_that_json_cannot_hold(self) -> None:
         for value, words in (
-            (object(), "is a object"),
+            (object(), "is of type object"),
             (float("nan"), "not JSON compliant"),
             ({1: 2}, "has the key 1"),
         ):

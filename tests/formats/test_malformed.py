@@ -68,7 +68,7 @@ MALFORMED = [
     ("a.jsonl", '{"num_nodes": 1}\n[]', "line 2", "expected one graph as a JSON object; got a list"),
     ("a.jsonl", '\n\n{"num_nodes": 1', "line 3", "not valid JSON"),
     ("a.jsonl", '{"num_nodes": 1, "node_label": ["C"]}', "line 1", "unknown key 'node_label'; a graph dict has"),
-    ("a.jsonl", '{"num_nodes": 2, "node_labels": ["C"]}', "line 1", "node_labels has 1 entries; the graph has 2 nodes"),
+    ("a.jsonl", '{"num_nodes": 2, "node_labels": ["C"]}', "line 1", "node_labels has 1 entry; the graph has 2 nodes"),
     ("a.jsonl", '{"num_nodes": 2, "edges": [[0, 1], [1, 0]]}', "line 1", "edge (0, 1) is given twice"),
     (
         "a.jsonl",

@@ -147,7 +147,7 @@ def test_who_reads_the_old_file_is_not_disturbed(tmp_path: Path) -> None:
 
 def test_only_graphs_are_written(tmp_path: Path) -> None:
     for path in (tmp_path / "a.gmg", tmp_path / "a.jsonl"):
-        with pytest.raises(FileError, match=r"graphs\[1\] is a str, not a Graph") as caught:
+        with pytest.raises(FileError, match=r"graphs\[1\] is of type str, not a Graph") as caught:
             write_graphs([PATH, "CCO"], path)  # type: ignore[list-item]
         assert isinstance(caught.value.__cause__, InvalidGraph)
 
@@ -203,3 +203,8 @@ def test_with_warnings_as_errors_nothing_is_written(tmp_path: Path, name: str, f
     with pytest.raises(ConversionWarning):
         write_graphs(Graph(1, node_texts=["x"], metadata={"a": 1}), tmp_path / name, format)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_number_is_not_a_source() -> None:
+    with pytest.raises(InvalidArgument, match="path must be a path, or a stream opened in binary mode; got 5"):
+        read_graphs(5)  # type: ignore[arg-type]

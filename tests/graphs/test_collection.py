@@ -62,7 +62,7 @@ def test_graphs_with_and_without_columns_live_together() -> None:
 
 
 def test_refuses_what_cannot_be_packed() -> None:
-    with pytest.raises(InvalidGraph, match=r"graphs\[1\] is a str"):
+    with pytest.raises(InvalidGraph, match=r"graphs\[1\] is of type str"):
         GraphCollection([Graph(1), "CCO"])
     with pytest.raises(InvalidGraph, match=r"graphs\[2\]: features per node \(2,\)"):
         GraphCollection([Graph(1, node_features=[1]), Graph(1), Graph(1, node_features=[[1, 2]])])

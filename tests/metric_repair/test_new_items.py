@@ -125,13 +125,13 @@ def test_several_rows_with_distances_among_them() -> None:
 @pytest.mark.parametrize(
     ("row", "options", "message"),
     [
-        ([1], {}, "row has 1 entries; base has 2 items"),
+        ([1], {}, "row has 1 entry; base has 2 items"),
         ([1, -1], {}, r"row\[1\] = -1"),
         ([1, np.nan], {}, r"row\[1\] = nan"),
         ([[1, 2]], {}, "one dimension"),
         (["a", 2], {}, "numbers"),
         ([1, 2], {"weights": [1, 0]}, r"weights\[1\] = 0"),
-        ([1, 2], {"weights": [1]}, "weights has 1 entries"),
+        ([1, 2], {"weights": [1]}, "weights has 1 entry"),
         ([1, 2], {"fixed": [1, 0]}, "boolean"),
         ([1, 5], {"fixed": [True, True]}, "1 to item 0 and 5 to item 1 contradict the distance 3"),
         ([1, 1], {"fixed": [True, True]}, "1 to item 0 and 1 to item 1 contradict the distance 3"),

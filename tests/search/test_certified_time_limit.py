@@ -24,6 +24,7 @@ from graphmetric.edit_distance.scaling import workspace_size
 from graphmetric.edit_distance.stopping import Watch
 from graphmetric.graphs.collection import GraphCollection
 from graphmetric.search.certified import CertifiedSearch, ClassBounds
+from graphmetric.search.hits import SearchReport
 
 LARGEST = 1_000 * 1_000
 """Entries of the matrix of the largest pair."""
@@ -148,3 +149,17 @@ def test_a_canceled_root_excludes_nothing() -> None:
     is_excluded = start_canceled(problem.packed, work, 2) and work.progress.status[DEPTH] < 0
     assert not is_excluded
     assert work.levels.state[0, BOUND] / (2 * problem.scale) <= true
+
+
+def test_undecided_graphs_do_not_count_as_evaluated() -> None:
+    report = SearchReport(100, True, {"labels": 40}, complete=False, open=60, least_open=2.0)
+    assert report.refined == 0
+    assert str(report) == (
+        "out of time among 100 graphs; 40 removed by labels; 0.0% looked at in full; "
+        "60.0% undecided (60, none of them nearer than 2)"
+    )
+
+
+def test_one_hit_is_one_hit() -> None:
+    index = gm.GraphIndex.build([gm.Graph(2, [(0, 1)])])
+    assert repr(index.search(gm.Graph(1), 1)).startswith("SearchResult(1 hit, complete among 1 graph;")

@@ -194,14 +194,14 @@ def format_interval(lower: float, upper: float, digits: int = 6) -> str:
     return f"{format_number(lower, digits)} .. {format_number(upper, digits)}"
 
 
-def format_count(count: int, noun: str) -> str:
-    """A count with its noun.
+def format_count(count: int, noun: str, plural: str | None = None) -> str:
+    """A count with its noun; ``plural`` if that is not the noun with an s.
 
     Example:
-        >>> format_count(1, "edit"), format_count(1200, "edit")
-        ('1 edit', '1,200 edits')
+        >>> format_count(1, "edit"), format_count(1200, "edit"), format_count(2, "entry", "entries")
+        ('1 edit', '1,200 edits', '2 entries')
     """
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def same_description(text: object, other: object) -> bool:

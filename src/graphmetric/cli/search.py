@@ -15,7 +15,7 @@ import click
 
 from graphmetric._foundation.atomic_files import system_errors_named, write_file
 from graphmetric._foundation.limits import paced
-from graphmetric._foundation.options import format_csv, format_number, parse_json
+from graphmetric._foundation.options import format_count, format_csv, format_number, parse_json
 from graphmetric._foundation.progress import progress, verbose_progress
 from graphmetric.cli.graph_sources import GraphCommand, Reading, open_graph, reading_options, stream_source
 from graphmetric.cli.index import known_id
@@ -295,16 +295,17 @@ def _answer_all(
                     done["hits"] += len(result)
                     done["out_of_time"] += not result.report.complete
                 write("".join(lines))
-                bar.advance(len(batch), f"{done['queries']:,} queries answered")
+                bar.advance(len(batch), f"{format_count(done['queries'], 'query', 'queries')} answered")
     except BaseException:
         if done["queries"] and out != "-":
-            show(f"{done['queries']:,} queries were answered; their hits are in {out}", err=True)
+            answered = format_count(done["queries"], "query was", "queries were")
+            show(f"{answered} answered; their hits are in {out}", err=True)
         raise
     if not done["queries"]:
         raise InvalidArgument("there is no graph to search for: the source of queries is empty")
     seconds = time.perf_counter() - started
     late = f", {done['out_of_time']:,} of them out of time" if done["out_of_time"] else ""
-    text = f"{done['queries']:,} queries answered in {seconds:.1f} s{late}"
+    text = f"{format_count(done['queries'], 'query', 'queries')} answered in {seconds:.1f} s{late}"
     if out == "-":
         show(text, err=True)
     else:

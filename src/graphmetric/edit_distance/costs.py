@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
@@ -68,8 +68,12 @@ class EditCosts:
     """Attributes that do not count, such as ``{"edge_labels"}``."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ignore", frozenset(self.ignore))
         allowed = set(Ignorable.__args__)  # type: ignore[attr-defined]
+        if not isinstance(self.ignore, Collection) or isinstance(self.ignore, str | bytes):
+            raise InvalidArgument(
+                f"ignore must be a set or list of names; got {self.ignore!r}. Names are {', '.join(sorted(allowed))}"
+            )
+        object.__setattr__(self, "ignore", frozenset(self.ignore))
         if unknown := self.ignore - allowed:
             raise InvalidArgument(f"ignore names {sorted(unknown)}; it takes any of {sorted(allowed)}")
         if self.feature_distance not in (None, *_DISTANCES):

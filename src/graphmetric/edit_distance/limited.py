@@ -78,7 +78,7 @@ def check_limits(limits: Mapping[str, int]) -> dict[str, int]:
     """
     if not isinstance(limits, Mapping):
         raise InvalidArgument(
-            f"limits is a {type(limits).__name__}; give the most edits of each kind, such as {{'ring': 0}}"
+            f"limits is of type {type(limits).__name__}; give the most edits of each kind, such as {{'ring': 0}}"
         )
     for kind, most in limits.items():
         if kind not in COUNTED_KINDS:

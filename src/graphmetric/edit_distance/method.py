@@ -290,7 +290,7 @@ def as_method(
     chosen: Any = _parse(method) if isinstance(method, str) else method
     if not isinstance(chosen, EditDistanceMethod):
         raise InvalidArgument(
-            f"method is a {type(method).__name__}; give a name ({', '.join(method_names())}) or a method object"
+            f"method is of type {type(method).__name__}; give a name ({', '.join(method_names())}) or a method object"
         )
     if not hasattr(chosen, "time_limit"):
         if time_limit not in ("auto", None):

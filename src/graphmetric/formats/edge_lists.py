@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.options import format_count
 from graphmetric.errors import InvalidArgument, InvalidGraph
 from graphmetric.formats.attributes import NODE_NAMES, are_node_numbers
 from graphmetric.graphs.graph import Graph
@@ -63,7 +64,8 @@ def from_edge_list(
     )
     for name, column in (("edge_labels", rows.labels), ("edge_weights", rows.weights)):
         if column is not None and len(column) != len(rows.pairs):
-            raise InvalidGraph(f"{name} has {len(column)} entries; there are {len(rows.pairs)} edges")
+            entries, edges = format_count(len(column), "entry", "entries"), format_count(len(rows.pairs), "edge")
+            raise InvalidGraph(f"{name} has {entries}; the list has {edges}")
     rows = merge_parallel_edges(rows, directed, parallel_edges)
     return Graph(
         len(ordered),
@@ -87,7 +89,7 @@ def _checked_pairs(edges: Iterable[Sequence[Hashable]]) -> list[tuple[Any, ...]]
             )
         for name in edge:
             if not isinstance(name, Hashable):
-                raise InvalidGraph(f"edges[{k}]: {name!r} is a {type(name).__name__}, which cannot name a node")
+                raise InvalidGraph(f"edges[{k}]: {name!r} is of type {type(name).__name__}, which cannot name a node")
     return [tuple(name.item() if isinstance(name, np.generic) else name for name in edge) for edge in given]
 
 

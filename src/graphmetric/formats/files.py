@@ -167,6 +167,8 @@ def _sources(path: Readable, format: str | None, call: ReadingCall) -> Iterator[
         for file, found in expand(given, named):
             yield FileSource(file, call), found, file != given
         return
+    if path != "-" and not hasattr(path, "read"):
+        raise InvalidArgument(f"path must be a path, or a stream opened in binary mode; got {path!r}")
     if named is None:
         raise InvalidArgument("reading a stream needs format=..., since there is no file name to choose it by")
     stream: Any = sys.stdin.buffer if isinstance(path, str) else path

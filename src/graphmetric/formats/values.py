@@ -39,7 +39,7 @@ def plain(value: Any, place: str = "metadata") -> Any:
         if wrong is not None:
             raise FileError(f"{place} has the key {wrong!r}; JSON keys are strings")
         return {key: plain(item, f"{place}[{key!r}]") for key, item in value.items()}
-    raise FileError(f"{place} is a {type(value).__name__}, which JSON cannot hold")
+    raise FileError(f"{place} is of type {type(value).__name__}, which JSON cannot hold")
 
 
 def shortened(value: object, limit: int = 60) -> str:

@@ -216,7 +216,7 @@ class GraphCollection(Sequence[Graph]):
 def checked_item(k: int, graph: object) -> Graph:
     """The ``k``-th of the graphs that somebody gave, which must be one."""
     if not isinstance(graph, Graph):
-        raise InvalidGraph(f"graphs[{k}] is a {type(graph).__name__}, not a Graph; see graphmetric.as_graphs")
+        raise InvalidGraph(f"graphs[{k}] is of type {type(graph).__name__}, not a Graph; see graphmetric.as_graphs")
     return graph
 
 

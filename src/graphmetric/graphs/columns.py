@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from graphmetric._foundation.options import format_count
 from graphmetric.errors import InvalidGraph
 from graphmetric.graphs.labels import LabelColumn
 
@@ -106,7 +107,8 @@ class Column:
         column = self.convert(self.name, values)
         found = len(column) if self.coded or column.ndim else 0
         if found != rows:
-            raise InvalidGraph(f"{self.name} has {found} entries; the graph has {rows} {self.per}s")
+            entries, expected = format_count(found, "entry", "entries"), format_count(rows, self.per)
+            raise InvalidGraph(f"{self.name} has {entries}; the graph has {expected}")
         if not self.coded:
             if 0 < column.ndim == self.dimensions - 1:
                 column = column[..., None]

@@ -136,8 +136,8 @@ def label_to_json(value: Hashable, depth: int = 0) -> object:
     if isinstance(value, tuple) and depth < _DEEPEST_LABEL:
         return {"tuple": [label_to_json(item, depth + 1) for item in value]}
     raise InvalidGraph(
-        f"label {reprlib.repr(value)} is a {type(value).__name__}, which has no lasting form; labels that are saved "
-        f"or certified are strings, numbers, bytes, None or tuples of these, nested up to {_DEEPEST_LABEL} deep"
+        f"label {reprlib.repr(value)} is of type {type(value).__name__}, which has no lasting form; labels that are "
+        f"saved or certified are strings, numbers, bytes, None or tuples of these, nested up to {_DEEPEST_LABEL} deep"
     )
 
 

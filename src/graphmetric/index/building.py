@@ -143,8 +143,8 @@ def _checked_id(id: Hashable) -> str | int:
     name = id.item() if isinstance(id, np.generic) else id
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise InvalidArgument(
-            f"id {shortened(id)} is a {type(id).__name__}; ids of an index are strings or integers: pass others as "
-            "ids=, or number them (--number)"
+            f"id {shortened(id)} is of type {type(id).__name__}; ids of an index are strings or integers: pass others "
+            "as ids=, or number them (--number)"
         )
     return name
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from graphmetric._foundation.limits import Deadline, clock
+from graphmetric._foundation.options import format_count
 from graphmetric.errors import InvalidArgument
 from graphmetric.metric_repair._kernels.row_repair import RowProblem, find_largest_excess, find_violated
 from graphmetric.metric_repair._kernels.triangles import BoundConstraints, Constraints
@@ -221,7 +222,9 @@ def _check_row(values: ArrayLike, name: str, m: int) -> Floats:
         i = int(wrong.argmax())
         raise InvalidArgument(f"{name}[{i}] = {row[i]:g}; it must be a finite number, at least 0")
     if len(row) != m:
-        raise InvalidArgument(f"{name} has {len(row)} entries; base has {m} items")
+        raise InvalidArgument(
+            f"{name} has {format_count(len(row), 'entry', 'entries')}; base has {format_count(m, 'item')}"
+        )
     return row
 
 

@@ -112,15 +112,16 @@ class SearchReport:
     @property
     def refined(self) -> float:
         """Fraction of the graphs whose distance was evaluated exactly."""
-        return 1.0 - sum(self.stages.values()) / self.graphs if self.graphs else 0.0
+        return 1.0 - (sum(self.stages.values()) + self.open) / self.graphs if self.graphs else 0.0
 
     def __str__(self) -> str:
         steps = [f"{count:,} removed by {name}" for name, count in self.stages.items() if count]
         kind = "complete" if self.exact and self.complete else "approximate" if self.complete else "out of time"
         rest = f"{self.refined:.1%} looked at in full"
         if self.open:
-            rest += f" or still open ({self.open:,}, none of them nearer than {self.least_open:.4g})"
-        return "; ".join([f"{kind} among {self.graphs:,} graphs", *steps, rest])
+            share, least = self.open / self.graphs, format_number(self.least_open or 0.0, 4)
+            rest += f"; {share:.1%} undecided ({self.open:,}, none of them nearer than {least})"
+        return "; ".join([f"{kind} among {format_count(self.graphs, 'graph')}", *steps, rest])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,7 +184,7 @@ class SearchResult(Sequence[SearchHit]):
         return data_frame({name: [record[name] for record in records] for name in names}, "tables of hits")
 
     def __repr__(self) -> str:
-        lines = [f"SearchResult({len(self)} hits, {self.report})"]
+        lines = [f"SearchResult({format_count(len(self), 'hit')}, {self.report})"]
         return "\n".join([*lines, *(f"  {rank:>3}. {hit!r}" for rank, hit in enumerate(self, 1))])
 
     def _repr_svg_(self) -> str:
@@ -206,7 +207,7 @@ class SearchResult(Sequence[SearchHit]):
         ]
         kept = len(columns) if any(hit.metadata for hit in shown) else -1
         listed = table(columns[:kept], [row[:kept] for row in rows], more=len(self) - len(shown))
-        return notebook_view(f"{len(self)} hits; {self.report}", pictures, listed)
+        return notebook_view(f"{format_count(len(self), 'hit')}; {self.report}", pictures, listed)
 
 
 def metadata_column(key: str) -> str:
