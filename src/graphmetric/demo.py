@@ -120,7 +120,7 @@ def claim_folder(path: Path, options: DemoOptions) -> None:
 
 
 def square_matrix(labels: PairBounds, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The distances among some graphs, given by ascending positions, all of whose pairs are labelled."""
+    """The distances among some graphs, given by ascending positions, all of whose pairs are labeled."""
     return labels.subset(chosen).to_matrices(len(chosen))[1]
 
 

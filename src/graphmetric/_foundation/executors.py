@@ -86,7 +86,7 @@ def run_tasks(
     """Do ``work(*arguments)`` for every task, a key and its arguments; yields keys and results as they come.
 
     What the work raises is raised here. When the caller ends early, as after Ctrl-C, tasks that have not begun are
-    cancelled.
+    canceled.
 
     Args:
         executor: What :func:`as_executor` takes.

@@ -1,4 +1,4 @@
-"""Two graphs side by side: matched nodes in the same place and colour, edits marked."""
+"""Two graphs side by side: matched nodes in the same place and color, edits marked."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def draw_alignment(result: Alignment) -> str:
 
 
 def draw_aligned_pair(result: Alignment, colors: Mapping[str, str]) -> tuple[str, str]:
-    """Both graphs as SVG of their own, matched nodes in the same place, nodes in the colours of their labels."""
+    """Both graphs as SVG of their own, matched nodes in the same place, nodes in the colors of their labels."""
     left, right, positions, scale = _align(result)
     first, second = Canvas(), Canvas()
     left.draw(first, scale.place(positions), scale, colors)
@@ -94,10 +94,10 @@ class _Side(NamedTuple):
     places: list[int]
     """For each node its place in the joint layout, which is also the number that edits give it."""
     unmatched: str
-    """The colour of what the other graph lacks."""
+    """The color of what the other graph lacks."""
 
     def draw(self, canvas: Canvas, points: Positions, scale: Scale, colors: Mapping[str, str] | None = None) -> None:
-        """Add this graph; matched nodes share a colour, unless ``colors`` are given by label."""
+        """Add this graph; matched nodes share a color, unless ``colors`` are given by label."""
         styles = [self._node_style(v, colors) for v in range(self.graph.num_nodes)]
         tags, other_tags = edges_of(self.graph), edges_of(self.other)
         ends: list[tuple[Any, Any]] = [(self.partner[u], self.partner[v]) for u, v in tags]
@@ -164,5 +164,5 @@ def _add_legend(canvas: Canvas, result: Alignment) -> None:
 
 
 def _hue(k: int) -> str:
-    """Colours for matched pairs: golden-ratio steps around the wheel, so that neighbours in number differ clearly."""
+    """Colors for matched pairs: golden-ratio steps around the wheel, so that neighbors in number differ clearly."""
     return hls_color((0.55 + 0.618034 * k) % 1.0, 0.8, 0.65)

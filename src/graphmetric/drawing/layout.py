@@ -39,7 +39,7 @@ _ASPECT = 1.7  # width of a picture of many components, as a multiple of its hei
 
 
 def lay_out(graph: Graph) -> Positions:
-    """Positions with neighbours about one unit apart, from the origin on, each component wider than tall.
+    """Positions with neighbors about one unit apart, from the origin on, each component wider than tall.
 
     No two nodes are nearer than ``CLEARANCE``.
     """
@@ -71,7 +71,7 @@ def _component_layout(links: scipy.sparse.csr_array) -> Positions:
 
 
 def _edge_lengths(links: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-    """Longer edges at nodes of many neighbours, which need room around them."""
+    """Longer edges at nodes of many neighbors, which need room around them."""
     degree = np.diff(links.indptr)
     rows, columns = links.nonzero()
     most = np.maximum(degree[rows], degree[columns])

@@ -1,6 +1,6 @@
 """Web pages that need nothing but themselves, and the plots on them: no scripts, links, or anything to fetch.
 
-Colours are classes of the style sheet, so that they follow the reader's choice of light or dark.
+Colors are classes of the style sheet, so that they follow the reader's choice of light or dark.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def card(value: str, name: str, sentence: str, kind: str = "") -> Markup:
 
 
 def legend(colors: Mapping[str, str]) -> Markup:
-    """The colours of labels, in the given order; nothing if there are none."""
+    """The colors of labels, in the given order; nothing if there are none."""
     entries = [
         element("span", element("i", style=f"background:{color}"), escape_text(shorten(label, 16)))
         for label, color in list(colors.items())[:LEGEND]

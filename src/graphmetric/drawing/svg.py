@@ -1,6 +1,6 @@
-"""Graphs as SVG: a canvas to draw on, nodes and edges at given points, and colours for node labels.
+"""Graphs as SVG: a canvas to draw on, nodes and edges at given points, and colors for node labels.
 
-Chemical elements have their customary colours, and labels that are shown together have different ones.
+Chemical elements have their customary colors, and labels that are shown together have different ones.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from graphmetric.graphs.graph import Graph
 
 INK = "#30343b"
 PLAIN = "#9aa0a8"
-"""The colour of nodes without a label."""
+"""The color of nodes without a label."""
 UNIT = 46.0
-"""Pixels between neighbours, at most."""
+"""Pixels between neighbors, at most."""
 RADIUS = 13.0
 """The radius of a node in pixels, at most."""
 MARGIN = 26.0
@@ -38,7 +38,7 @@ _PALETTE = (
     "#a9c7f2", "#f5b0bd", "#1f5f50", "#66666e", "#bfe08f", "#c79be8",
 )  # fmt: skip
 _ALIKE = 60.0
-"""Two colours whose red, green and blue differ by less than this (Euclidean, of 255) are hard to tell apart."""
+"""Two colors whose red, green and blue differ by less than this (Euclidean, of 255) are hard to tell apart."""
 
 _WIDEST = 1100.0  # pixels; larger graphs are drawn smaller, down to the least unit
 _LEAST_UNIT, _LEAST_RADIUS = 16.0, 3.5
@@ -64,15 +64,15 @@ def graph_canvas(graph: Graph, colors: Mapping[str, str] | None = None) -> Canva
 
 
 def label_color(label: Hashable) -> str:
-    """The colour of a label on its own; for labels that are shown together, see :func:`label_colors`."""
+    """The color of a label on its own; for labels that are shown together, see :func:`label_colors`."""
     return label_colors([label]).get(str(label), PLAIN)
 
 
 def label_colors(labels: Iterable[Hashable]) -> dict[str, str]:
-    """A colour for the text of each label that occurs; the first dozen and more are easy to tell apart.
+    """A color for the text of each label that occurs; the first dozen and more are easy to tell apart.
 
-    Chemical elements have their customary colours. Every other label has a favourite that depends on its text alone,
-    and gets another one only where that is taken. So the colours do not depend on the order of the labels, and another
+    Chemical elements have their customary colors. Every other label has a favorite that depends on its text alone,
+    and gets another one only where that is taken. So the colors do not depend on the order of the labels, and another
     label changes few of them.
     """
     texts = sorted({str(label) for label in labels if label is not None})
@@ -99,12 +99,12 @@ def _channels(color: str) -> bytes:
 
 
 def hls_color(hue: float, lightness: float, saturation: float) -> str:
-    """A colour of the wheel as hexadecimal digits."""
+    """A color of the wheel as hexadecimal digits."""
     return "#" + bytes(int(part * 255) for part in colorsys.hls_to_rgb(hue, lightness, saturation)).hex()
 
 
 _MORE = [hls_color(k / 24, lightness, 0.6) for lightness in (0.35, 0.5, 0.65, 0.8) for k in range(24)]
-"""For more labels than the palette has colours: whichever is furthest from those in use."""
+"""For more labels than the palette has colors: whichever is furthest from those in use."""
 
 
 class Scale(NamedTuple):
@@ -231,7 +231,7 @@ def add_graph(
     scale: Scale,
     colors: Mapping[str, str] | None = None,
 ) -> None:
-    """Draw nodes and edges at the given points; styles default to colours by label."""
+    """Draw nodes and edges at the given points; styles default to colors by label."""
     radius = scale.radius
     pale = edge_colors is None and graph.num_edges > _DENSE * graph.num_nodes
     size = radius / RADIUS

@@ -39,7 +39,7 @@ _OF_MOLECULES = (from_rdkit.__wrapped__, from_smiles.__wrapped__)  # type: ignor
 
 @warns_at_the_end("use the conversion by name, such as from_networkx, to choose what is kept")
 def as_graph(not_kept: ConversionLosses, thing: Any, reading: MoleculeOptions | None = None) -> Graph:
-    """Anything that is recognisably one graph, by the default rules of its conversion; it is not changed.
+    """Anything that is recognizably one graph, by the default rules of its conversion; it is not changed.
 
     A :class:`Graph`, a networkx or igraph graph, a PyG ``Data``, an RDKit ``Mol``, a SMILES string, a square numpy
     array or scipy sparse matrix (adjacency), or a tuple ``(edges, labels)`` whose second part may be None.

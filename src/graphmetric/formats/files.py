@@ -62,7 +62,7 @@ def read_graphs(
 
     The format is chosen by the file's suffix unless named; see :func:`available_formats`. Files in a folder are read in
     natural order (g2 before g10); a file with a single graph that has no id gives it the file's name without suffix
-    (as an integer if it is one). Gzip is recognised by its content.
+    (as an integer if it is one). Gzip is recognized by its content.
 
     Args:
         path: Where to read; a binary stream needs ``format``.

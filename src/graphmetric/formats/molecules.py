@@ -1,6 +1,6 @@
 """Molecules through RDKit (the extra ``molecules``): SMILES, RDKit's own objects, and files of SMILES, SDF or MOL.
 
-Nodes are atoms with their element symbols as labels, edges are bonds labelled ``"1"``, ``"2"``, ``"3"`` or
+Nodes are atoms with their element symbols as labels, edges are bonds labeled ``"1"``, ``"2"``, ``"3"`` or
 ``"aromatic"`` (rarer kinds by RDKit's name in lower case, such as ``"dative"``). Hydrogens that RDKit keeps implicit
 are not nodes. Charges, stereochemistry and isotopes do not count unless ``distinguish`` names them, which a
 :class:`~graphmetric.errors.ConversionWarning` says; hydrogen counts, radicals and coordinates are not carried over.

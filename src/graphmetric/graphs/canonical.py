@@ -260,10 +260,10 @@ def is_isomorphic_by_igraph(g: Columns, h: Columns) -> bool:
 
 
 def _subdivided(graph: Columns, numbers: dict[tuple[str, bytes], int]) -> tuple[igraph.Graph, list[int]]:
-    """An undirected graph without edge attributes, and node colours that make up for them.
+    """An undirected graph without edge attributes, and node colors that make up for them.
 
     An undirected edge becomes u - x - v, an arc u - tail - head - v, a self-loop u - x. ``numbers`` holds the
-    colours given so far; graphs to be compared share it.
+    colors given so far; graphs to be compared share it.
     """
     import igraph
 

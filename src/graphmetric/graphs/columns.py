@@ -464,7 +464,7 @@ def sort_edges(
             words = _edge_words(pairs, int(turned.argmax()), ptr)
             raise InvalidGraph(f"{words} is undirected, but its larger end comes first")
         pairs[turned] = pairs[turned, ::-1]
-    # Neighbours are compared, not subtracted: that is right for unsigned numbers too, and np.diff is slow if short.
+    # Neighbors are compared, not subtracted: that is right for unsigned numbers too, and np.diff is slow if short.
     ascending = (tails[1:] > tails[:-1]) | ((tails[1:] == tails[:-1]) & (heads[1:] > heads[:-1]))
     if ptr is not None:
         new_graph = ptr[(ptr > 0) & (ptr < len(pairs))] - 1  # where an edge and the next are of different graphs

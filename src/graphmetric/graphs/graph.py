@@ -45,7 +45,7 @@ _DIRECTION = int(GraphFlags.DIRECTION)
 
 
 class Adjacency(NamedTuple):
-    """Compressed rows: the neighbours of node v are ``indices[indptr[v]:indptr[v + 1]]``, ascending."""
+    """Compressed rows: the neighbors of node v are ``indices[indptr[v]:indptr[v + 1]]``, ascending."""
 
     indptr: NDArray[np.int64]
     indices: NDArray[np.int32]
@@ -211,7 +211,7 @@ class Graph:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Neighbours in compressed rows: successors where directed, both ends of each edge otherwise."""
+        """Neighbors in compressed rows: successors where directed, both ends of each edge otherwise."""
         known = self._adjacency
         if known is None:
             arcs, edge = (self.edges, np.arange(len(self.edges))) if self.directed else arcs_of(self.edges)

@@ -1,7 +1,7 @@
 """The nearest metric in L1, in L-infinity, or with known distances: :func:`repair_matrix` is the door to every norm.
 
-In L1 the least possible sum of changes is a linear programme. The changes of a distance up and down are two variables
-of cost w; the constraints are the triangles. Almost all of these never matter, so the programme begins without any,
+In L1 the least possible sum of changes is a linear program. The changes of a distance up and down are two variables
+of cost w; the constraints are the triangles. Almost all of these never matter, so the program begins without any,
 and after each solution the violated ones are added.
 
 In L-infinity the least possible largest change comes from shortest paths. If every distance may change by e / w, a
@@ -47,7 +47,7 @@ from graphmetric.metric_repair.triangle_fixing import triangle_fixing
 from graphmetric.metric_repair.triangle_inequality import Triangles, TriangleScanner
 
 MOST_ITEMS_L1 = 300
-"""The linear programme takes a second at 80 items, half a minute to a few minutes at 200, far more beyond."""
+"""The linear program takes a second at 80 items, half a minute to a few minutes at 200, far more beyond."""
 
 _MATRICES_LINF = 6  # of double precision beside the given one: bounds, paths, excess, goal
 _MOST_STEPS = 200
@@ -79,7 +79,7 @@ def repair_matrix(
         norm: What is minimized: the sum of squared changes ("l2"); the sum of absolute changes ("l1"), which moves
             few distances, some of them far, for distances most of which are right; or the largest change ("linf"), for
             distances with a known largest error. In l1 and linf there may be several nearest metrics; this gives one.
-            l2 takes a second for thousands of items, linf a few seconds for 1,000; l1 is a linear programme (HiGHS)
+            l2 takes a second for thousands of items, linf a few seconds for 1,000; l1 is a linear program (HiGHS)
             for up to ``MOST_ITEMS_L1`` items.
         decrease_only: Instead, the largest metric that is nowhere above the given distances: see
             :func:`shortest_path_closure`.
@@ -92,7 +92,7 @@ def repair_matrix(
 
     Returns:
         For l2, see :func:`triangle_fixing`. The objective of the other norms is the weighted sum, or the largest, of
-        |x - d| over pairs, and ``sweeps`` is the number of programmes solved, or of computations of all shortest paths.
+        |x - d| over pairs, and ``sweeps`` is the number of programs solved, or of computations of all shortest paths.
     """
     check_tolerance(tolerance)
     distances, fixed = write_known(predicted, known)
@@ -233,7 +233,7 @@ def _find_smallest_sum(
     A triangle that the program already contains is violated only by the solver's rounding, which another round would
     not change.
 
-    Returns a matrix, a lower bound of the sum of changes of all metrics, and the number of programmes solved.
+    Returns a matrix, a lower bound of the sum of changes of all metrics, and the number of programs solved.
     """
     matrix, bound, rounds = problem.given, 0.0, 0
     if len(matrix) > 1 and max(problem.largest, problem.lower) > 0:

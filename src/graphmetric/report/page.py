@@ -363,7 +363,7 @@ def draw_size_errors(bins: SizeErrors) -> Markup:
 
 
 class Gallery:
-    """Draws the graphs at some positions of a collection; their labels share one set of colours."""
+    """Draws the graphs at some positions of a collection; their labels share one set of colors."""
 
     def __init__(self, graphs: GraphCollection, positions: Iterable[int]) -> None:
         shown = {position: graphs[position] for position in positions}
@@ -374,7 +374,7 @@ class Gallery:
         self._drawn = {position: self._draw(position) for position in shown}
 
     def legend(self) -> Markup:
-        """The colours of the node labels, the most frequent first; empty for graphs without labels."""
+        """The colors of the node labels, the most frequent first; empty for graphs without labels."""
         return legend({label: self._colors[label] for label, _ in self._labels.most_common()})
 
     def show_example(self, example: ExampleQuery, queries: int) -> Markup:
