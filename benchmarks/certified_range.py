@@ -25,7 +25,7 @@ def measure(index: gm.GraphIndex, queries: gm.GraphCollection, radius: float) ->
     results, seconds = [], []
     for query in queries:
         started = time.process_time()
-        results.append(index.range(query, radius, certified=True, time_limit=None, n_jobs=1))
+        results.append(index.range_search(query, radius, certified=True, time_limit=None, n_jobs=1))
         seconds.append(time.process_time() - started)
     found = [len(result) for result in results]
     print(
@@ -51,7 +51,7 @@ def brute_force(
     ids = set(chosen.tolist())
     for row, query in enumerate(queries):
         wanted = {(int(chosen[k]), found.upper[row, k]) for k in np.flatnonzero(found.upper[row] <= radius)}
-        hits = index.range(query, radius, certified=True, time_limit=None)
+        hits = index.range_search(query, radius, certified=True, time_limit=None)
         assert {(hit.id, hit.exact) for hit in hits if hit.id in ids} == wanted
     print(f"    brute force on {len(sample)} graphs, scaled to all: {seconds:.1f} s per query; the same answers")
 

@@ -99,7 +99,7 @@ def compare(name: str, data: Path, steps: int, models: Path) -> None:
         print(f"    answers that are proven: {len(right)}, of these right: {sum(right)}")
         describe_stages(results, "solved exactly")
     for radius in RADII:
-        within = partial(index.range, queries, radius, certified=True, time_limit=SECONDS, n_jobs=1)
+        within = partial(index.range_search, queries, radius, certified=True, time_limit=SECONDS, n_jobs=1)
         results, seconds = cpu(within, rounds)
         rows = zip(results, *bounds, strict=True)
         right = [is_right(found, lower, upper, radius) for found, lower, upper in rows if found.report.complete]

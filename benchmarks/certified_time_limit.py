@@ -50,7 +50,7 @@ def main() -> None:
                 if name == "10 nearest":
                     found = index.search(query, 10, certified=True, time_limit=limit)
                 else:
-                    found = index.range(query, 100, time_limit=limit)
+                    found = index.range_search(query, 100, time_limit=limit)
                 wall, cpu = time.monotonic() - wall, time.process_time() - cpu
                 latest = max(latest, wall / limit - 1)
                 proven = sum(hit.proven for hit in found)

@@ -360,7 +360,7 @@ class TestInput:
             lambda: model.align(query, directed),
             lambda: model.kneighbors([directed], [query], k=1),
             lambda: index.search(directed, 1),
-            lambda: index.range(directed, 1.0),
+            lambda: index.range_search(directed, 1.0),
             lambda: index.add([directed]),
             lambda: evaluate_model(model, [query, directed, query, query]),
         ):

@@ -99,7 +99,7 @@ def test_hits_say_what_is_proven() -> None:
     assert frame.shape == (12, 8)  # with the metadata of these molecules: their SMILES
     assert frame["smiles"].notna().all()
     assert frame["exact"].tolist() == [hit.exact for hit in found]
-    assert list(gm.GraphIndex.build(graphs).range(gm.Graph(40), 0.0).to_pandas()) == ["rank", "id", "distance"]
+    assert list(gm.GraphIndex.build(graphs).range_search(gm.Graph(40), 0.0).to_pandas()) == ["rank", "id", "distance"]
 
 
 def test_edits_are_listed() -> None:

@@ -49,7 +49,7 @@ def test_the_page_trains_saves_loads_indexes_and_searches(example: dict[str, obj
     results = index.search(graphs[:5], 10)
     assert [[hit.distance for hit in result] for result in results] == pytest.approx(expected, rel=1e-5, abs=1e-5)
     assert sum(sum(result.report.stages.values()) for result in results) > 0  # skipped by their bounds
-    near = index.range(graphs[0], float(expected[0, 4]) + 1e-4)
+    near = index.range_search(graphs[0], float(expected[0, 4]) + 1e-4)
     assert [hit.distance for hit in near][:5] == pytest.approx(expected[0, :5], rel=1e-5, abs=1e-5)
     assert index.search(graphs[0], 3, certified=True)[0].exact == 0
     with pytest.raises(InvalidArgument, match="only heads that match nodes align them"):

@@ -171,7 +171,7 @@ def _restore(place: Path, files: dict[str, bytes]) -> None:
 
 def _search(folder: Path, graphs: gm.GraphCollection) -> object:
     index = gm.GraphIndex.load(folder / "index", verify=True)
-    return index.ids, [(hit.id, hit.distance) for hit in index.range(graphs[2], 3.0)]
+    return index.ids, [(hit.id, hit.distance) for hit in index.range_search(graphs[2], 3.0)]
 
 
 JOB = {"seed": 0}

@@ -84,7 +84,7 @@ def test_the_model_is_not_asked(
     for query in molecules[:3]:
         found, wanted = index.search(query, 5, certified=True), bare.search(query, 5)
         assert [(hit.id, hit.exact, hit.proven) for hit in found] == [(hit.id, hit.exact, hit.proven) for hit in wanted]
-        assert len(index.range(query, 3, certified=True)) == len(bare.range(query, 3))
+        assert len(index.range_search(query, 3, certified=True)) == len(bare.range_search(query, 3))
 
 
 def test_single_queries_and_odd_labels(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
@@ -155,7 +155,7 @@ def test_costs_of_any_unit_have_the_same_answers(molecules: gm.GraphCollection, 
     costs = gm.EditCosts(**dict.fromkeys(names, cost))
     for found, expected in (
         (index.search(query, 7, costs=costs), index.search(query, 7)),
-        (index.range(query, 4.5 * cost, costs=costs), index.range(query, 4.5)),
+        (index.range_search(query, 4.5 * cost, costs=costs), index.range_search(query, 4.5)),
     ):
         assert found.report.complete
         assert all(hit.proven for hit in found)

@@ -112,7 +112,7 @@ def test_time_limits_are_kept_by_large_queries(
         found = thousand.search(query, 10, certified=True, time_limit=LIMIT)
         assert len(found) == 10
     else:
-        found = thousand.range(query, radius, time_limit=LIMIT)
+        found = thousand.range_search(query, radius, time_limit=LIMIT)
     assert clock.now <= 1.1 * LIMIT
     assert not found.report.complete
     assert found.report.open > 0

@@ -99,7 +99,7 @@ def test_many_copies_are_ranked_by_position(
         allowed = np.array([allowed[n] and not (allowed & (copies == copies[n]))[:n].any() for n in range(len(graphs))])
     expected = nearest_by_scan(classes, near, allowed, k)
     assert [int(str(hit.id)) for hit in found] == expected
-    within = index.range(query, found[-1].distance, view=view, where=where, distinct=distinct) if found else []
+    within = index.range_search(query, found[-1].distance, view=view, where=where, distinct=distinct) if found else []
     assert [hit.id for hit in within][: len(found)] == [hit.id for hit in found]
     limited = index.search(query, k, view=view, where=where, distinct=distinct, candidates=k)
     if limited.report.exact:
@@ -127,7 +127,7 @@ def test_nine_hundred_copies(
         assert [hit.id for hit in index.search(query, 5, candidates=50)] == list(range(5))
         index.remove(range(3))
         assert [hit.id for hit in index.search(query, 898)] == [*range(3, 900), 905]
-        assert len(index.range(query, 0.0)) == 898
+        assert len(index.range_search(query, 0.0)) == 898
     assert models[head].kneighbors([query], graphs, k=5)[1].tolist() == [[0, 1, 2, 3, 4]]
 
 
@@ -187,7 +187,7 @@ def test_range_equals_full_scan(models: dict[str, gm.GraphDistance], molecules: 
     index = gm.GraphIndex.build(models[head], graphs)
     (row,) = models[head].pairwise([query], graphs)
     for radius in (0.0, float(np.median(row)) + 1e-3, 1e6):
-        result = index.range(query, radius)
+        result = index.range_search(query, radius)
         assert len(result) == int((row <= radius).sum())
         assert [hit.distance for hit in result] == sorted(hit.distance for hit in result)
 
@@ -258,7 +258,7 @@ def test_fewer_graphs_than_asked_for(model: gm.GraphDistance, molecules: gm.Grap
     assert len(small.search(molecules[5], 10)) == 3
     empty = gm.GraphIndex.build(model, [])
     assert len(empty) == len(empty.search(molecules[5])) == len(empty.search(molecules[5], certified=True)) == 0
-    assert len(empty.range(molecules[5], 1.0)) == 0
+    assert len(empty.range_search(molecules[5], 1.0)) == 0
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_wrong_arguments(
 def test_other_wrong_arguments(index: gm.GraphIndex, model: gm.GraphDistance, molecules: gm.GraphCollection) -> None:
     for radius in (-1, float("nan"), "far", None):
         with pytest.raises(InvalidArgument, match="radius must be a number that is not negative"):
-            index.range(molecules[0], radius)  # type: ignore[arg-type]
+            index.range_search(molecules[0], radius)  # type: ignore[arg-type]
     for k in (0, 2.5, "3"):
         with pytest.raises(InvalidArgument, match="k must be"):
             model.kneighbors(molecules[:1], molecules, k=k)  # type: ignore[arg-type]

@@ -69,7 +69,7 @@ def test_as_if_all_graphs_were_looked_at(
         check_hits(result, shown, ids, limits)
         assert [hit.exact for hit in result] == pytest.approx(sorted(shown[np.isfinite(shown)])[:8])
         radius = float(np.sort(shown)[min(6, np.isfinite(shown).sum() - 1)])
-        within = bare.range(query, radius, limits=limits, costs=costs, view=view)
+        within = bare.range_search(query, radius, limits=limits, costs=costs, view=view)
         check_hits(within, shown, ids, limits)
         assert {hit.id for hit in within} == {ids[k] for k in np.flatnonzero(shown <= radius + 1e-9)}
 
@@ -85,8 +85,8 @@ def test_any_graphs_and_limits(graphs: list[gm.Graph], limits: dict[str, int], i
     index = gm.GraphIndex.build(graphs[1:], ids=range(len(graphs) - 1))
     exact = limited_distances(graphs[0], graphs[1:], limits, gm.EditCosts())
     with mock.patch.object(nearest, "LARGEST_EASY", 0 if is_hard else 12):
-        found = [index.search(graphs[0], 3, limits=limits), index.range(graphs[0], 2, limits=limits)]
-        everything = index.range(graphs[0], 1.0, limits=limits, view="steinhaus")
+        found = [index.search(graphs[0], 3, limits=limits), index.range_search(graphs[0], 2, limits=limits)]
+        everything = index.range_search(graphs[0], 1.0, limits=limits, view="steinhaus")
     for result in found:  # edits cannot take away features that only one of the graphs has
         check_hits(result, exact, index.ids, limits, leads_there=False)
     assert [hit.exact for hit in found[0]] == sorted(exact[np.isfinite(exact)])[:3]
@@ -107,11 +107,11 @@ def test_larger_graphs_copies_and_conditions() -> None:
     check_hits(result, exact, index.ids, limits)
     odd = exact[1::2]
     assert [hit.exact for hit in result] == sorted(odd[np.isfinite(odd)])[:5]
-    within = index.range(query, 5, limits=limits)
+    within = index.range_search(query, 5, limits=limits)
     check_hits(within, exact, index.ids, limits)
     assert {hit.id for hit in within} == set(np.flatnonzero(exact <= 5).tolist())
     assert {16, 17, 18, 19}.intersection(hit.id for hit in within)
-    distinct = index.range(query, 5, limits=limits, distinct=True)
+    distinct = index.range_search(query, 5, limits=limits, distinct=True)
     assert len(distinct) < len(within)
 
 
@@ -127,7 +127,7 @@ def test_with_a_model(index: gm.GraphIndex, bare: gm.GraphIndex, molecules: gm.G
     learned = index.search(query, 5, certified=True, limits=limits, where=lambda facts: True)
     alone = gm.GraphIndex.build(molecules[:100]).search(query, 5, limits=limits)
     assert [hit.exact for hit in learned] == [hit.exact for hit in alone]
-    for ask in (index.search, index.range):
+    for ask in (index.search, index.range_search):
         with pytest.raises(InvalidArgument, match=r"limits is for certified searches, .* say certified=True"):
             ask(query, 5, limits=limits)
     with pytest.raises(InvalidArgument, match="limits names 'rings'"):
@@ -149,7 +149,7 @@ def test_time_limits_and_watchers_end_a_limited_search() -> None:
     trees = [sparse(40, seed, labels=2) for seed in range(6)]
     index = gm.GraphIndex.build(trees[:5], ids=range(5))
     limits = {"element": 3, "edges_deleted": 12}
-    late = index.range(trees[5], 60, limits=limits, time_limit=0.3)
+    late = index.range_search(trees[5], 60, limits=limits, time_limit=0.3)
     assert not late.report.complete
     assert late.report.open
     for hit in late:

@@ -40,4 +40,4 @@ def test_wrong_options_are_refused_before_a_search(given: dict[str, Any], messag
 def test_a_keyword_that_a_search_does_not_have() -> None:
     index = gm.GraphIndex.build(gm.load_dataset("molecules").graphs[:3])
     with pytest.raises(TypeError, match="candidates"):
-        index.range(index.graphs[0], 3, candidates=5)  # type: ignore[call-overload]
+        index.range_search(index.graphs[0], 3, candidates=5)  # type: ignore[call-overload]

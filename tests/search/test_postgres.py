@@ -82,8 +82,10 @@ def test_as_in_memory(
     for other in (built, gm.GraphIndex.load(url), gm.GraphIndex.load(f"{url}-copy", model=models[head])):
         for options in ({}, {"view": "steinhaus"}, {"where": {"class": 1}}, {"distinct": True}, {"candidates": 50}):
             assert answers(other, molecules[60], **options) == answers(memory, molecules[60], **options)
-        near = memory.range(molecules[60], 8.0)
-        assert [(hit.id, hit.distance) for hit in other.range(molecules[60], 8.0)] == [(h.id, h.distance) for h in near]
+        near = memory.range_search(molecules[60], 8.0)
+        assert [(hit.id, hit.distance) for hit in other.range_search(molecules[60], 8.0)] == [
+            (h.id, h.distance) for h in near
+        ]
         assert np.array_equal(other.vectors(), memory.vectors())
         assert other.graph(molecules[7].id) == molecules[7]
         assert other.metadata == memory.metadata

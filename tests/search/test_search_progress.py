@@ -33,7 +33,7 @@ def shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.parametrize(
-    "search", [lambda index, query: index.search(query, 3), lambda index, query: index.range(query, 4)]
+    "search", [lambda index, query: index.search(query, 3), lambda index, query: index.range_search(query, 4)]
 )
 def test_a_search_shows_its_progress(search: Any, trees: gm.GraphIndex, shown: Callable[[], str]) -> None:
     search(trees, trees.graphs[0])
@@ -44,7 +44,7 @@ def test_a_search_shows_its_progress(search: Any, trees: gm.GraphIndex, shown: C
 
 def test_the_number_of_undecided_graphs_is_shown(shown: Callable[[], str]) -> None:
     trees = gm.GraphIndex.build([sparse(40, seed) for seed in range(7)])
-    trees.range(sparse(40, 8), 60, time_limit=0.5)
+    trees.range_search(sparse(40, 8), 60, time_limit=0.5)
     assert re.search(r"^certified search: \d+ s, 7 of 7 graphs are undecided, none of them nearer than", shown(), re.M)
 
 

@@ -45,7 +45,7 @@ def test_all_within_a_radius(
     exact = gm.pairwise_edit_distances(queries, graphs).distances
     shown = in_view(exact, view, queries, graphs)
     for radius in {"raw": (0, 3, 6.5), "paper": (0.2, 0.5, 1.0), "steinhaus": (0.1, 0.3, 1.0)}[view]:
-        results = (index if learned else bare).range(queries, radius, certified=True, view=view)
+        results = (index if learned else bare).range_search(queries, radius, certified=True, view=view)
         for row, result in enumerate(results):
             assert [(hit.exact, hit.id) for hit in result] == expected(shown[row], radius, graphs)
             assert all(hit.proven for hit in result)
@@ -60,7 +60,7 @@ def test_all_within_a_radius(
 def test_other_costs_and_conditions(molecules: gm.GraphCollection, bare: gm.GraphIndex, costs: gm.EditCosts) -> None:
     graphs, query = molecules[:100], molecules[103]
     (exact,) = gm.pairwise_edit_distances([query], graphs, costs=costs).distances
-    result = bare.range(query, 5.25, costs=costs, where={"class": 1})
+    result = bare.range_search(query, 5.25, costs=costs, where={"class": 1})
     exact[np.arange(100) % 3 != 1] = np.inf
     assert [(hit.exact, hit.id) for hit in result] == expected(exact, 5.25, graphs)
     assert result.report.graphs == 33
@@ -71,7 +71,7 @@ def test_other_costs_and_conditions(molecules: gm.GraphCollection, bare: gm.Grap
 def test_any_graphs(graphs: list[gm.Graph], radius: int) -> None:
     index = gm.GraphIndex.build(graphs[1:], ids=range(len(graphs) - 1))
     (exact,) = gm.pairwise_edit_distances(graphs[:1], graphs[1:]).distances
-    result = index.range(graphs[0], radius)
+    result = index.range_search(graphs[0], radius)
     wanted = sorted((distance, k) for k, distance in enumerate(exact.tolist()) if distance <= radius)
     assert [(hit.exact, hit.id) for hit in result] == wanted
 
@@ -85,7 +85,7 @@ def test_larger_graphs_and_copies() -> None:
     graphs = gm.GraphCollection([*trees, *near, *copies])
     index = gm.GraphIndex.build(graphs, ids=range(len(graphs)))
     (exact,) = gm.pairwise_edit_distances([trees[0]], graphs).distances
-    result = index.range(trees[0], 3)
+    result = index.range_search(trees[0], 3)
     wanted = sorted((distance, k) for k, distance in enumerate(exact.tolist()) if distance <= 3)
     assert len(wanted) >= 7
     assert [(hit.exact, hit.id) for hit in result] == wanted
@@ -101,7 +101,7 @@ def test_out_of_time(molecules: gm.GraphCollection) -> None:
     """What is listed, excluded and open are all graphs, and the truth is in between."""
     trees = [sparse(40, seed) for seed in range(8)]
     index = gm.GraphIndex.build(trees[:7], ids=range(7))
-    result = index.range(trees[7], 60, time_limit=0.05)
+    result = index.range_search(trees[7], 60, time_limit=0.05)
     report = result.report
     assert not report.complete
     assert report.open > 0
@@ -120,7 +120,7 @@ def test_watching_a_search(bare: gm.GraphIndex, molecules: gm.GraphCollection) -
         seen.append(progress)
         answers.append(len(progress.result()))
 
-    bare.range(molecules[104], 6, watch=watch)
+    bare.range_search(molecules[104], 6, watch=watch)
     bare.search([molecules[104], molecules[105]], 3, watch=watch)
     assert {progress.query for progress in seen} == {0, 1}
     assert all(progress.found + progress.excluded + progress.open == 100 for progress in seen)
@@ -138,7 +138,7 @@ def test_a_watched_search_leaves_nothing_in_memory(bare: gm.GraphIndex, molecule
     try:
         before = count()
         bare.search(molecules[104], 3, watch=lambda progress: False)
-        bare.range(molecules[104], 3, watch=lambda progress: False)
+        bare.range_search(molecules[104], 3, watch=lambda progress: False)
         assert count() == before
     finally:
         gc.enable()
@@ -147,7 +147,7 @@ def test_a_watched_search_leaves_nothing_in_memory(bare: gm.GraphIndex, molecule
 def test_a_watcher_may_stop_a_search() -> None:
     trees = [sparse(40, seed) for seed in range(8)]
     index = gm.GraphIndex.build(trees[:7], ids=range(7))
-    result = index.range(trees[7], 60, time_limit=None, watch=lambda progress: True)
+    result = index.range_search(trees[7], 60, time_limit=None, watch=lambda progress: True)
     assert not result.report.complete
     nearest = index.search(trees[7], 3, time_limit=None, watch=lambda progress: progress.seconds > 0.2)
     assert not nearest.report.complete
@@ -157,9 +157,9 @@ def test_a_watcher_may_stop_a_search() -> None:
 
 def test_errors_of_watchers_are_raised(bare: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     with pytest.raises(ZeroDivisionError):
-        bare.range(molecules[104], 6, watch=lambda progress: 1 // 0)
+        bare.range_search(molecules[104], 6, watch=lambda progress: 1 // 0)
     with pytest.raises(IndexError):
-        bare.range(molecules[104], 6, watch=lambda progress: [][0])
+        bare.range_search(molecules[104], 6, watch=lambda progress: [][0])
 
 
 @pytest.mark.parametrize("several", [True, False])
@@ -176,7 +176,7 @@ def test_ctrl_c_leaves_what_is_known(several: bool) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(SearchInterrupted) as stopped:
-        index.range(query, 60, time_limit=None, watch=press)
+        index.range_search(query, 60, time_limit=None, watch=press)
     known = stopped.value.known[0] if several else stopped.value.known
     assert known.report.open > 0
     assert known.report.least_open is not None

@@ -99,7 +99,7 @@ def test_what_needs_a_model_says_so(
     with pytest.raises(InvalidArgument, match="has no model"):
         bare.search(molecules[3], certified=False)
     with pytest.raises(InvalidArgument, match="has no model"):
-        bare.range(molecules[3], 2.0, certified=False)
+        bare.range_search(molecules[3], 2.0, certified=False)
     with pytest.raises(InvalidArgument, match="leave out candidates"):
         bare.search(molecules[3], candidates=20)
     with pytest.raises(InvalidArgument, match="no view 'square'"):

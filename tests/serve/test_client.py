@@ -38,7 +38,7 @@ def test_search_and_range_give_what_the_index_gives(
     query = molecules.graph("NSC 9")
     assert _is_same(remote.search(query, 5, **options), molecules.search(query, 5, **options))
     radius = 0.4 if "view" in options else 3.0
-    assert _is_same(remote.range("NSC 9", radius, **options), molecules.range("NSC 9", radius, **options))
+    assert _is_same(remote.range_search("NSC 9", radius, **options), molecules.range_search("NSC 9", radius, **options))
 
 
 def test_a_list_of_queries_gives_a_list(remote: RemoteIndex, molecules: gm.GraphIndex) -> None:
@@ -112,7 +112,7 @@ def test_faults_of_the_caller(remote: RemoteIndex) -> None:
         remote.search("CCO", where={"colour": 1}, watch=lambda progress: None)
     other: Any = {"n_jobs": 2}
     with pytest.raises(InvalidArgument, match="no option 'n_jobs'; there are view, certified"):
-        remote.range("CCO", 3, **other)
+        remote.range_search("CCO", 3, **other)
     for url in ("127.0.0.1:80", "ftp://x", "http://", "http://user:secret@host", "http://[::1"):
         with pytest.raises(InvalidArgument, match="not the address of a service"):
             gm.connect(url)

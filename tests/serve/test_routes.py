@@ -39,7 +39,7 @@ def test_a_certified_search_is_that_of_the_index(served: Running, molecules: gm.
 
 @pytest.mark.parametrize("certified", [False, True])
 def test_within_finds_all_and_k_cuts_the_list(served: Running, molecules: gm.GraphIndex, certified: bool) -> None:
-    query, expected = molecules.ids[3], molecules.range(molecules.ids[3], 4.0, certified=certified)
+    query, expected = molecules.ids[3], molecules.range_search(molecules.ids[3], 4.0, certified=certified)
     asked = {"id": query, "within": 4.0, "certified": certified}
     answer = served.post("/v1/search", asked).json
     assert {hit["id"] for hit in answer["hits"]} == {hit.id for hit in expected}

@@ -97,7 +97,7 @@ def _search_every_way(index: GraphIndex) -> None:
     for query in (index.graphs[0], index.graphs[-1]):
         index.search(query, k=3)
         index.search(query, k=3, certified=True, time_limit=5)
-        index.range(query, 2.0)
+        index.range_search(query, 2.0)
 
 
 def _installed(package: str) -> str | None:

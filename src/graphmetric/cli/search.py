@@ -150,7 +150,7 @@ def search_command(
         if radius is None:
             return opened.search(list(graphs), k, **options, **more)  # type: ignore[no-any-return]
         chosen = {name: value for name, value in options.items() if name != "candidates"}
-        return opened.range(list(graphs), radius, **chosen, **more)  # type: ignore[no-any-return]
+        return opened.range_search(list(graphs), radius, **chosen, **more)  # type: ignore[no-any-return]
 
     def search_batch(graphs: Sequence[Graph]) -> list[SearchResult]:
         with verbose_progress(False if options["certified"] else None):  # the command shows that of all batches

@@ -110,10 +110,14 @@ class RemoteIndex:
         return self._search_each(query, {"k": k}, options)
 
     @overload
-    def range(self, query: list[Any], radius: float, **options: Unpack[RemoteKeywords]) -> list[SearchResult]: ...
+    def range_search(
+        self, query: list[Any], radius: float, **options: Unpack[RemoteKeywords]
+    ) -> list[SearchResult]: ...
     @overload
-    def range(self, query: Any, radius: float, **options: Unpack[RemoteKeywords]) -> SearchResult: ...
-    def range(self, query: Any, radius: float, **options: Unpack[RemoteKeywords]) -> SearchResult | list[SearchResult]:
+    def range_search(self, query: Any, radius: float, **options: Unpack[RemoteKeywords]) -> SearchResult: ...
+    def range_search(
+        self, query: Any, radius: float, **options: Unpack[RemoteKeywords]
+    ) -> SearchResult | list[SearchResult]:
         """All graphs at most at this distance, nearest first, with the keywords of :meth:`search`.
 
         A service sends at most a thousand.

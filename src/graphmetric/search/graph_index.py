@@ -333,12 +333,14 @@ class GraphIndex:
         return self._answer(query, ask)
 
     @overload
-    def range(
+    def range_search(
         self, query: list[Any] | GraphCollection, radius: float, **options: Unpack[RangeKeywords]
     ) -> list[SearchResult]: ...
     @overload
-    def range(self, query: Any, radius: float, **options: Unpack[RangeKeywords]) -> SearchResult: ...
-    def range(self, query: Any, radius: float, **options: Unpack[RangeKeywords]) -> SearchResult | list[SearchResult]:
+    def range_search(self, query: Any, radius: float, **options: Unpack[RangeKeywords]) -> SearchResult: ...
+    def range_search(
+        self, query: Any, radius: float, **options: Unpack[RangeKeywords]
+    ) -> SearchResult | list[SearchResult]:
         """Find all graphs at most at this distance from a query, nearest first; none is missed.
 
         If a certified search runs out of time, its report has the number of undecided graphs and a lower bound of their
@@ -350,8 +352,9 @@ class GraphIndex:
             options: The fields of :class:`~graphmetric.search.options.RangeOptions`: those of :meth:`search` but
                 ``exact`` and ``candidates``.
         """
-        radius, chosen = checked_number(radius, "radius", "a number that is not negative"), RangeOptions(**options)
-        learned = self._chosen_model("range", chosen)
+        radius = checked_number(radius, "radius", "a number that is not negative")
+        chosen = RangeOptions(**options)
+        learned = self._chosen_model("range search", chosen)
 
         def ask(graphs: GraphCollection) -> list[SearchResult]:
             if learned is not None:
@@ -387,7 +390,7 @@ class GraphIndex:
         sizes = np.where(self._open.graphs.alive, self._open.graphs.per_graph("sizes"), 0)
         for position in {int(np.argmax(sizes > LARGEST_EASY)), int(np.argmax(sizes > 0))}:
             query = self._open.graphs.loader(position)()
-            self.range(query, 0.0, certified=True)
+            self.range_search(query, 0.0, certified=True)
             self.search(query, 1, certified=True, time_limit=_WARM_SECONDS)
             if self._open.learned is not None:
                 self.search(query, 1)

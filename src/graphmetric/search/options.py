@@ -38,7 +38,7 @@ class RemoteKeywords(TypedDict, total=False):
 
 
 class RangeKeywords(RemoteKeywords, total=False):
-    """The keywords of :meth:`graphmetric.GraphIndex.range`, which :class:`RangeOptions` explains."""
+    """The keywords of :meth:`graphmetric.GraphIndex.range_search`, which :class:`RangeOptions` explains."""
 
     costs: EditCosts | None
     n_jobs: int | None

@@ -248,7 +248,7 @@ class ServedIndex:
         if asked.within is None:
             result = self.index.search(query, k, **options)
         else:
-            result = self.index.range(query, float(asked.within), **options)
+            result = self.index.range_search(query, float(asked.within), **options)
         explain = (lambda hit: self._explain_hit(query, hit, stop)) if asked.explain else None
         return {
             "certified": certified,

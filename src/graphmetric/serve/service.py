@@ -232,7 +232,7 @@ def _search_hard(query: Graph, index: GraphIndex) -> None:
     for limits in (None, {"total": 3}):
         index.search(query, 2, time_limit=_COMPILING_SECONDS, limits=limits)
         graph_edit_distance(query, other, limits=limits, time_limit=_COMPILING_SECONDS)
-    index.range(query, 3.0, time_limit=_COMPILING_SECONDS)
+    index.range_search(query, 3.0, time_limit=_COMPILING_SECONDS)
     index.explain(Graph(2, [(0, 1)]), index.ids[0])
 
 
