@@ -49,7 +49,7 @@ def build(molecules: Path, count: int, out: Path) -> None:
 def ask(out: Path, queries: Path, count: int, limits: list[float]) -> None:
     started = time.process_time()
     index = gm.GraphIndex.load(out, verify=False)
-    index.warm()
+    index.warm_up()
     print(f"opened and warm after {time.process_time() - started:.1f} s of CPU time")
     smiles = list(read_smiles(queries))
     chosen = [smiles[k] for k in np.random.default_rng(0).choice(len(smiles), count, replace=False)]

@@ -70,7 +70,7 @@ def main() -> None:
         started = time.process_time()
         index = gm.GraphIndex.build(rest, ids=range(len(rest)), costs=gm.EditCosts(ignore=frozenset(ignored)))
         print(f"{name}: {len(index)} graphs indexed in {time.process_time() - started:.1f} s of CPU time", flush=True)
-        index.warm()
+        index.warm_up()
         for radius in options.radii:
             measure(index, queries, radius)
             if options.sample:

@@ -90,7 +90,7 @@ def compare(name: str, data: Path, steps: int, models: Path) -> None:
         _, brute = cpu(lambda: gm.pairwise_edit_distances(queries, graphs, n_jobs=1), rounds)
         print(f"  every distance {each * brute:.2f} ms per query")
     for words, index in indexes.items():
-        index.warm()
+        index.warm_up()
         results, seconds = cpu(lambda: nearest(index, queries, SECONDS), rounds)  # noqa: B023
         ratio = "" if brute is None else f", {brute / seconds:.1f} times less"
         print(f"  ten nearest {words}: {each * seconds:.2f} ms per query{ratio}")
@@ -115,7 +115,7 @@ def large(data: Path, count: int, model: gm.GraphDistance) -> None:
         started = time.process_time()
         index = gm.GraphIndex.build(*head, rest, ids=range(len(rest)))
         print(f" {words}: indexed in {time.process_time() - started:.1f} s of CPU time")
-        index.warm()
+        index.warm_up()
         for limit in (1.0, 10.0):
             prove(f"{limit:g} s", queries, partial(nearest, index, time_limit=limit))
 

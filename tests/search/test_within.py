@@ -191,6 +191,6 @@ def test_threads_find_the_same(bare: gm.GraphIndex, molecules: gm.GraphCollectio
 
 
 def test_warm(index: gm.GraphIndex, bare: gm.GraphIndex) -> None:
-    index.warm()
-    bare.warm()
-    gm.GraphIndex().warm()
+    index.warm_up()
+    bare.warm_up()
+    gm.GraphIndex().warm_up()

@@ -383,7 +383,7 @@ class GraphIndex:
             raise SearchInterrupted(stopped.known[0]) from None
         return results if several else results[0]
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile the searches and read their columns now, instead of in the first search."""
         if len(self) == 0:
             return

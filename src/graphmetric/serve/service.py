@@ -131,7 +131,7 @@ class Service:
             "detail": detail,
         }
 
-    def warm(self) -> None:
+    def warm_up(self) -> None:
         """Compile and read what the first requests would wait for."""
         compile_searches()
         self._prepare(self.current)
@@ -142,7 +142,7 @@ class Service:
 
     def _prepare(self, served: ServedIndex) -> None:
         """Make once what all requests to an edition share."""
-        served.index.warm()
+        served.index.warm_up()
         served.info()
         for id in served.index.ids[:1]:
             served.index.explain(served.index.graph(id), id)
@@ -191,7 +191,7 @@ class Service:
     async def watch_editions(self) -> None:
         """Warm up, then poll the store for new editions until the service ends."""
         try:
-            await _in_own_thread(self.warm)
+            await _in_own_thread(self.warm_up)
         except Exception:
             self.cannot_start = True
             logger.exception("the index cannot be made ready")
@@ -215,7 +215,7 @@ class Service:
 def compile_searches() -> None:
     """Search once for distances that are hard to prove, so that all stages of a search are compiled.
 
-    The queries of :meth:`GraphIndex.warm` are in the index and found by its first stage alone.
+    The queries of :meth:`GraphIndex.warm_up` are in the index and found by its first stage alone.
     """
     ring = [(u, (u + 1) % _HARD) for u in range(_HARD)]
     graphs = [Graph(_HARD, sorted({(min(e), max(e)) for e in [*ring, *_chords(step)]})) for step in (2, 3, 5, 7)]
