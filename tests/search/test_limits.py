@@ -162,5 +162,5 @@ def test_time_limits_and_watchers_end_a_limited_search() -> None:
         seen.append(progress)
         return len(seen) > 1
 
-    assert not index.search(trees[5], 3, limits=limits, time_limit=None, watch=stop).report.complete
+    assert not index.search(trees[5], 3, limits=limits, time_limit=None, callback=stop).report.complete
     assert all(progress.found + progress.excluded + progress.open == 5 for progress in seen)

@@ -26,7 +26,7 @@ def test_keywords_are_the_fields_of_the_record(record: Any, keywords: Any) -> No
         ({"time_limit": -1}, "time_limit must be a number of seconds"),
         ({"costs": 3}, "costs must be"),
         ({"limits": {"rings": 1}}, "rings"),
-        ({"watch": 1}, "watch must be a function"),
+        ({"callback": 1}, "callback must be a function"),
         ({"view": "steinhaus", "costs": gm.EditCosts(node_insert=2.0)}, "for unit costs"),
         ({"candidates": 3}, "leave out candidates"),
     ],

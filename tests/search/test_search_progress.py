@@ -49,7 +49,7 @@ def test_the_number_of_undecided_graphs_is_shown(shown: Callable[[], str]) -> No
 
 
 def test_a_caller_who_watches_or_wants_silence_shows_it(trees: gm.GraphIndex, shown: Callable[[], str]) -> None:
-    trees.search(trees.graphs[0], 3, watch=lambda _: False)
+    trees.search(trees.graphs[0], 3, callback=lambda _: False)
     with verbose_progress(False):
         trees.search(list(trees.graphs), 3)
     assert shown() == ""

@@ -120,8 +120,8 @@ def test_watching_a_search(bare: gm.GraphIndex, molecules: gm.GraphCollection) -
         seen.append(progress)
         answers.append(len(progress.result()))
 
-    bare.range_search(molecules[104], 6, watch=watch)
-    bare.search([molecules[104], molecules[105]], 3, watch=watch)
+    bare.range_search(molecules[104], 6, callback=watch)
+    bare.search([molecules[104], molecules[105]], 3, callback=watch)
     assert {progress.query for progress in seen} == {0, 1}
     assert all(progress.found + progress.excluded + progress.open == 100 for progress in seen)
     assert all(progress.found <= count for progress, count in zip(seen, answers, strict=True))
@@ -137,8 +137,8 @@ def test_a_watched_search_leaves_nothing_in_memory(bare: gm.GraphIndex, molecule
     gc.disable()
     try:
         before = count()
-        bare.search(molecules[104], 3, watch=lambda progress: False)
-        bare.range_search(molecules[104], 3, watch=lambda progress: False)
+        bare.search(molecules[104], 3, callback=lambda progress: False)
+        bare.range_search(molecules[104], 3, callback=lambda progress: False)
         assert count() == before
     finally:
         gc.enable()
@@ -147,19 +147,19 @@ def test_a_watched_search_leaves_nothing_in_memory(bare: gm.GraphIndex, molecule
 def test_a_watcher_may_stop_a_search() -> None:
     trees = [sparse(40, seed) for seed in range(8)]
     index = gm.GraphIndex.build(trees[:7], ids=range(7))
-    result = index.range_search(trees[7], 60, time_limit=None, watch=lambda progress: True)
+    result = index.range_search(trees[7], 60, time_limit=None, callback=lambda progress: True)
     assert not result.report.complete
-    nearest = index.search(trees[7], 3, time_limit=None, watch=lambda progress: progress.seconds > 0.2)
+    nearest = index.search(trees[7], 3, time_limit=None, callback=lambda progress: progress.seconds > 0.2)
     assert not nearest.report.complete
-    with pytest.raises(InvalidArgument, match="watch must be a function"):
-        index.search(trees[7], 3, watch="loudly")  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgument, match="callback must be a function"):
+        index.search(trees[7], 3, callback="loudly")  # type: ignore[arg-type]
 
 
 def test_errors_of_watchers_are_raised(bare: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
     with pytest.raises(ZeroDivisionError):
-        bare.range_search(molecules[104], 6, watch=lambda progress: 1 // 0)
+        bare.range_search(molecules[104], 6, callback=lambda progress: 1 // 0)
     with pytest.raises(IndexError):
-        bare.range_search(molecules[104], 6, watch=lambda progress: [][0])
+        bare.range_search(molecules[104], 6, callback=lambda progress: [][0])
 
 
 @pytest.mark.parametrize("several", [True, False])
@@ -176,7 +176,7 @@ def test_ctrl_c_leaves_what_is_known(several: bool) -> None:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(SearchInterrupted) as stopped:
-        index.range_search(query, 60, time_limit=None, watch=press)
+        index.range_search(query, 60, time_limit=None, callback=press)
     known = stopped.value.known[0] if several else stopped.value.known
     assert known.report.open > 0
     assert known.report.least_open is not None

@@ -93,11 +93,11 @@ def test_watch_follows_and_ends_a_search(hard: gm.GraphIndex) -> None:
 
     with running(hard) as found:
         remote = gm.connect(found.url)
-        result = remote.search(hard_graphs(1, seed=9)[0], 3, watch=watch)
+        result = remote.search(hard_graphs(1, seed=9)[0], 3, callback=watch)
         assert len(seen) == 3
         assert not result.report.complete
         assert result.report.graphs == 12
-        finished = remote.search("hard 1", 1, watch=lambda progress: False)
+        finished = remote.search("hard 1", 1, callback=lambda progress: False)
         assert finished[0].id == "hard 1"
 
 
@@ -109,7 +109,7 @@ def test_faults_of_the_caller(remote: RemoteIndex) -> None:
     with pytest.raises(InvalidArgument, match="less than or equal to 1000"):
         remote.search("CCO", 5000)
     with pytest.raises(InvalidArgument, match="metadata"):
-        remote.search("CCO", where={"colour": 1}, watch=lambda progress: None)
+        remote.search("CCO", where={"colour": 1}, callback=lambda progress: None)
     other: Any = {"n_jobs": 2}
     with pytest.raises(InvalidArgument, match="no option 'n_jobs'; there are view, certified"):
         remote.range_search("CCO", 3, **other)

@@ -178,7 +178,7 @@ def search_command(
 
     try:
         with progress("search", None) as bar:
-            (result,) = search([graph], watch=lambda known: bar.advance(0, _how_far(known)))
+            (result,) = search([graph], callback=lambda known: bar.advance(0, _how_far(known)))
     except SearchInterrupted as stopped:
         show_hits(stopped.known[0])
         raise

@@ -104,7 +104,7 @@ class RemoteIndex:
             query: A graph in any form :func:`graphmetric.as_graph` takes, an id of the index, or a SMILES; or a list
                 of these, for a list of results.
             k: The number of graphs to find.
-            options: ``view``, ``certified``, ``where``, ``distinct``, ``limits``, ``time_limit`` and ``watch``, as
+            options: ``view``, ``certified``, ``where``, ``distinct``, ``limits``, ``time_limit`` and ``callback``, as
                 :class:`~graphmetric.search.options.RangeOptions` explains them; ``where`` is a mapping.
         """
         return self._search_each(query, {"k": k}, options)
@@ -172,18 +172,18 @@ class RemoteIndex:
         names = ("view", "certified", "where", "distinct", "limits")
         body = asked | {name: value for name in names if (value := getattr(chosen, name)) is not None}
         body["time_limit"] = self._seconds(chosen.time_limit)
-        watch = chosen.watch
+        callback = chosen.callback
         queries = query if isinstance(query, list) else [query]
         results = []
         for number, one in enumerate(queries):
             body["graph"] = write_graph(self._resolve(one).replace(metadata=None))  # which says nothing to a search
-            if watch is None:
+            if callback is None:
                 results.append(self._result(self._ask("POST", "/v1/search", body)))
             else:
-                results.append(self._watched(number, body, watch))
+                results.append(self._watched(number, body, callback))
         return results if isinstance(query, list) else results[0]
 
-    def _watched(self, number: int, body: dict[str, Any], watch: Callable[[SearchProgress], object]) -> SearchResult:
+    def _watched(self, number: int, body: dict[str, Any], callback: Callable[[SearchProgress], object]) -> SearchResult:
         """A search that is followed; leaving the stream ends it."""
         query = read_graph(body["graph"])
         with self._open("POST", "/v1/search/stream", body) as answer:
@@ -196,7 +196,7 @@ class RemoteIndex:
                 if news["open"] is None:
                     continue
                 progress = self._progress(number, news, query, body["view"])
-                if watch(progress):
+                if callback(progress):
                     return progress.result()
         raise ServiceError(f"{self.url} ended the search without an answer")
 

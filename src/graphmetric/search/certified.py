@@ -172,7 +172,7 @@ class CertifiedSearch:
 
         jobs = min(effective_n_jobs(self.options.n_jobs), count)
         total = None if count == 1 else count
-        is_watched = self.options.watch is not None  # a caller who watches the search shows its progress
+        is_watched = self.options.callback is not None  # a caller who watches the search shows its progress
         try:
             with verbose_progress(False if is_watched else None), progress("certified search", total, "queries") as bar:
 
@@ -223,8 +223,8 @@ class QuerySearch:
             watch=watch,
             solve_limited=None if options.limits is None else partial(asked.solve, row, classes),
         )
-        if options.watch is not None:
-            self.search.report = partial(self._report, options.watch)
+        if options.callback is not None:
+            self.search.report = partial(self._report, options.callback)
 
     def run(self, first: Numbers = _NONE) -> SearchResult:
         """Search, some graphs first, and make the result, also when all work must end."""
@@ -238,11 +238,11 @@ class QuerySearch:
             del self._asked.running[self._row]
         return self._result()
 
-    def _report(self, watch: Callable[[SearchProgress], object]) -> bool:
+    def _report(self, callback: Callable[[SearchProgress], object]) -> bool:
         """Tell whoever watches how far the search is; returns whether it is to end."""
         found, (open_graphs, least), seconds = self.search.count_found(), self.undecided(), clock() - self._started
         excluded = len(self._asked.selection) - found - open_graphs
-        return bool(watch(SearchProgress(self._row, found, excluded, open_graphs, least, seconds, self._result)))
+        return bool(callback(SearchProgress(self._row, found, excluded, open_graphs, least, seconds, self._result)))
 
     def undecided(self) -> tuple[int, float | None]:
         """The number of graphs that are undecided, and the least of their lower bounds in the view."""

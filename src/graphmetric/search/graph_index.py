@@ -313,7 +313,7 @@ class GraphIndex:
             k: The number of graphs to find; the result is shorter if the index has no more.
             options: The fields of :class:`~graphmetric.search.options.SearchOptions`: ``view``, ``certified``,
                 ``exact``, ``candidates``, ``where``, ``distinct``, ``time_limit``, ``costs``, ``limits``, ``n_jobs``
-                and ``watch``.
+                and ``callback``.
 
         Raises:
             SearchInterrupted: Ctrl-C was pressed during a certified search. Its ``known`` is the result so far; for

@@ -126,7 +126,7 @@ class SearchReport:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchProgress:
-    """Progress of a certified search, the argument of ``watch``."""
+    """Progress of a certified search, the argument of ``callback``."""
 
     query: int
     """Position of the query among those of the call."""
@@ -140,7 +140,7 @@ class SearchProgress:
     """Lower bound of the distances of the undecided graphs; None if there are none."""
     seconds: float
     result: Callable[[], SearchResult]
-    """A function that returns the hits so far; callable only until ``watch`` returns."""
+    """A function that returns the hits so far; callable only until ``callback`` returns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,7 +34,7 @@ class RemoteKeywords(TypedDict, total=False):
     distinct: bool
     time_limit: TimeLimit
     limits: Mapping[str, int] | None
-    watch: Callable[[SearchProgress], object] | None
+    callback: Callable[[SearchProgress], object] | None
 
 
 class RangeKeywords(RemoteKeywords, total=False):
@@ -74,7 +74,7 @@ class RangeOptions:
     edits within these limits. Graphs to which no such edits lead are not listed, so the result may be shorter."""
     n_jobs: int | None = -1
     """Threads for the queries of a certified search; -1 is one per core. A query is searched by one."""
-    watch: Callable[[SearchProgress], object] | None = None
+    callback: Callable[[SearchProgress], object] | None = None
     """A function that a certified search calls about ten times a second, from its thread, with a
     :class:`~graphmetric.search.hits.SearchProgress`: the numbers of graphs found, excluded and open, and the answer so
     far. The search of that query ends if it returns True."""
@@ -101,8 +101,8 @@ class RangeOptions:
             raise InvalidArgument("the Steinhaus view of edit distances is for unit costs; use view='raw' with others")
         if self.time_limit not in (None, "auto"):
             checked_number(self.time_limit, "time_limit", "a number of seconds, or None")
-        if self.watch is not None and not callable(self.watch):
-            raise InvalidArgument(f"watch must be a function of the progress of a search; got {self.watch!r}")
+        if self.callback is not None and not callable(self.callback):
+            raise InvalidArgument(f"callback must be a function of the progress of a search; got {self.callback!r}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

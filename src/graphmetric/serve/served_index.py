@@ -243,7 +243,7 @@ class ServedIndex:
                     report(write_progress(progress, k))
                 return stop.requested()
 
-            options |= {"time_limit": stop.seconds, "n_jobs": 1, "watch": watch}
+            options |= {"time_limit": stop.seconds, "n_jobs": 1, "callback": watch}
         result: SearchResult
         if asked.within is None:
             result = self.index.search(query, k, **options)
