@@ -80,11 +80,11 @@ def recall(found: Sequence[SearchResult], truth: Sequence[SearchResult]) -> floa
 
 
 def search(index: gm.GraphIndex, queries: gm.GraphCollection, candidates: Sequence[int]) -> None:
-    truth, times = time_each(lambda query: index.search(query, K, exact=True), queries)
+    truth, times = time_each(lambda query: index.search(query, K, exhaustive=True), queries)
     looked_at = np.mean([result.report.refined for result in truth])
     print(f"{'exact':<16} {times}  {looked_at:.2%} looked at in full")
     for count in candidates:
-        found, times = time_each(lambda query, count=count: index.search(query, K, candidates=count), queries)
+        found, times = time_each(lambda query, count=count: index.search(query, K, num_candidates=count), queries)
         print(f"{count:>5} candidates {times}  recall@{K} {recall(found, truth):.4f}", flush=True)
 
 
@@ -140,7 +140,7 @@ def main() -> None:
     if options.out:
         model = gm.GraphDistance.load(options.model).set_params(n_jobs=1)
         index = open_index(model, make_graphs(others, options.graphs), options.out / str(options.graphs))
-        index.search(queries[0], K, candidates=K)
+        index.search(queries[0], K, num_candidates=K)
         search(index, queries, options.candidates)
     if options.morgan:
         search_fingerprints(make_graphs(others, options.morgan), queries)

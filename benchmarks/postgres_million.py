@@ -179,20 +179,20 @@ def main() -> None:
     _, times = time_each(database.vectors, queries)
     print(f"{'encoding a query, in all below':<34} {times}", flush=True)
     where = {"class": 3}
-    truth, times = time_each(lambda query: folder.search(query, K, exact=True), queries)
+    truth, times = time_each(lambda query: folder.search(query, K, exhaustive=True), queries)
     print(f"{'folder, exact':<34} {times}", flush=True)
     for count in options.candidates:
-        search(f"folder, {count} candidates", folder, queries, truth, candidates=count)
-        search(f"PostgreSQL, {count} candidates", database, queries, truth, candidates=count)
-    some, times = time_each(lambda query: folder.search(query, K, exact=True, where=where), queries)
+        search(f"folder, {count} candidates", folder, queries, truth, num_candidates=count)
+        search(f"PostgreSQL, {count} candidates", database, queries, truth, num_candidates=count)
+    some, times = time_each(lambda query: folder.search(query, K, exhaustive=True, where=where), queries)
     print(f"{'folder, exact, a tenth of graphs':<34} {times}", flush=True)
     for count in options.candidates:
-        search(f"PostgreSQL, {count}, a tenth", database, queries, some, candidates=count, where=where)
+        search(f"PostgreSQL, {count}, a tenth", database, queries, some, num_candidates=count, where=where)
     if options.certified:
         compare_certified(folder, database, queries[: options.certified])
     with timed("PostgreSQL, exact: what the first search reads"):
-        database.search(queries[0], K, exact=True)
-    search("PostgreSQL, exact", database, queries, truth, exact=True)
+        database.search(queries[0], K, exhaustive=True)
+    search("PostgreSQL, exact", database, queries, truth, exhaustive=True)
 
 
 if __name__ == "__main__":

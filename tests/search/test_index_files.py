@@ -289,8 +289,8 @@ def test_lists_are_kept_beside_large_segments(
     gm.GraphIndex.build(model, molecules[:60], out=tmp_path / "index")
     index = gm.GraphIndex.load(tmp_path / "index")
     index.remove(molecules[8].id)
-    assert index.search(molecules[7], 1, candidates=20)[0].id == molecules[7].id
-    assert molecules[8].id not in [hit.id for hit in index.search(molecules[8], 10, candidates=40)]
+    assert index.search(molecules[7], 1, num_candidates=20)[0].id == molecules[7].id
+    assert molecules[8].id not in [hit.id for hit in index.search(molecules[8], 10, num_candidates=40)]
     assert answers(index, molecules[9])[0][0] == molecules[9].id
     (lists,) = tmp_path.rglob("lists.faiss")
     damaged = bytearray(lists.read_bytes())
@@ -300,7 +300,7 @@ def test_lists_are_kept_beside_large_segments(
         gm.GraphIndex.load(tmp_path / "index", verify=False)
     monkeypatch.setattr("graphmetric.index.folder.lists.load_faiss", lambda: None)  # as where it is not installed
     scanned = gm.GraphIndex.build(model, molecules[:60])
-    assert scanned.search(molecules[7], 1, candidates=20)[0].id == molecules[7].id
+    assert scanned.search(molecules[7], 1, num_candidates=20)[0].id == molecules[7].id
 
 
 def test_an_index_with_proofs_of_the_last_version_is_read(copy: Path, molecules: gm.GraphCollection) -> None:

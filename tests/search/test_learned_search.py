@@ -101,7 +101,7 @@ def test_many_copies_are_ranked_by_position(
     assert [int(str(hit.id)) for hit in found] == expected
     within = index.range_search(query, found[-1].distance, view=view, where=where, distinct=distinct) if found else []
     assert [hit.id for hit in within][: len(found)] == [hit.id for hit in found]
-    limited = index.search(query, k, view=view, where=where, distinct=distinct, candidates=k)
+    limited = index.search(query, k, view=view, where=where, distinct=distinct, num_candidates=k)
     if limited.report.exact:
         assert [hit.id for hit in limited] == [hit.id for hit in found]
     distances, positions = model.kneighbors([query], graphs, k=min(k, len(graphs)), view=view)
@@ -124,7 +124,7 @@ def test_nine_hundred_copies(
         index = gm.GraphIndex.build(models[head], graphs)
         found = index.search(query, 5)
         assert [(hit.id, hit.distance) for hit in found] == [(n, 0.0) for n in range(5)]
-        assert [hit.id for hit in index.search(query, 5, candidates=50)] == list(range(5))
+        assert [hit.id for hit in index.search(query, 5, num_candidates=50)] == list(range(5))
         index.remove(range(3))
         assert [hit.id for hit in index.search(query, 898)] == [*range(3, 900), 905]
         assert len(index.range_search(query, 0.0)) == 898
@@ -203,13 +203,13 @@ def test_strict_distances_are_kept(molecules: gm.GraphCollection) -> None:
 
 
 def test_few_candidates_are_said_to_be_approximate(index: gm.GraphIndex, molecules: gm.GraphCollection) -> None:
-    few = index.search(molecules[101], 5, candidates=6)
+    few = index.search(molecules[101], 5, num_candidates=6)
     assert not few.report.exact
     assert few.report.stages["the limit on candidates"] >= 40
     assert sum(few.report.stages.values()) == 94
     best = index.search(molecules[101], 5)
     assert all(a.distance >= b.distance - 1e-6 for a, b in zip(few, best, strict=True))
-    assert index.search(molecules[101], 5, candidates=100).report.exact
+    assert index.search(molecules[101], 5, num_candidates=100).report.exact
 
 
 @pytest.mark.parametrize("head", ["matching", "block-norm"])
@@ -220,8 +220,8 @@ def test_a_limited_search_that_says_exact_is(
     """It looks at so many graphs at most, and knows whether bounds exclude all others."""
     index = gm.GraphIndex.build(models[head], molecules[:100])
     for query in molecules[100:]:
-        found = index.search(query, 5, candidates=candidates, distinct=True)
-        best = index.search(query, 5, exact=True, distinct=True)
+        found = index.search(query, 5, num_candidates=candidates, distinct=True)
+        best = index.search(query, 5, exhaustive=True, distinct=True)
         assert round(found.report.graphs * found.report.refined) <= candidates
         if found.report.exact:
             assert [hit.distance for hit in found] == [hit.distance for hit in best]
@@ -268,7 +268,7 @@ def test_fewer_graphs_than_asked_for(model: gm.GraphDistance, molecules: gm.Grap
         ({"k": 2.5}, "k must be a whole number, 1 or more; got 2.5"),
         ({"k": "3"}, "k must be a whole number, 1 or more; got '3'"),
         ({"k": True}, "k must be a whole number"),
-        ({"candidates": 12.5}, "candidates must be a whole number"),
+        ({"num_candidates": 12.5}, "num_candidates must be a whole number"),
         (
             {"where": {"class": 1, "colour": "red"}},
             "no graph of the index has metadata 'colour'; the keys are: 'class'",
@@ -276,8 +276,8 @@ def test_fewer_graphs_than_asked_for(model: gm.GraphDistance, molecules: gm.Grap
         ({"certified": True, "where": {"colour": "red"}}, "no graph of the index has metadata 'colour'"),
         ({"certified": True, "costs": {"node_delete": 2}}, "costs must be graphmetric.EditCosts"),
         ({"certified": True, "time_limit": "soon"}, "time_limit"),
-        ({"k": 5, "candidates": 3}, "at least k = 5"),
-        ({"k": 5, "candidates": 30, "exact": True}, "leave out candidates"),
+        ({"k": 5, "num_candidates": 3}, "at least k = 5"),
+        ({"k": 5, "num_candidates": 30, "exhaustive": True}, "omit num_candidates"),
         ({"view": "square"}, "square"),
         ({"where": 3}, "mapping"),
         ({"certified": True, "time_limit": -1.0}, "time_limit"),

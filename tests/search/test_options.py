@@ -28,7 +28,7 @@ def test_keywords_are_the_fields_of_the_record(record: Any, keywords: Any) -> No
         ({"limits": {"rings": 1}}, "rings"),
         ({"callback": 1}, "callback must be a function"),
         ({"view": "steinhaus", "costs": gm.EditCosts(node_insert=2.0)}, "for unit costs"),
-        ({"candidates": 3}, "leave out candidates"),
+        ({"num_candidates": 3}, "omit num_candidates"),
     ],
 )
 def test_wrong_options_are_refused_before_a_search(given: dict[str, Any], message: str) -> None:
@@ -39,5 +39,5 @@ def test_wrong_options_are_refused_before_a_search(given: dict[str, Any], messag
 
 def test_a_keyword_that_a_search_does_not_have() -> None:
     index = gm.GraphIndex.build(gm.load_dataset("molecules").graphs[:3])
-    with pytest.raises(TypeError, match="candidates"):
-        index.range_search(index.graphs[0], 3, candidates=5)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match="num_candidates"):
+        index.range_search(index.graphs[0], 3, num_candidates=5)  # type: ignore[call-overload]

@@ -80,7 +80,7 @@ def test_as_in_memory(
     built = gm.GraphIndex.build(models[head], iter(molecules[:50]), store=url)
     memory.save(f"{url}-copy")
     for other in (built, gm.GraphIndex.load(url), gm.GraphIndex.load(f"{url}-copy", model=models[head])):
-        for options in ({}, {"view": "steinhaus"}, {"where": {"class": 1}}, {"distinct": True}, {"candidates": 50}):
+        for options in ({}, {"view": "steinhaus"}, {"where": {"class": 1}}, {"distinct": True}, {"num_candidates": 50}):
             assert answers(other, molecules[60], **options) == answers(memory, molecules[60], **options)
         near = memory.range_search(molecules[60], 8.0)
         assert [(hit.id, hit.distance) for hit in other.range_search(molecules[60], 8.0)] == [
@@ -111,17 +111,19 @@ def test_the_index_of_vectors(
     assert run("select count(*) from pg_indexes where indexdef like '%%USING hnsw%%'")[0][0] >= 1
     index = gm.GraphIndex.load(url, model=models["block-norm"])
     for options in ({}, {"where": {"class": 2}}, {"distinct": True}):
-        found = index.search(molecules[95], 5, candidates=25, **options)  # type: ignore[arg-type]
+        found = index.search(molecules[95], 5, num_candidates=25, **options)  # type: ignore[arg-type]
         wanted = memory.search(molecules[95], 5, **options)  # type: ignore[arg-type]
         assert [(hit.id, hit.distance) for hit in found] == [(hit.id, hit.distance) for hit in wanted]
         assert found.report.graphs == (30 if "where" in options else 90)
         assert not found.report.exact
     assert index._open.graphs.rows._columns == {}  # type: ignore[attr-defined]
-    few = index.search(molecules[95], 5, candidates=80, where={"class": 2})  # of which the index of vectors finds some
+    few = index.search(
+        molecules[95], 5, num_candidates=80, where={"class": 2}
+    )  # of which the index of vectors finds some
     assert len(few) == 5
     assert few.report.exact
     index.remove(found[0].id)
-    assert found[0].graph.id not in [hit.id for hit in index.search(molecules[95], 5, candidates=25)]
+    assert found[0].graph.id not in [hit.id for hit in index.search(molecules[95], 5, num_candidates=25)]
     assert found[0].graph.num_nodes > 0  # what was found stays
 
 

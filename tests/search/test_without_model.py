@@ -100,8 +100,8 @@ def test_what_needs_a_model_says_so(
         bare.search(molecules[3], certified=False)
     with pytest.raises(InvalidArgument, match="has no model"):
         bare.range_search(molecules[3], 2.0, certified=False)
-    with pytest.raises(InvalidArgument, match="leave out candidates"):
-        bare.search(molecules[3], candidates=20)
+    with pytest.raises(InvalidArgument, match="omit num_candidates"):
+        bare.search(molecules[3], num_candidates=20)
     with pytest.raises(InvalidArgument, match="no view 'square'"):
         bare.search(molecules[3], view="square")  # type: ignore[call-overload]
     assert bare.explain(molecules[101], molecules[4].id).alignment.exact

@@ -88,7 +88,12 @@ def _conditions(ctx: click.Context, param: click.Parameter, given: tuple[str, ..
 @ignore_option(" Needs --certified. By default what the index or its model ignores.")
 @limit_option(" Needs --certified.")
 @click.option("--distinct", is_flag=True, help="Show only the first of several isomorphic graphs.")
-@click.option("--candidates", type=COUNT, help="Look at this many graphs only. Faster, but may miss near ones.")
+@click.option(
+    "--candidates",
+    "num_candidates",
+    type=COUNT,
+    help="Evaluate only this many graphs. Faster, but may miss near ones.",
+)
 @click.option("--explain", is_flag=True, help="Also show how the query becomes each graph.")
 @click.option("--plot", type=OUT_FILE, help="Draw the query and the hits side by side: .svg, .png or .html.")
 @click.option(
@@ -149,7 +154,7 @@ def search_command(
     def search(graphs: Sequence[Graph], **more: Any) -> list[SearchResult]:
         if radius is None:
             return opened.search(list(graphs), k, **options, **more)  # type: ignore[no-any-return]
-        chosen = {name: value for name, value in options.items() if name != "candidates"}
+        chosen = {name: value for name, value in options.items() if name != "num_candidates"}
         return opened.range_search(list(graphs), radius, **chosen, **more)  # type: ignore[no-any-return]
 
     def search_batch(graphs: Sequence[Graph]) -> list[SearchResult]:
@@ -204,7 +209,7 @@ def _check_options(options: Mapping[str, Any], radius: float | None) -> None:
         raise InvalidArgument("--ignore goes with --certified: a learned distance ignores what its training did")
     if options["limits"] and not options["certified"]:
         raise InvalidArgument("--limit goes with --certified: a learned distance does not count edits")
-    if radius is not None and options["candidates"] is not None:
+    if radius is not None and options["num_candidates"] is not None:
         raise InvalidArgument("--within finds all graphs up to a distance: leave out --candidates")
 
 

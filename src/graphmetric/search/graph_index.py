@@ -312,8 +312,8 @@ class GraphIndex:
                 of these, for a list of results.
             k: The number of graphs to find; the result is shorter if the index has no more.
             options: The fields of :class:`~graphmetric.search.options.SearchOptions`: ``view``, ``certified``,
-                ``exact``, ``candidates``, ``where``, ``distinct``, ``time_limit``, ``costs``, ``limits``, ``n_jobs``
-                and ``callback``.
+                ``exhaustive``, ``num_candidates``, ``where``, ``distinct``, ``time_limit``, ``costs``, ``limits``,
+                ``n_jobs`` and ``callback``.
 
         Raises:
             SearchInterrupted: Ctrl-C was pressed during a certified search. Its ``known`` is the result so far; for
@@ -321,8 +321,8 @@ class GraphIndex:
         """
         k, chosen = checked_count(k, "k"), SearchOptions(**options)
         learned = self._chosen_model("search", chosen)
-        if learned is None and chosen.candidates is not None:
-            raise InvalidArgument("a certified search looks at all graphs it has to: leave out candidates")
+        if learned is None and chosen.num_candidates is not None:
+            raise InvalidArgument("a certified search evaluates as many graphs as needed: omit num_candidates")
         most = None if learned is None else chosen.limit_candidates(k, len(self))
 
         def ask(graphs: GraphCollection) -> list[SearchResult]:
@@ -350,7 +350,7 @@ class GraphIndex:
             query: A graph, an id or a SMILES, or a list of these, as in :meth:`search`.
             radius: The largest distance, in the view.
             options: The fields of :class:`~graphmetric.search.options.RangeOptions`: those of :meth:`search` but
-                ``exact`` and ``candidates``.
+                ``exhaustive`` and ``num_candidates``.
         """
         radius = checked_number(radius, "radius", "a number that is not negative")
         chosen = RangeOptions(**options)

@@ -6,8 +6,8 @@ depends on the batch in which a graph was encoded.
 
 If the head bounds its distance by index vectors, graphs are evaluated in ascending order of their bounds, until no
 bound allows a graph to come before the k-th best (ties go by position), so the result is that of an evaluation of all
-graphs. With ``candidates`` only that many graphs are evaluated: those with the smallest bounds among ten times as many
-graphs with the nearest vectors. The result is then approximate.
+graphs. With ``num_candidates`` only that many graphs are evaluated: those with the smallest bounds among ten times as
+many graphs with the nearest vectors. The result is then approximate.
 """
 
 from __future__ import annotations

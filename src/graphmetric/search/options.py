@@ -47,8 +47,8 @@ class RangeKeywords(RemoteKeywords, total=False):
 class SearchKeywords(RangeKeywords, total=False):
     """The keywords of :meth:`graphmetric.GraphIndex.search`, which :class:`SearchOptions` explains."""
 
-    exact: bool | None
-    candidates: int | None
+    exhaustive: bool | None
+    num_candidates: int | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -109,18 +109,18 @@ class RangeOptions:
 class SearchOptions(RangeOptions):
     """The options of a search for the nearest graphs."""
 
-    exact: bool | None = None
+    exhaustive: bool | None = None
     """Find what evaluating every graph would find, in a learned search. None: if the index has at most
-    :data:`EXACT_UP_TO` graphs and ``candidates`` is not given."""
-    candidates: int | None = None
+    :data:`EXACT_UP_TO` graphs and ``num_candidates`` is not given."""
+    num_candidates: int | None = None
     """The number of graphs that an approximate search evaluates."""
 
     def limit_candidates(self, k: int, size: int) -> int | None:
-        """Return how many graphs of an index of this size a learned search evaluates; None for an exact search."""
-        if self.candidates is not None and checked_count(self.candidates, "candidates") < k:
-            raise InvalidArgument(f"candidates must be at least k = {k}; got {self.candidates}")
-        if self.exact and self.candidates is not None:
-            raise InvalidArgument("an exact search looks at all graphs it has to: leave out candidates")
-        if self.exact or (self.exact is None and self.candidates is None and size <= EXACT_UP_TO):
+        """Return how many graphs of an index of this size a learned search evaluates; None for an exhaustive one."""
+        if self.num_candidates is not None and checked_count(self.num_candidates, "num_candidates") < k:
+            raise InvalidArgument(f"num_candidates must be at least k = {k}; got {self.num_candidates}")
+        if self.exhaustive and self.num_candidates is not None:
+            raise InvalidArgument("an exhaustive search evaluates as many graphs as needed: omit num_candidates")
+        if self.exhaustive or (self.exhaustive is None and self.num_candidates is None and size <= EXACT_UP_TO):
             return None
-        return max(k, CANDIDATES) if self.candidates is None else self.candidates
+        return max(k, CANDIDATES) if self.num_candidates is None else self.num_candidates
