@@ -69,9 +69,9 @@ def ask(out: Path, queries: Path, count: int, limits: list[float]) -> None:
         for stage in results[0].report.stages:
             removed = np.mean([result.report.stages[stage] for result in results])
             print(f"    {stage:<32} removes {removed:12,.1f}")
-        left = np.mean([result.report.open for result in results])
+        left = np.mean([result.report.undecided for result in results])
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        print(f"    still open {left:,.1f}; {memory / 1e3:,.0f} MB of memory at most", flush=True)
+        print(f"    undecided {left:,.1f}; {memory / 1e3:,.0f} MB of memory at most", flush=True)
 
 
 def main() -> None:

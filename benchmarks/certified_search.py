@@ -63,7 +63,7 @@ def describe_stages(results: Results, rest: str) -> None:
     for stage in results[0].report.stages:
         share = np.mean([found.report.stages[stage] / found.report.graphs for found in results])
         print(f"    removed by {stage:<28} {share:8.2%}")
-    print(f"    {rest:<39} {np.mean([found.report.refined for found in results]):8.2%}")
+    print(f"    {rest:<39} {np.mean([found.report.evaluated_fraction for found in results]):8.2%}")
 
 
 def is_right(found: SearchResult, lower: np.ndarray, upper: np.ndarray, radius: float | None = None) -> bool:

@@ -56,7 +56,7 @@ def main() -> None:
                 proven = sum(hit.proven for hit in found)
                 print(
                     f"{nodes} nodes, {name}, limit {limit:g} s: {wall:.2f} s, {cpu:.2f} s of CPU time, "
-                    f"{len(found)} hits, {proven} proven, {found.report.open:,} open",
+                    f"{len(found)} hits, {proven} proven, {found.report.undecided:,} undecided",
                     flush=True,
                 )
     print(f"at most {latest:.0%} later than the limit")

@@ -81,8 +81,8 @@ def recall(found: Sequence[SearchResult], truth: Sequence[SearchResult]) -> floa
 
 def search(index: gm.GraphIndex, queries: gm.GraphCollection, candidates: Sequence[int]) -> None:
     truth, times = time_each(lambda query: index.search(query, K, exhaustive=True), queries)
-    looked_at = np.mean([result.report.refined for result in truth])
-    print(f"{'exact':<16} {times}  {looked_at:.2%} looked at in full")
+    looked_at = np.mean([result.report.evaluated_fraction for result in truth])
+    print(f"{'exact':<16} {times}  {looked_at:.2%} evaluated exactly")
     for count in candidates:
         found, times = time_each(lambda query, count=count: index.search(query, K, num_candidates=count), queries)
         print(f"{count:>5} candidates {times}  recall@{K} {recall(found, truth):.4f}", flush=True)

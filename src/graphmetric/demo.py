@@ -265,8 +265,8 @@ class _Demo:
             self.tell(
                 f"{right} of the learned {len(learned)} are as near as the proven ones. The proven ones are certain, "
                 "although only",
-                f"{proven.report.refined:.0%} of {proven.report.graphs:,} molecules were searched to the end: bounds "
-                "rule out the others.",
+                f"{proven.report.evaluated_fraction:.0%} of {proven.report.graphs:,} molecules were searched to the "
+                "end: bounds rule out the others.",
                 f"{query.id} becomes {proven[0].id} by:",
                 *(f"  {edit}" for edit in explanation.alignment.edit_path or ()),
             )

@@ -115,7 +115,7 @@ def test_time_limits_are_kept_by_large_queries(
         found = thousand.range_search(query, radius, time_limit=LIMIT)
     assert clock.now <= 1.1 * LIMIT
     assert not found.report.complete
-    assert found.report.open > 0
+    assert found.report.undecided > 0
     for hit in found:
         assert 0 < hit.lower <= hit.upper
         assert not hit.proven
@@ -152,10 +152,10 @@ def test_a_canceled_root_excludes_nothing() -> None:
 
 
 def test_undecided_graphs_do_not_count_as_evaluated() -> None:
-    report = SearchReport(100, True, {"labels": 40}, complete=False, open=60, least_open=2.0)
-    assert report.refined == 0
+    report = SearchReport(100, True, {"labels": 40}, complete=False, undecided=60, undecided_lower=2.0)
+    assert report.evaluated_fraction == 0
     assert str(report) == (
-        "out of time among 100 graphs; 40 removed by labels; 0.0% looked at in full; "
+        "out of time among 100 graphs; 40 removed by labels; 0.0% evaluated exactly; "
         "60.0% undecided (60, none of them nearer than 2)"
     )
 

@@ -151,7 +151,7 @@ def test_time_limits_and_watchers_end_a_limited_search() -> None:
     limits = {"element": 3, "edges_deleted": 12}
     late = index.range_search(trees[5], 60, limits=limits, time_limit=0.3)
     assert not late.report.complete
-    assert late.report.open
+    assert late.report.undecided
     for hit in late:
         assert hit.lower <= hit.upper
         assert hit.edit_path is not None
@@ -163,4 +163,4 @@ def test_time_limits_and_watchers_end_a_limited_search() -> None:
         return len(seen) > 1
 
     assert not index.search(trees[5], 3, limits=limits, time_limit=None, callback=stop).report.complete
-    assert all(progress.found + progress.excluded + progress.open == 5 for progress in seen)
+    assert all(progress.found + progress.excluded + progress.undecided == 5 for progress in seen)

@@ -55,7 +55,7 @@ def test_learned_and_certified(folders: tuple[Path, Path], molecules: gm.GraphCo
         assert hit["exact"] == len(hit["edits"]) == sum(hit["edit_counts"].values())
         assert "edits (exact)" in hit["explanation"]
     assert "(proven)" in search(folders[1], "molecules:40", "--certified", "--time-limit", "30")
-    assert "looked at in full" in search(folders[1], "molecules:40", "--explain")
+    assert "evaluated exactly" in search(folders[1], "molecules:40", "--explain")
 
 
 def test_other_queries_and_conditions(folders: tuple[Path, Path], molecules: gm.GraphCollection) -> None:
@@ -77,7 +77,7 @@ def test_all_within_a_radius(folders: tuple[Path, Path], molecules: gm.GraphColl
     found = json.loads(search(folders[1], *asked))
     assert [hit["exact"] for hit in found["hits"]] == sorted(exact[exact <= 6].tolist())
     report = found["report"]
-    assert (report["open"], report["least_open"], report["complete"]) == (0, None, True)
+    assert (report["undecided"], report["undecided_lower"], report["complete"]) == (0, None, True)
     assert sum(report["stages"].values()) + len(found["hits"]) <= report["graphs"] == 30
     limited = json.loads(search(folders[1], *asked, "--limit", "element=0", "--limit", "nodes_deleted=1"))
     assert len(limited["hits"]) < len(found["hits"])
@@ -107,8 +107,11 @@ def test_progress_in_words() -> None:
         raise NotImplementedError
 
     known = SearchProgress(0, 3, 1200, 17, 4.5, 2.0, make_result)
-    assert search_module._how_far(known) == "3 found, 1,200 excluded, 17 open, none of these nearer than 4.5"
-    assert search_module._how_far(replace(known, open=0, least_open=None)) == "3 found, 1,200 excluded, 0 open"
+    assert search_module._how_far(known) == "3 found, 1,200 excluded, 17 undecided, none of these nearer than 4.5"
+    assert (
+        search_module._how_far(replace(known, undecided=0, undecided_lower=None))
+        == "3 found, 1,200 excluded, 0 undecided"
+    )
 
 
 @pytest.mark.slow

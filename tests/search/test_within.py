@@ -50,7 +50,7 @@ def test_all_within_a_radius(
             assert [(hit.exact, hit.id) for hit in result] == expected(shown[row], radius, graphs)
             assert all(hit.proven for hit in result)
             assert result.report.complete
-            assert result.report.open == 0
+            assert result.report.undecided == 0
             for hit in result:
                 assert hit.edit_path is not None
                 assert hit.edit_path.apply(result.query).is_isomorphic(hit.graph)
@@ -104,9 +104,9 @@ def test_out_of_time(molecules: gm.GraphCollection) -> None:
     result = index.range_search(trees[7], 60, time_limit=0.05)
     report = result.report
     assert not report.complete
-    assert report.open > 0
-    assert report.least_open is not None
-    assert f"{report.open:,}, none of them nearer than" in str(report)
+    assert report.undecided > 0
+    assert report.undecided_lower is not None
+    assert f"{report.undecided:,}, none of them nearer than" in str(report)
     for hit in result:
         assert hit.lower <= hit.upper <= 60
         assert hit.exact is None or hit.exact == hit.lower
@@ -123,7 +123,7 @@ def test_watching_a_search(bare: gm.GraphIndex, molecules: gm.GraphCollection) -
     bare.range_search(molecules[104], 6, callback=watch)
     bare.search([molecules[104], molecules[105]], 3, callback=watch)
     assert {progress.query for progress in seen} == {0, 1}
-    assert all(progress.found + progress.excluded + progress.open == 100 for progress in seen)
+    assert all(progress.found + progress.excluded + progress.undecided == 100 for progress in seen)
     assert all(progress.found <= count for progress, count in zip(seen, answers, strict=True))
 
 
@@ -178,8 +178,8 @@ def test_ctrl_c_leaves_what_is_known(several: bool) -> None:
     with pytest.raises(SearchInterrupted) as stopped:
         index.range_search(query, 60, time_limit=None, callback=press)
     known = stopped.value.known[0] if several else stopped.value.known
-    assert known.report.open > 0
-    assert known.report.least_open is not None
+    assert known.report.undecided > 0
+    assert known.report.undecided_lower is not None
     assert all(hit.lower <= hit.upper for hit in known)
 
 

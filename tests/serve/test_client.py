@@ -28,7 +28,11 @@ def _is_same(mine: SearchResult, expected: SearchResult) -> bool:
     assert [hit.graph for hit in mine] == [hit.graph for hit in expected]
     assert [hit.metadata for hit in mine] == [hit.metadata for hit in expected]
     mine_report, report = mine.report, expected.report
-    return (mine_report.graphs, mine_report.complete, mine_report.open) == (report.graphs, report.complete, report.open)
+    return (mine_report.graphs, mine_report.complete, mine_report.undecided) == (
+        report.graphs,
+        report.complete,
+        report.undecided,
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"certified": True}, {"certified": True, "view": "paper"}, {"distinct": True}])

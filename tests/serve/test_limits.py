@@ -432,7 +432,7 @@ def test_a_time_limit_above_that_of_the_service_is_cut(hard: gm.GraphIndex) -> N
     with running(hard, time_limit=0.3) as found:
         report = found.post("/v1/search", SLOW).json["report"]
         assert not report["complete"]
-        assert report["open"] > 0
+        assert report["undecided"] > 0
         pair = {"first": {"id": "hard 0"}, "second": {"id": "hard 1"}, "time_limit": FOR_EVER}
         assert not found.post("/v1/distance", pair).json["distance"]["exact"]
 

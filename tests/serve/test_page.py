@@ -251,7 +251,7 @@ def test_bounds_close_while_one_waits(browser: Any, hard: gm.GraphIndex) -> None
     with running(hard, time_limit=300.0) as service:
         opened = Screen(browser, service)
         page = opened.open(id="hard 0", k="6", time="300")
-        expect(page.locator(".progress-line")).to_contain_text("nothing open is nearer than")
+        expect(page.locator(".progress-line")).to_contain_text("no undecided graph is nearer than")
         expect(page.locator(".card .badge.open").first).to_be_visible()
         opened.keep("bounds_are_closing")
         page.get_by_role("button", name="Stop").click()

@@ -39,8 +39,8 @@ def test_bounds_close_until_the_result(busy: Running) -> None:
         *others, last = events
     progress += others
     assert {event["event"] for event in progress} == {"progress"}
-    known = [event for event in progress if event["open"] is not None]
-    assert all(event["found"] + event["excluded"] + event["open"] == 12 for event in known)
+    known = [event for event in progress if event["undecided"] is not None]
+    assert all(event["found"] + event["excluded"] + event["undecided"] == 12 for event in known)
     best = [event["hits"][0]["upper"] for event in known if event["hits"]]
     assert best == sorted(best, reverse=True)
     assert last["event"] == "result"
@@ -61,7 +61,7 @@ def test_a_search_that_waits_for_its_turn_says_so_in_the_same_form(
         first.close()
         *_, last = events
     told = _events(busy.post("/v1/search/stream", {**SLOW, "time_limit": 1.0}).content)
-    assert waiting["open"] is None
+    assert waiting["undecided"] is None
     assert all(event.keys() == waiting.keys() for event in told if event["event"] == "progress")
     assert last["event"] == "result"
 

@@ -215,8 +215,10 @@ def _check_options(options: Mapping[str, Any], radius: float | None) -> None:
 
 def _how_far(known: SearchProgress) -> str:
     """Format the progress of a certified search as a short line."""
-    counts = f"{known.found:,} found, {known.excluded:,} excluded, {known.open:,} open"
-    return counts if known.least_open is None else f"{counts}, none of these nearer than {known.least_open:.4g}"
+    counts = f"{known.found:,} found, {known.excluded:,} excluded, {known.undecided:,} undecided"
+    return (
+        counts if known.undecided_lower is None else f"{counts}, none of these nearer than {known.undecided_lower:.4g}"
+    )
 
 
 def _what_counts(index: GraphIndex, model: LearnedDistance | None, costs: EditCosts | None) -> str:
@@ -252,7 +254,7 @@ def _as_data(result: SearchResult, explanations: Sequence[str | None]) -> dict[s
             plain["edits"] = [str(edit) for edit in path or ()]
         hits.append(plain if explanation is None else {**plain, "explanation": explanation})
     report = result.report
-    names = ("graphs", "exact", "complete", "open", "least_open", "refined", "seconds")
+    names = ("graphs", "exact", "complete", "undecided", "undecided_lower", "evaluated_fraction", "seconds")
     about = {name: getattr(report, name) for name in names}
     return {"view": result.view, "hits": hits, "report": {**about, "stages": dict(report.stages)}}
 

@@ -193,7 +193,7 @@ class RemoteIndex:
                     return self._result(news)
                 if news["event"] == "error":
                     raise _error(news["status"], news)
-                if news["open"] is None:
+                if news["undecided"] is None:
                     continue
                 progress = self._progress(number, news, query, body["view"])
                 if callback(progress):
@@ -201,14 +201,14 @@ class RemoteIndex:
         raise ServiceError(f"{self.url} ended the search without an answer")
 
     def _progress(self, number: int, news: dict[str, Any], query: Graph, view: View) -> SearchProgress:
-        total = news["found"] + news["excluded"] + news["open"]
-        report = {"graphs": total, "exact": True, "stages": {}, "complete": news["open"] == 0}
-        report |= {name: news[name] for name in ("seconds", "open", "least_open")}
+        total = news["found"] + news["excluded"] + news["undecided"]
+        report = {"graphs": total, "exact": True, "stages": {}, "complete": news["undecided"] == 0}
+        report |= {name: news[name] for name in ("seconds", "undecided", "undecided_lower")}
 
         def make() -> SearchResult:
             return read_result({"hits": news["hits"], "view": view, "report": report}, query, self.costs, self.graph)
 
-        names = ("found", "excluded", "open", "least_open", "seconds")
+        names = ("found", "excluded", "undecided", "undecided_lower", "seconds")
         return SearchProgress(number, **{name: news[name] for name in names}, result=make)
 
     def _result(self, answer: dict[str, Any]) -> SearchResult:

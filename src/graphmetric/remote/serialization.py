@@ -79,7 +79,7 @@ def write_result(
         ],
         "total": len(result.hits),
         "view": result.view,
-        "report": report | {"least_open": number(report["least_open"]), "text": str(result.report)},
+        "report": report | {"undecided_lower": number(report["undecided_lower"]), "text": str(result.report)},
     }
 
 
@@ -105,9 +105,9 @@ def _write_hit(rank: int, hit: SearchHit, graphs: bool, explain: Callable[[Searc
 
 def write_progress(progress: SearchProgress, k: int | None = None) -> dict[str, Any]:
     """Return the progress of a certified search, with its hits so far."""
-    told = {name: getattr(progress, name) for name in ("found", "excluded", "open", "seconds")}
+    told = {name: getattr(progress, name) for name in ("found", "excluded", "undecided", "seconds")}
     hits = write_result(progress.result(), k=k)["hits"]
-    return told | {"least_open": number(progress.least_open), "hits": hits}
+    return told | {"undecided_lower": number(progress.undecided_lower), "hits": hits}
 
 
 def write_alignment(found: EditDistance, *, listed: bool = False) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def _cards(result: SearchResult) -> list[Markup]:
         meaning = "A prediction of the number of edits; the edits below are searched for."
         cards.append(card("learned", "kind of distance", meaning))
     looked = "All graphs were ranked." if report.exact and report.complete else "Near graphs may have been missed."
-    cards.append(card(f"{report.refined:.1%}", "looked at in full", looked))
+    cards.append(card(f"{report.evaluated_fraction:.1%}", "evaluated exactly", looked))
     return cards
 
 

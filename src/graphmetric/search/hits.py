@@ -104,23 +104,24 @@ class SearchReport:
     seconds: float = 0.0
     complete: bool = True
     """False if a time limit ended a certified search."""
-    open: int = 0
+    undecided: int = 0
     """Number of graphs neither excluded nor proven to be hits."""
-    least_open: float | None = None
+    undecided_lower: float | None = None
     """Lower bound of the distances of the undecided graphs."""
 
     @property
-    def refined(self) -> float:
+    def evaluated_fraction(self) -> float:
         """Fraction of the graphs whose distance was evaluated exactly."""
-        return 1.0 - (sum(self.stages.values()) + self.open) / self.graphs if self.graphs else 0.0
+        return 1.0 - (sum(self.stages.values()) + self.undecided) / self.graphs if self.graphs else 0.0
 
     def __str__(self) -> str:
         steps = [f"{count:,} removed by {name}" for name, count in self.stages.items() if count]
         kind = "complete" if self.exact and self.complete else "approximate" if self.complete else "out of time"
-        rest = f"{self.refined:.1%} looked at in full"
-        if self.open:
-            share, least = self.open / self.graphs, format_number(self.least_open or 0.0, 4)
-            rest += f"; {share:.1%} undecided ({self.open:,}, none of them nearer than {least})"
+        rest = f"{self.evaluated_fraction:.1%} evaluated exactly"
+        if self.undecided:
+            fraction = self.undecided / self.graphs
+            lower = format_number(self.undecided_lower or 0.0, 4)
+            rest += f"; {fraction:.1%} undecided ({self.undecided:,}, none of them nearer than {lower})"
         return "; ".join([f"{kind} among {format_count(self.graphs, 'graph')}", *steps, rest])
 
 
@@ -134,9 +135,9 @@ class SearchProgress:
     """Number of hits so far whose distance is exact."""
     excluded: int
     """Number of graphs that are proven not to be hits."""
-    open: int
+    undecided: int
     """Number of graphs that are undecided."""
-    least_open: float | None
+    undecided_lower: float | None
     """Lower bound of the distances of the undecided graphs; None if there are none."""
     seconds: float
     result: Callable[[], SearchResult]

@@ -76,8 +76,8 @@ class RangeOptions:
     """Threads for the queries of a certified search; -1 is one per core. A query is searched by one."""
     callback: Callable[[SearchProgress], object] | None = None
     """A function that a certified search calls about ten times a second, from its thread, with a
-    :class:`~graphmetric.search.hits.SearchProgress`: the numbers of graphs found, excluded and open, and the answer so
-    far. The search of that query ends if it returns True."""
+    :class:`~graphmetric.search.hits.SearchProgress`: the numbers of graphs found, excluded and undecided, and the hits
+    so far. The search of that query ends if it returns True."""
 
     @property
     def seconds(self) -> float:

@@ -220,11 +220,11 @@ def _add_routes(app: FastAPI, service: Service) -> None:
         return await answer(request, lane, lambda index, stop: searched(index, asked, stop), asked.time_limit)
 
     streamed = in_other_forms(
-        "Lines of JSON, or server-sent events if `Accept` asks for them: `progress` with found, excluded, open, "
-        "least_open, seconds and the hits so far, then `result` with the answer of /v1/search, or `error` with problem "
-        "details.",
+        "Lines of JSON, or server-sent events if `Accept` asks for them: `progress` with found, excluded, undecided, "
+        "undecided_lower, seconds and the hits so far, then `result` with the answer of /v1/search, or `error` with "
+        "problem details.",
         {
-            _NDJSON: {"example": '{"event":"progress","found":3,"excluded":900,"open":70,"hits":[]}\n'},
+            _NDJSON: {"example": '{"event":"progress","found":3,"excluded":900,"undecided":70,"hits":[]}\n'},
             _SSE: {"example": 'event: progress\ndata: {"event":"progress","found":3}\n\n'},
         },
     )
@@ -412,7 +412,14 @@ def _read_parts(folder: Any, prefix: str = "") -> Iterator[tuple[str, _Part]]:
             yield f"{prefix}{name}", _Part(packed, kind, f'W/"{hashlib.sha256(packed).hexdigest()[:16]}"')
 
 
-_NOTHING_YET = {"found": 0, "excluded": 0, "open": None, "least_open": None, "seconds": 0.0, "hits": list[Any]()}
+_NOTHING_YET = {
+    "found": 0,
+    "excluded": 0,
+    "undecided": None,
+    "undecided_lower": None,
+    "seconds": 0.0,
+    "hits": list[Any](),
+}
 
 
 class _EventStream:

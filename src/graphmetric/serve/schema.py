@@ -314,8 +314,8 @@ class Report(BaseModel):
     graphs: int
     exact: bool
     complete: bool
-    open: int
-    least_open: float | None
+    undecided: int
+    undecided_lower: float | None
     stages: dict[str, int]
     seconds: float
     text: str

@@ -55,13 +55,13 @@ export function makeResults(page) {
     return svg;
   }
 
-  const counted = (excluded, open, least) => [`${excluded.toLocaleString("en")} excluded`, `${open.toLocaleString("en")} open`, ...(least === null ? [] : [`nothing open is nearer than ${short(least)}`])].map((text) => h("span", {}, text));
+  const counted = (excluded, open, least) => [`${excluded.toLocaleString("en")} excluded`, `${open.toLocaleString("en")} undecided`, ...(least === null ? [] : [`no undecided graph is nearer than ${short(least)}`])].map((text) => h("span", {}, text));
 
   function progress(told) {
     line.hidden = false;
-    const open = told.open ?? info.graphs;
+    const open = told.undecided ?? info.graphs;
     line.replaceChildren(bar(told.found, told.excluded, open),
-      h("p", {}, h("span", { class: "spinner", "aria-hidden": "true" }), h("b", { class: "found" }, `${told.found} proven`), counted(told.excluded, open, told.least_open), h("span", { class: "seconds" }, lasted(told.seconds))));
+      h("p", {}, h("span", { class: "spinner", "aria-hidden": "true" }), h("b", { class: "found" }, `${told.found} proven`), counted(told.excluded, open, told.undecided_lower), h("span", { class: "seconds" }, lasted(told.seconds))));
     latest = told;
     fill(told.hits, query);
   }
@@ -84,14 +84,14 @@ export function makeResults(page) {
     const { report } = result;
     if (result.certified) {
       const proven = result.hits.filter((hit) => hit.proven).length;
-      const excluded = Math.max(0, report.graphs - report.open - proven);
-      put(line, bar(proven, excluded, report.open), h("p", {},
-        report.complete && report.open === 0
+      const excluded = Math.max(0, report.graphs - report.undecided - proven);
+      put(line, bar(proven, excluded, report.undecided), h("p", {},
+        report.complete && report.undecided === 0
           ? h("b", { class: "found" }, "✓ complete and proven")
           : h("b", { class: "bounds" }, `${proven} of ${result.hits.length} proven`),
-        counted(excluded, report.open, report.open ? report.least_open : null),
+        counted(excluded, report.undecided, report.undecided ? report.undecided_lower : null),
         h("span", { class: "seconds" }, lasted(report.seconds))),
-      report.open ? h("p", { class: "hint" }, "The time ended before all was proven. Give it more seconds, or ask for fewer hits.") : null,
+      report.undecided ? h("p", { class: "hint" }, "The time ended before all was proven. Give it more seconds, or ask for fewer hits.") : null,
       tools());
     } else {
       line.replaceChildren(h("p", {}, h("b", {}, "Learned distance"), h("span", {}, `over ${many(report.graphs, "graph")}`), h("span", {}, "not proven"), h("span", { class: "seconds" }, lasted(report.seconds))), ...result.notes.map((one) => h("p", { class: "hint" }, one)), tools());
