@@ -110,7 +110,7 @@ def test_faults_of_the_caller(remote: RemoteIndex) -> None:
         remote.search("C((")
     with pytest.raises(InvalidArgument, match="no graph 'no such id'"):
         remote.search("no such id")
-    with pytest.raises(InvalidArgument, match="less than or equal to 1000"):
+    with pytest.raises(InvalidArgument, match="at most 1,000"):
         remote.search("CCO", 5000)
     with pytest.raises(InvalidArgument, match="metadata"):
         remote.search("CCO", where={"colour": 1}, callback=lambda progress: None)

@@ -323,13 +323,16 @@ def test_a_packed_body_is_refused(served: Running) -> None:
         ({"smiles": "CCO", "id": "NSC 1"}, "exactly one of"),
         ({"smiles": "C(C"}, "cannot be read"),
         ({"smiles": "C" * 1001}, "1000"),
-        ({"smiles": "CCO", "k": 1001}, "1000"),
+        ({"smiles": "CCO", "k": 1001}, "must be at most 1,000; got 1001"),
         ({"smiles": "CCO", "k": True}, "integer"),
         ({"smiles": "CCO", "k": "3"}, "integer"),
-        ({"smiles": "CCO", "within": -1}, "greater than or equal to 0"),
+        ({"smiles": "CCO", "within": -1}, "must be at least 0; got -1"),
+        ({"smiles": "CCO", "k": 0}, "body.k: must be at least 1; got 0"),
+        ({"smiles": "CCO", "id": 3}, "body: exactly one of graph, smiles, id and file"),
+        ({"id": ""}, "body.id: String should"),
         ({"smiles": "CCO", "view": "log"}, "raw"),
         ({"smiles": "CCO", "colour": 1}, "not permitted"),
-        ({"smiles": "CCO", "time_limit": -1}, "greater than or equal to 0"),
+        ({"smiles": "CCO", "time_limit": -1}, "must be at least 0; got -1"),
         ({"graph": {"num_nodes": 257}}, "256 are allowed"),
         ({"graph": {"num_nodes": 100, "edges": [[u, v] for u in range(64) for v in range(u)] * 2}}, "2,048"),
         ({"graph": {"num_nodes": 2, "edges": [[0, 2]]}}, "names node 2"),
@@ -386,6 +389,13 @@ def test_more_than_the_queue_holds_is_refused_at_once(busy: Running) -> None:
     second.close()
     wait_until(lambda: busy.service.certified.inside == 0)
     assert busy.post("/v1/search", {**SLOW, "time_limit": 0.2}).status == 200
+
+
+def test_an_unknown_integer_id_is_not_quoted(served: Running) -> None:
+    for id in (987, "987"):
+        answer = served.post("/v1/search", {"id": id})
+        assert answer.status == 404
+        assert answer.json["detail"].startswith("the index has no graph 987;")
 
 
 def test_a_longer_time_limit_is_shortened_to_that_of_the_service(

@@ -451,7 +451,7 @@ class GraphIndex:
         if self._open.learned is None:
             raise InvalidArgument(
                 f"this {question} needs a learned distance, and the index has no model: ask for a certified search, or "
-                "add a model by index.add_model(model)"
+                "add a model to the index (add_model)"
             )
         return self._open.learned
 

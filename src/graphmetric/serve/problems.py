@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -49,6 +50,8 @@ _DETAILS = {
 _MOST_ERRORS, _LONGEST_INPUT, _LONGEST_DETAIL = 10, 80, 1000
 _TOO_LARGE = ("too_long", "string_too_long", "less_than_equal", "less_than")
 """Errors of pydantic that mean a limit."""
+_BOUNDS = {"greater_than_equal": ("at least", "ge"), "less_than_equal": ("at most", "le"), "less_than": ("below", "lt")}
+"""How to state the bounds that pydantic checks: words, and the name in the error's context."""
 EXCEEDED = "graphmetric.exceeded"
 """Key in the scope of a request of the name of the limit that it exceeded."""
 
@@ -135,9 +138,9 @@ def problem_of_fields(found: Sequence[Mapping[str, Any]], prefix: str | None = N
     """Convert the errors of a validation to a problem."""
     errors = [
         {
-            "where": ".".join(_shown(part) for part in (*([prefix] if prefix else []), *item["loc"])),
+            "where": ".".join(_shown(part) for part in _place(item, prefix)),
             "given": shortened(item.get("input"), _LONGEST_INPUT),
-            "allowed": _cut(str(item["msg"])),
+            "allowed": _cut(_allowed(item)),
         }
         for item in found[:_MOST_ERRORS]
     ]
@@ -147,6 +150,23 @@ def problem_of_fields(found: Sequence[Mapping[str, Any]], prefix: str | None = N
         detail += f" (and {len(found) - 1} more)"
     is_too_large = any(item["type"] in _TOO_LARGE for item in found)
     return Problem(422, detail, errors=errors, limit="field" if is_too_large else None)
+
+
+def _place(item: Mapping[str, Any], prefix: str | None) -> list[object]:
+    """The path of a field, without pydantic's names for the types that it tried."""
+    parts = [part for part in item["loc"] if not str(part).startswith("constrained-")]
+    return [prefix, *parts] if prefix else parts
+
+
+def _allowed(item: Mapping[str, Any]) -> str:
+    """State what a field allows."""
+    context, given = item.get("ctx", {}), item.get("input")
+    if item["type"] == "finite_number" or (isinstance(given, float) and not math.isfinite(given)):
+        return "must be a finite number"
+    if item["type"] in _BOUNDS:
+        words, name = _BOUNDS[item["type"]]
+        return f"must be {words} {context[name]:,}"
+    return str(item["msg"]).removeprefix("Value error, ")
 
 
 def _shown(part: object) -> str:

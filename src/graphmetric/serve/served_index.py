@@ -381,12 +381,13 @@ class ServedIndex:
 def _find_id(index: GraphIndex, text: Hashable) -> Hashable:
     if text in index:
         return text
-    if isinstance(text, str) and len(text) < 20 and (as_number := integer_from_text(text)) in index:
-        return as_number
+    meant = integer_from_text(str(text)) if len(str(text)) < 20 else str(text)[:80]
+    if meant in index:
+        return meant
     first = next(iter(index.ids), None)
     there = "the index is empty" if first is None else f"its first id is {first!r}"
     advice = "Give the id of a graph that is there; GET /v1/map lists them."
-    raise Problem(404, f"the index has no graph {str(text)[:80]!r}; {there}", advice=advice)
+    raise Problem(404, f"the index has no graph {meant!r}; {there}", advice=advice)
 
 
 def _draw_stored(index: GraphIndex, settings: ServiceSettings, text: str) -> str:
