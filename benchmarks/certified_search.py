@@ -1,13 +1,12 @@
 """Certified nearest graphs against computing every edit distance, in seconds of CPU time on one core.
 
-    python benchmarks/certified_search.py [--data ../shared/data] [--models DIR] [--steps 400] [--large 100]
+    python benchmarks/certified_search.py [--data ../shared/data] [--large 100]
 
 Test queries of AIDS700nef, LINUX and IMDBMulti against the training and validation graphs: the ten nearest by certified
-search, with a model that proposes graphs and without any, and all graphs within some edits; the answers are compared
-with the distances of the data set. Beside it our own exact search of all pairs in one call. Both code every graph once
-and search isomorphic ones once. Everything counts: encoding the queries by the model, and making the answers. Then
-molecules of AIDS42k, most of 20 to 30 nodes, one query after the other: how many ranks are proven within a second and
-within ten. Time limits are of CPU time here, so that whatever else runs on the machine does not count.
+search, and all graphs within some edits; the answers are compared with the distances of the data set. Beside it our
+own exact search of all pairs in one call. Both code every graph once and search isomorphic ones once. Then molecules of
+AIDS42k, most of 20 to 30 nodes, one query after the other: how many ranks are proven within a second and within ten.
+Time limits are of CPU time here, so that whatever else runs on the machine does not count.
 """
 
 from __future__ import annotations
@@ -44,15 +43,6 @@ def cpu(work: Callable[[], Any], rounds: int) -> tuple[Any, float]:
     return found, min(times)
 
 
-def trained(name: str, graphs: gm.GraphCollection, distances: Any, steps: int, folder: Path) -> gm.GraphDistance:
-    """A small model, kept for the next time."""
-    if (folder / name).exists():
-        return gm.GraphDistance.load(folder / name).set_params(n_jobs=1)
-    model = gm.GraphDistance("small", n_jobs=1, max_steps=steps, label_budget=20_000).fit(graphs, distances)
-    model.save(folder / name)
-    return model
-
-
 def nearest(index: gm.GraphIndex, queries: gm.GraphCollection, time_limit: float | None = None) -> Results:
     """What users call, on one thread."""
     return index.search(queries, K, certified=True, time_limit=time_limit, n_jobs=1)
@@ -74,14 +64,12 @@ def is_right(found: SearchResult, lower: np.ndarray, upper: np.ndarray, radius: 
     return all(lower[hit.id] <= hit.exact <= upper[hit.id] for hit in found) and bool((outside >= least).all())
 
 
-def compare(name: str, data: Path, steps: int, models: Path) -> None:
+def compare(name: str, data: Path) -> None:
     dataset = gm.load_dataset(name, root=data)
     known = np.concatenate([dataset.train, dataset.val])
     graphs, queries = dataset.graphs[known], dataset.graphs[dataset.test]
     bounds = [bound[np.ix_(dataset.test, known)] for bound in (dataset.lower, dataset.upper)]
-    model = trained(name, graphs, dataset.distances[np.ix_(known, known)], steps, models)
-    indexes = {"with a model": gm.GraphIndex.build(model, graphs, ids=range(len(graphs)))}
-    indexes["without"] = gm.GraphIndex.build(graphs, ids=range(len(graphs)), costs=indexes["with a model"].costs)
+    index = gm.GraphIndex.build(graphs, ids=range(len(graphs)))
     each = 1e3 / len(queries)
     print(f"{name}: {len(queries)} queries, {len(graphs)} graphs")
     brute, rounds = None, 1
@@ -89,15 +77,14 @@ def compare(name: str, data: Path, steps: int, models: Path) -> None:
         rounds = 3
         _, brute = cpu(lambda: gm.pairwise_edit_distances(queries, graphs, n_jobs=1), rounds)
         print(f"  every distance {each * brute:.2f} ms per query")
-    for words, index in indexes.items():
-        index.warm_up()
-        results, seconds = cpu(lambda: nearest(index, queries, SECONDS), rounds)  # noqa: B023
-        ratio = "" if brute is None else f", {brute / seconds:.1f} times less"
-        print(f"  ten nearest {words}: {each * seconds:.2f} ms per query{ratio}")
-        rows = zip(results, *bounds, strict=True)
-        right = [is_right(found, lower, upper) for found, lower, upper in rows if found.report.complete]
-        print(f"    answers that are proven: {len(right)}, of these right: {sum(right)}")
-        describe_stages(results, "solved exactly")
+    index.warm_up()
+    results, seconds = cpu(lambda: nearest(index, queries, SECONDS), rounds)
+    ratio = "" if brute is None else f", {brute / seconds:.1f} times less"
+    print(f"  ten nearest: {each * seconds:.2f} ms per query{ratio}")
+    rows = zip(results, *bounds, strict=True)
+    right = [is_right(found, lower, upper) for found, lower, upper in rows if found.report.complete]
+    print(f"    answers that are proven: {len(right)}, of these right: {sum(right)}")
+    describe_stages(results, "solved exactly")
     for radius in RADII:
         within = partial(index.range_search, queries, radius, certified=True, time_limit=SECONDS, n_jobs=1)
         results, seconds = cpu(within, rounds)
@@ -106,18 +93,17 @@ def compare(name: str, data: Path, steps: int, models: Path) -> None:
         print(f"  within {radius}: {each * seconds:.2f} ms per query; proven {len(right)}, of these right {sum(right)}")
 
 
-def large(data: Path, count: int, model: gm.GraphDistance) -> None:
+def large(data: Path, count: int) -> None:
     graphs = gm.load_dataset("AIDS42k", root=data).graphs
     chosen = np.random.default_rng(1).permutation(len(graphs))  # constants were chosen with queries of seed 0
     queries, rest = graphs[chosen[:count]], graphs[np.sort(chosen[count:])]
     print(f"AIDS42k: {len(rest)} graphs, {count} queries of {queries.sizes.min()} to {queries.sizes.max()} nodes")
-    for words, head in (("without a model", ()), ("with a model", (model,))):
-        started = time.process_time()
-        index = gm.GraphIndex.build(*head, rest, ids=range(len(rest)))
-        print(f" {words}: indexed in {time.process_time() - started:.1f} s of CPU time")
-        index.warm_up()
-        for limit in (1.0, 10.0):
-            prove(f"{limit:g} s", queries, partial(nearest, index, time_limit=limit))
+    started = time.process_time()
+    index = gm.GraphIndex.build(rest, ids=range(len(rest)))
+    print(f"  indexed in {time.process_time() - started:.1f} s of CPU time")
+    index.warm_up()
+    for limit in (1.0, 10.0):
+        prove(f"{limit:g} s", queries, partial(nearest, index, time_limit=limit))
 
 
 def prove(words: str, queries: gm.GraphCollection, search: Search) -> None:
@@ -138,20 +124,13 @@ def prove(words: str, queries: gm.GraphCollection, search: Search) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
-    parser.add_argument("--models", type=Path, default=Path("models"), help="Where models are kept.")
-    parser.add_argument("--steps", type=int, default=400, help="Of training.")
     parser.add_argument("--large", type=int, default=100, help="Queries to AIDS42k; 0 leaves it out.")
     parser.add_argument("--sets", nargs="*", default=["AIDS700nef", "LINUX", "IMDBMulti"])
     options = parser.parse_args()
     for name in options.sets:
-        compare(name, options.data, options.steps, options.models)
+        compare(name, options.data)
     if options.large:
-        dataset = gm.load_dataset("AIDS700nef", root=options.data)
-        large(
-            options.data,
-            options.large,
-            trained("AIDS700nef", dataset.graphs[dataset.train], None, options.steps, options.models),
-        )
+        large(options.data, options.large)
 
 
 if __name__ == "__main__":
